@@ -1,7 +1,7 @@
-//! Proposes classes: the purpose of templates as patterns, and the worth of such requests.
+//! Proposes classes from templates: the patterns of each class, and the worth of its requests.
 //!
 //! The figures of a class describe the requests that its patterns match, not those for which it was
-//! intended: a sample of each template is classified by the gateway's own classifier.
+//! intended. So a sample request of each template is classified by the gateway's own classifier.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,54 +16,56 @@ use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
 
-/// The most patterns of a class; the most requested ones are kept.
+/// The maximum number of patterns of a class. If there are more, those with most requests are kept.
 const MOST: usize = 32;
-/// The share of arrivals at a transaction that must come from the named classes.
+/// The share of arrivals at a transaction that must come from the classes in `requires`.
 const NEARLY_ALL: f64 = 0.98;
-/// A class that contributes a smaller share of the arrivals is not named.
+/// A class with a smaller share of the arrivals at a transaction is left out of `requires`.
 const FEW: f64 = 0.005;
-/// The number of pages in one folder from which on they become one pattern.
+/// The number of pages in one folder at which they become one pattern.
 const SIBLINGS: usize = 6;
-/// A visit that ends in an order at least this often is part of a purchase.
+/// A class is part of a purchase if at least this fraction of its visits ends in an order.
 const LIKELY: f64 = 0.5;
 
 /// A proposed class.
 #[derive(Clone, Debug, Serialize)]
 pub struct Proposed {
-    /// The purpose of its requests.
+    /// The purpose of the class's requests.
     pub role: Role,
-    /// The patterns, the one with most visits first.
+    /// The patterns of the class, the one with most visits first.
     pub patterns: Vec<String>,
-    /// Requests that these patterns match.
+    /// The number of requests that these patterns match.
     pub requests: u64,
-    /// The share of all requests of the log.
+    /// The share of the class's requests in all requests of the log.
     pub share: f64,
-    /// The share of them that was refused, failed, or was answered with 5xx.
+    /// The share of the class's requests that were refused, failed, or were answered with 5xx.
     pub errors: f64,
-    /// The share of them whose client left.
+    /// The share of the class's requests whose client left.
     pub left: f64,
-    /// Service times in seconds.
+    /// The distribution of service times; `None` if the log has no durations.
     pub service: Option<Quantiles>,
     /// The mean service time at low load, in seconds.
     pub light: Option<f64>,
     /// The probability that a session with such a request ends in an order; `None` if no order is
     /// known.
     pub worth: Option<f64>,
-    /// Whether it is part of a purchase.
+    /// Whether the class is part of a purchase.
     pub transacts: bool,
-    /// The classes from which nearly all arrivals come; empty if there are other sources.
+    /// The classes from which nearly all arrivals at this one come; empty if there are other
+    /// sources.
     pub requires: Vec<Role>,
-    /// Requests that its patterns match although their words suggest another purpose.
+    /// The number of requests that the class's patterns match although their words suggest another
+    /// purpose.
     pub strangers: u64,
 }
 
-/// One template to be classified.
+/// One template of the log, to be classified.
 #[derive(Clone, Copy)]
 pub(crate) struct Template<'a> {
     pub(crate) page: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
-    /// Whether its name is the pattern that the operator named for the order.
+    /// Whether the template's name is the pattern that the operator named for the order.
     pub(crate) is_named: bool,
     pub(crate) tally: &'a Tally,
 }
@@ -74,9 +76,9 @@ impl Template<'_> {
     }
 }
 
-/// The role of each page by the patterns, and the patterns of each role. A role without pages has
-/// no patterns: narrower patterns of other roles match all of its requests, and a class without
-/// requests has no worth.
+/// The role of each page, as the proposed patterns classify it, and the patterns of each role. A
+/// role to which no page is classified has no patterns: narrower patterns of other roles match all
+/// of its requests. A class without requests would have no worth.
 pub(crate) struct RoleAssignment {
     pub(crate) of_page: BTreeMap<usize, Role>,
     patterns: BTreeMap<Role, Vec<String>>,
@@ -93,8 +95,8 @@ impl RoleAssignment {
         let classifier = Classifier::new(rules, other, false).ok();
         let of_page = templates.iter().map(|template| {
             let sample = template.tally.sample.as_ref();
-            // The gateway normalises an unusual spelling; such a request would be a poor sample
-            // here.
+            // The gateway normalises percent-encoded paths before it classifies them. Such a
+            // request would be a poor sample here.
             let sample = sample.filter(|(_, target)| {
                 target.starts_with('/')
                     && !target.split_once('?').map_or(&**target, |it| it.0).contains('%')
@@ -125,8 +127,8 @@ impl RoleAssignment {
         self.of_page.get(&page).copied().unwrap_or(Role::Other)
     }
 
-    /// Returns the classes in the order of roles. `worth` is by role, and the states of `graph` are
-    /// roles.
+    /// Returns the proposed classes in the order of roles. `worth` is indexed by role, and the
+    /// states of `graph` are roles.
     pub(crate) fn propose(
         &self,
         templates: &[Template<'_>],
@@ -203,7 +205,7 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
             siblings.entry(folder).or_default().insert(pattern);
         }
     }
-    // A template has the name of one page until enough pages of its folder were seen.
+    // Until enough pages of a folder were seen, a template has the name of a single page.
     let is_one_of_many = |pattern: &str, folder: &str| {
         pattern.contains(|c: char| c.is_ascii_digit())
             && found.iter().any(|(other, ..)| other == folder)
@@ -232,8 +234,9 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     by_role.into_iter().map(most).collect()
 }
 
-/// Returns the roles from which nearly all arrivals at a role come. Only pages that show intent
-/// count. A page that every visitor sees, such as an item, proves nothing about a buyer.
+/// Returns the roles from which nearly all arrivals at `role` come; empty if there are other
+/// sources. Only roles that show intent to buy count. A page that every visitor sees, such as an
+/// item, proves nothing about a buyer.
 fn requires(role: Role, graph: &Graph) -> Vec<Role> {
     let to = role.index();
     let from = |other: Role| graph.steps(other.index(), to) as f64;
@@ -299,7 +302,7 @@ mod tests {
         let transacts = |role| unknown.iter().any(|class| class.role == role && class.transacts);
         assert!(transacts(Role::Order), "also if its worth is unknown");
         assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
-        // Every visitor may look at an item.
+        // A transition from an item does not count, because every visitor may look at an item.
         let (item, order) = (Role::Item.index(), Role::Order.index());
         (0..9).for_each(|_| graph.step(item, order));
         let classes = assignment.propose(&templates, &graph, Some(&worth), (0, 232));
@@ -354,7 +357,8 @@ mod tests {
     #[test]
     fn a_class_that_no_request_reaches_is_not_proposed() {
         let tallies = [
-            // The shop's own pattern is narrower at its first segment, so it matches the search.
+            // The shop's own pattern is narrower in its first segment, so it matches requests for
+            // the search.
             ("/*/search?q", Role::Search, tally(10, ("GET", "/shop/search"))),
             ("/shop/**", Role::Item, tally(90, ("GET", "/shop/7"))),
         ];

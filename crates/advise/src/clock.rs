@@ -1,23 +1,23 @@
 //! The clock of a log. Servers write lines in the order in which requests end, so time advances. If
-//! a clock was set, or a file was concatenated from several, time jumps.
+//! a server's clock was set, or a log was concatenated from several files, time jumps.
 //!
-//! A jump is accepted when eight requests in a row agree with it. Until then they are strays, which
-//! belong to no session and no minute. So one line with a wrong time ends no session and makes no
-//! peak.
+//! A jump is accepted when eight consecutive requests agree with it. Until then these requests are
+//! strays, which belong to no session and no minute. So one line with a wrong time ends no session
+//! and makes no peak.
 //!
-//! The first line has no line before it. So the first lines are held until eight agree, in a row or
-//! not, and the clock begins with these.
+//! The first line has no line before it to compare with. So the first lines are held until eight of
+//! them agree, consecutive or not. The clock begins with their time.
 
 use bywash_units::{Time, TimeSpan};
 
 use crate::request::{Kept, Request};
 
-/// A line that differs more than this from the line before is a stray.
+/// The distance from the clock beyond which a line's time is a stray.
 const FAR: TimeSpan = TimeSpan::from_secs(3600);
-/// The number of consecutive strays that make a new time.
+/// The number of consecutive strays near each other that set the clock to their time.
 const AGREE: u32 = 8;
 
-/// The most lines that are held until enough agree.
+/// The maximum number of first lines that are held until enough agree.
 const HELD: usize = 64;
 
 /// The first lines of a log, until most of them agree on the time.
@@ -27,13 +27,13 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Holds one more request. Returns whether there are enough.
+    /// Holds one more request. Returns whether enough are held to set the clock.
     pub(crate) fn hold(&mut self, request: &Request<'_>) -> bool {
         self.held.push(request.kept());
         self.held.len() >= HELD || self.agreed().is_some_and(|(_, agree)| agree >= AGREE as usize)
     }
 
-    /// Returns the clock on which most agree, and all held requests.
+    /// Returns the clock, set to the time on which most held requests agree, and all held requests.
     pub(crate) fn over(self) -> (Clock, Vec<Kept>) {
         let now = self.agreed().map(|(time, _)| time);
         (Clock { now, ..Clock::default() }, self.held)
@@ -45,40 +45,42 @@ impl Opening {
     }
 }
 
-/// Returns the first of these times with which most agree, and the number that agree.
+/// Returns the first of these times that has the most others near it, and the number of times near
+/// it, including itself. Returns `None` if `times` is empty.
 pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
     let near = |one: Time| times.iter().filter(|other| is_near(one, **other)).count();
     let all = times.iter().map(|one| (*one, near(*one)));
     all.reduce(|most, one| if one.1 > most.1 { one } else { most })
 }
 
-/// The clock of a log.
+/// The clock of a log, with the number of its jumps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     now: Option<Time>,
-    /// The time of recent strays, and the number that agree.
+    /// The time of the recent strays, and the number of consecutive ones that agree.
     other: Option<(Time, u32)>,
-    /// Requests with an implausible time.
+    /// The number of requests with an implausible time.
     pub(crate) strays: u64,
-    /// The number of times that it went back by more than an hour.
+    /// The number of times that the clock went back by more than an hour.
     pub(crate) backward: u64,
-    /// The number of times that it went forward by more than an hour.
+    /// The number of times that the clock went forward by more than an hour.
     pub(crate) forward: u64,
 }
 
 /// The classification of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeClass {
-    /// Time advances.
+    /// The time is near the clock, or a jump forward is accepted.
     Usual,
-    /// A new, earlier time begins.
+    /// A jump back is accepted: a new, earlier time begins.
     Back,
-    /// The time may be wrong.
+    /// The time may be wrong, and is not accepted yet.
     Stray,
 }
 
 impl Clock {
-    /// Advances the clock to the end of a request.
+    /// Compares the end of a request with the clock, and advances the clock if the time is
+    /// accepted.
     pub(crate) fn tick(&mut self, ended: Time) -> TimeClass {
         let Some(now) = self.now else {
             self.now = Some(ended);
@@ -108,13 +110,13 @@ impl Clock {
         TimeClass::Usual
     }
 
-    /// Returns the latest accepted time.
+    /// Returns the latest accepted time, or zero before the first request.
     pub(crate) fn now(&self) -> Time {
         self.now.unwrap_or(Time::ZERO)
     }
 }
 
-/// Returns whether two times are near enough to belong together.
+/// Returns whether two times differ by at most an hour, so that they belong together.
 pub fn is_near(a: Time, b: Time) -> bool {
     a.since(b).max(b.since(a)) <= FAR
 }

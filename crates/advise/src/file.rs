@@ -1,7 +1,8 @@
 //! Writes the proposed configuration, with the reason for each line next to it.
 //!
-//! The only text from clients in it is in patterns, each of which the classifier has parsed, and in
-//! comments, where it is escaped and kept on one line.
+//! Text from clients appears in two places of the file only. Patterns contain it, but the
+//! classifier has parsed each of them. Comments contain it, but there it is escaped and kept on one
+//! line.
 
 use std::fmt::Write;
 
@@ -15,21 +16,21 @@ use crate::patience::PatienceSetting;
 use crate::role::Role;
 use crate::tally::Answers;
 
-/// Facts for the file that the advice does not have.
+/// Facts for the configuration that are not in the advice.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
-    /// The name of the log.
+    /// The name of the log, for the comments.
     pub log: &'a str,
-    /// The address of the application.
+    /// The address of the application, for the upstream.
     pub server: &'a str,
-    /// Whether nginx wrote that clients left (status 499).
+    /// Whether the log shows that nginx noticed departures of clients (status 499).
     pub nginx_saw_departures: bool,
 }
 
-/// The application is one of PHP if more than this share of its pages are of PHP.
+/// The application is assumed to be a PHP application if more than this share of its pages is PHP.
 const MOSTLY: f64 = 0.5;
 
-/// Returns the text of a configuration in mode `observe`.
+/// Returns the text of the proposed configuration, in mode `observe`.
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     let mut text = head(advice, around);
     text.push_str(&limit(advice, around));
@@ -99,8 +100,9 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
     text
 }
 
-/// Returns the key for an application that works on when its client has left. A log does not show
-/// whether it does. The signs are paths of PHP, and an nginx between gateway and application.
+/// Returns the line for `upstream.departures`, for an application that continues to work after its
+/// client has left. A log does not show whether it does. The signs are paths of PHP, and an nginx
+/// between gateway and application.
 fn departures(advice: &Advice, around: &Around<'_>) -> String {
     if advice.php <= MOSTLY && around.nginx_saw_departures {
         return "# nginx wrote status 499: it closes the connection when a client leaves. gunicorn, uWSGI,\n\
@@ -221,8 +223,8 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     text
 }
 
-/// Returns the key for an order that only a redirection tells from a form with a mistake, or how to
-/// name another condition.
+/// Returns the line for `success`. Some applications answer an order with a redirection, and a form
+/// with a mistake with a page. For others, the text explains how to name another condition.
 fn success(answers: Answers) -> String {
     let Answers { shown, redirected } = answers;
     if answers.differ_by_redirection() {
@@ -242,7 +244,7 @@ fn success(answers: Answers) -> String {
     }
 }
 
-/// Returns comments on a class.
+/// Returns comments for the operator about a class.
 fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> String {
     let mut text = format!("# {:.1} % of the requests", 100.0 * class.share);
     if let Some(service) = &class.service {
@@ -275,19 +277,19 @@ fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> Strin
     text
 }
 
-/// Returns the utility of the class `other`: no higher than that of any class of browsing, because
-/// first requests of a class with a lower one would go last.
+/// Returns the utility of the class `other`: the lowest utility of the proposed browsing classes.
+/// With a lower one, first requests of the class `other` would always go last.
 fn least(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     let browsing = all.iter().filter(|one| !one.transacts);
     let lowest = browsing.filter_map(|one| utility(one, all)).reduce(f64::min);
     utility(class, all).and(lowest)
 }
 
-/// A class costs much if its requests take this many times as long as the average.
+/// A class is costly if its requests take at least this many times as long as the average request.
 const COSTLY: f64 = 2.0;
 
-/// Returns how many times as long as the average a request of a class takes, if that is much and no
-/// order tells which requests are worth their time.
+/// Returns the ratio of the mean service time of a class to that of all requests. Returns `None` if
+/// the ratio is below [`COSTLY`], or if a known order tells which requests are worth their time.
 fn costly(class: &Proposed, advice: &Advice) -> Option<f64> {
     let is_other = matches!(class.role, Role::Other | Role::Static) || class.patterns.is_empty();
     if advice.order.is_some() || class.transacts || is_other {
@@ -304,7 +306,8 @@ fn has_costly(advice: &Advice) -> bool {
     advice.classes.iter().any(|class| costly(class, advice).is_some())
 }
 
-/// Returns the utility of a class, rounded to three digits.
+/// Returns the utility of a class, rounded to three significant digits; `None` if its worth is
+/// unknown.
 fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     let worth = match class.role {
         Role::Static => {
@@ -323,7 +326,7 @@ fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     digits.parse().ok()
 }
 
-/// Returns rules for the elephants as comments, for an operator to activate.
+/// Returns rules for the elephants, commented out, for an operator to activate.
 fn elephants(found: &[Seen]) -> String {
     let mut text = String::new();
     let may = found.iter().filter(|one| !one.transacts);

@@ -1,24 +1,24 @@
 //! The transitions of sessions between pages, and the worth of a page: the probability that a
-//! session on it ends in an order.
+//! session on this page ends in an order.
 //!
 //! Pages are the states of a Markov chain; orders and exits absorb (`policies.md` §1). With q(i)
-//! the share of an order's requests that succeed (0 for other pages),
+//! the share of an order's requests that succeed (0 for other pages), the worth u(i) of page i is
 //!
 //! > u(i) = q(i) + (1 − q(i)) · Σ P(i, j) · u(j)
 //!
-//! The equation is solved by substitution (Gauss and Seidel). With exits, some row sums to less
+//! The equation is solved by substitution (Gauss and Seidel). With exits, some row sums are less
 //! than one, so the iteration converges.
 
 use bywash_discover::MOST_COLUMNS;
 
-/// The number of pages, including one for all others.
+/// The number of pages, including the one that stands for all others.
 pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
 
-/// The required accuracy.
+/// The change of a value at which the iteration stops.
 const CLOSE: f64 = 1e-9;
 const ROUNDS: usize = 2_000;
 
-/// Counts of transitions.
+/// The counts of transitions between pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     steps: Vec<u64>,
@@ -50,13 +50,13 @@ impl Graph {
         self.steps[from * self.pages() + to]
     }
 
-    /// Returns the number of transitions from a page, including exits.
+    /// Returns the number of transitions from a page, including exits from the site.
     pub(crate) fn leaves(&self, from: usize) -> u64 {
         let pages = self.pages();
         self.steps[from * pages..(from + 1) * pages].iter().sum::<u64>() + self.exits[from]
     }
 
-    /// Moves the counts of one page to another.
+    /// Adds the counts of page `from` to page `into`, and clears those of `from`.
     pub(crate) fn fold(&mut self, from: usize, into: usize) {
         let pages = self.pages();
         for other in 0..pages {
@@ -90,7 +90,7 @@ impl Graph {
         grouped
     }
 
-    /// Returns u for each page, given q for each page.
+    /// Returns the worth u of each page, given the success rate q of each page.
     pub(crate) fn worth(&self, success: &[f64]) -> Vec<f64> {
         let pages = self.pages();
         let mut worth = success.to_vec();
@@ -119,8 +119,8 @@ impl Graph {
 mod tests {
     use super::*;
 
-    /// The table of paper 1: main, browse, search, details, login, shipping, payment, confirm; of
-    /// 10,000 each.
+    /// Returns the transition table of paper 1, with 10,000 transitions from each page. The pages:
+    /// main, browse, search, details, login, shipping, payment, confirm.
     fn seed() -> Graph {
         let mut graph = Graph::new(8);
         let table: [&[(usize, u64)]; 8] = [

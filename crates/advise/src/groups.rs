@@ -1,21 +1,22 @@
 //! Assigns pages to groups, each of which has its own service time when the limit is derived.
 //!
-//! A minute has room for [`GROUPS`] groups only. A page whose mean duration is known takes a group
-//! that no other page has, so the pages that are requested most are alone in theirs. A page that
-//! finds none joins the one with the most similar mean duration. All others are in the last group:
-//! pages without a template of their own, and the first requests of every page.
+//! Each minute counts at most [`GROUPS`] groups. A page whose mean duration is known gets a free
+//! group of its own, so the pages that are requested most have separate groups. If no group is
+//! free, the page joins the group of the page with the most similar mean duration. All other
+//! requests are in the last group: pages without a template of their own, and the first requests of
+//! every page.
 
 use crate::graph::PAGES;
 use crate::tally::Tally;
 
-/// The number of pages whose mean duration is known to about a seventh.
+/// The number of requests after which a page's mean duration is known, to about a seventh.
 pub(crate) const ENOUGH: u64 = 50;
-/// The number of groups of pages.
+/// The number of groups of pages, including [`REST`].
 pub(crate) const GROUPS: usize = 8;
-/// The group of all pages that have no other.
+/// The group of all requests that have no other.
 pub(crate) const REST: usize = GROUPS - 1;
 
-/// The groups of pages.
+/// The group of each page.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     of_page: Vec<Option<usize>>,
@@ -28,7 +29,8 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Returns the group of a request for a page.
+    /// Returns the group of a request for a page, and assigns the page to a group when its mean is
+    /// known.
     pub(crate) fn of(&mut self, page: usize, tallies: &[Tally]) -> usize {
         if let Some(group) = self.of_page[page] {
             return group;
@@ -42,7 +44,8 @@ impl Groups {
         group
     }
 
-    /// Moves the requests of a page to another. Its number may be reassigned.
+    /// Assigns the group of page `from` to page `into`, which takes over its requests. The number
+    /// `from` may then be reassigned.
     pub(crate) fn fold(&mut self, from: usize, into: usize) {
         let was = self.of_page[from].take();
         if into > 0 {
@@ -50,7 +53,8 @@ impl Groups {
         }
     }
 
-    /// Returns the group of the page whose mean duration differs by the smallest factor.
+    /// Returns the group of the page whose mean duration differs from this page's by the smallest
+    /// factor.
     fn most_similar(&self, page: usize, tallies: &[Tally]) -> usize {
         let mean = |page: usize| tallies[page].mean().max(f64::MIN_POSITIVE).ln();
         let own = mean(page);
@@ -69,8 +73,8 @@ mod tests {
     use super::*;
     use crate::request::{Client, End, Request};
 
-    /// Requests each of these pages, given with its milliseconds, `times` times. Returns the group
-    /// of each page as well.
+    /// Requests each of these pages `times` times. A page is given with its duration in
+    /// milliseconds. Also returns the group that each page has in the end.
     fn groups(pages: &[(usize, u64)], times: u64) -> (Groups, Vec<Tally>, Vec<usize>) {
         let (mut groups, mut tallies) = (Groups::default(), vec![Tally::default(); PAGES]);
         let mut last = Vec::new();

@@ -1,31 +1,32 @@
 //! The hosts for which pages were requested, if the log names them. Several hosts may be several
-//! applications, and a limit belongs to one.
+//! applications, and a concurrency limit belongs to one application.
 //!
-//! Clients choose the name, so the list is bounded. When it is full, a new host takes the place of
-//! the host with the fewest pages, and begins with its counts. So a host that has more than a
-//! thirty-second of all pages is never missed (Metwally, Agrawal and El Abbadi 2005, Space-Saving).
+//! Clients choose the name of the host, so the list is bounded. When the list is full, a new host
+//! replaces the host with the fewest pages and takes over its counts. So a host that has more than
+//! a thirty-second of all pages is never missed (Metwally, Agrawal and El Abbadi 2005,
+//! Space-Saving).
 
 use serde::Serialize;
 
-/// The most hosts that are counted.
+/// The maximum number of hosts that are counted.
 const MOST: usize = 32;
-/// The share of the pages, or of their time, from which a host is named.
+/// A host is named if it has at least this share of the pages, or of their total service time.
 const MUCH: f64 = 0.1;
-/// The most bytes of a name (RFC 1035 §2.3.4).
+/// The maximum length of a host name in bytes (RFC 1035 §2.3.4).
 const LONGEST: usize = 253;
 
-/// A host of a log that has several.
+/// One host of a log that names several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
     /// The name in lower case, without a port and without `www.`.
     pub name: String,
     /// The share of the pages that were requested from the host.
     pub share: f64,
-    /// The share of the total service time of the pages; 0 if the log has no durations.
+    /// The host's share of the total service time of all pages; 0 if the log has no durations.
     pub of_time: f64,
 }
 
-/// Counts of pages by host.
+/// The number of pages, and their total service time, by host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {
     known: Vec<Known>,
@@ -52,7 +53,8 @@ impl Counts {
 }
 
 impl Hosts {
-    /// Counts a page of a host that took this long.
+    /// Counts a page of a host with its service time in seconds. A name that is not a host is
+    /// ignored.
     pub(crate) fn add(&mut self, host: &str, seconds: f64) {
         let Some(name) = name(host) else { return };
         self.all.add(seconds);
@@ -61,7 +63,8 @@ impl Hosts {
         self.known[at].counts.add(seconds);
     }
 
-    /// Gives a new host a place in the list, and returns it.
+    /// Adds a new host to the list and returns its index. If the list is full, the new host
+    /// replaces the one with the fewest pages and keeps its counts.
     fn enter(&mut self, name: &str) -> usize {
         let at = if self.known.len() < MOST {
             self.known.push(Known::default());
@@ -76,8 +79,8 @@ impl Hosts {
         at
     }
 
-    /// Returns the hosts that have much of the pages or of their time, the largest first; none if
-    /// there is only one.
+    /// Returns the hosts with at least a tenth of the pages or of their service time, the largest
+    /// first. Returns none if there is only one such host.
     pub(crate) fn several(&self) -> Vec<Host> {
         let host = |Known { name, counts }: &Known| Host {
             name: name.clone(),
@@ -91,8 +94,8 @@ impl Hosts {
     }
 }
 
-/// Returns a host without its port and without `www.`, which mostly is the same application; `None`
-/// if it is not a host.
+/// Returns a host name without its port and without `www.`, because both names mostly belong to one
+/// application. Returns `None` if the text is not a host name.
 fn name(host: &str) -> Option<&str> {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let bare =

@@ -1,14 +1,14 @@
 //! Derives a site's properties and a configuration from an access log.
 //!
-//! A [`Summary`] receives one request after the other in bounded memory, however long the log is
+//! A [`Summary`] receives the requests one by one. Its memory is bounded, however long the log is
 //! and whatever its lines contain. [`Summary::advice`] derives an [`Advice`] from it: sessions,
 //! proposed classes with their utilities, patience, peak load, and elephants. [`file`] writes the
-//! configuration. [`WorkloadModel`] draws visitors that behave like those of the log. Nothing here
-//! reads a file or a clock.
+//! configuration. [`WorkloadModel`] draws visitors that behave like those of the log. Nothing in
+//! this crate reads a file or a clock.
 //!
 //! # Bounds
 //!
-//! | what | bound | beyond it |
+//! | what | bound | beyond the bound |
 //! |---|---|---|
 //! | templates of URLs | 256 ([`bywash_discover::Routes`]) | one template for all others |
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
@@ -20,7 +20,7 @@
 //! # Modules
 //!
 //! - `summary` receives requests, and `clock` checks their times.
-//! - `routes` maps a request to its template, and `tally` counts the requests of one.
+//! - `routes` maps a request to its template, and `tally` counts the requests of one template.
 //! - `visitors`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.

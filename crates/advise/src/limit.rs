@@ -3,28 +3,33 @@
 //!
 //! # Algorithm
 //!
-//! For each minute, a log shows the throughput X (pages answered per second), the concurrency N
-//! (mean number of pages in the application) and the latency R (mean duration of the answered
-//! pages). Durations include the time in the application's backlog, so the concurrency of an
-//! overloaded minute measures the backlog and not the application. Four steps separate the two:
+//! For each minute, a log shows three quantities:
 //!
-//! 1. **Windows.** The first and the last minute are incomplete and are left out. Neighbouring
-//!    minutes are merged until they hold [`ENOUGH`] pages, for at most [`LONGEST`] minutes, so that
-//!    a mean is significant.
-//! 2. **Calm windows** have a small fraction of the highest throughput (a quarter; a third or a
-//!    half if that leaves too few pages). Windows whose latency is at least twice the lowest decile
-//!    of these are excluded. Their mean latency is the service time S. The application was at most
-//!    half busy in them, so they hold little waiting.
+//! - the throughput X, in pages answered per second;
+//! - the concurrency N, the mean number of pages in the application;
+//! - the latency R, the mean duration of the answered pages.
+//!
+//! Durations include the time in the application's backlog, so the concurrency of an overloaded
+//! minute measures the backlog and not the application. Four steps separate the two:
+//!
+//! 1. **Windows.** The first and the last minute are incomplete and are left out. Consecutive
+//!    minutes are merged into a window until it holds [`ENOUGH`] pages, for at most [`LONGEST`]
+//!    minutes, so that a mean is significant.
+//! 2. **Calm windows** have a small fraction of the highest throughput: a quarter, or a third or a
+//!    half if a quarter leaves too few pages. Among such windows, the lowest decile of the latency
+//!    is taken, and windows with at least twice that latency are excluded. The mean latency of the
+//!    remaining windows is the service time S. The application was at most half busy in them, so
+//!    they hold little waiting.
 //! 3. **Knee.** By the utilisation law, U = X·S servers are busy at a throughput X. Kleinrock's
 //!    knee is the concurrency at which throughput stops rising: N* = max X · S. Windows of similar
 //!    concurrency (within a factor of √2) are merged before the maximum is taken, because the
 //!    maximum of many single windows would be a random peak.
 //! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law, N = X·R, both
-//!    conditions mean the same: concurrency is at least twice what the throughput needs. Their
-//!    durations and their concurrency are not used. Their throughput, in the busiest third of each
-//!    minute, shows where the plateau is. The knee is known only if overloaded windows had at least
-//!    nine tenths of the highest throughput. Otherwise the log never shows the application at its
-//!    capacity.
+//!    conditions mean the same: concurrency is at least twice what the throughput needs. The
+//!    durations and the concurrency of overloaded windows are not used. Their throughput, in the
+//!    busiest third of each minute, shows where the plateau is. The knee is known only if
+//!    overloaded windows had at least nine tenths of the highest throughput. Otherwise the log
+//!    never shows the application at its capacity.
 //!
 //! The limit is the knee plus a margin of an eighth, as with `concurrency.policy = "slope"`. The
 //! margin allows for the error of S, and an excess slot costs less than an idle worker.
@@ -38,8 +43,8 @@
 //! **Departures.** Answers do not include pages whose clients left. An application that does not
 //! notice departures, such as PHP-FPM, works on these pages anyway. An application that notices
 //! them skips the pages whose clients left while they waited. The log does not show which kind it
-//! is. So the pages left at the highest throughput count as work, up to [`LEFT`] of those answered,
-//! because an excess slot costs less than an idle worker.
+//! is. So abandoned pages at the highest throughput count as work, up to [`LEFT`] times the number
+//! of answered pages, because an excess slot costs less than an idle worker.
 //!
 //! **Limits of the method.** A slow hour (a database that is slow for all) during the highest
 //! throughput looks like overload.
@@ -53,61 +58,66 @@ use serde::Serialize;
 
 use crate::groups::{ENOUGH, GROUPS, REST};
 
-/// The limit if nothing is known.
+/// The concurrency limit if neither the log nor the operator says anything about the capacity.
 const GUESS: u32 = 16;
 
-/// The fewest pages of a group of which a mean is taken.
+/// The number of pages that a group needs in a window for its mean duration to be used.
 const FEW: u32 = 10;
-/// The most minutes that are merged.
+/// The maximum number of minutes in one window.
 const LONGEST: u32 = 10;
-/// The fewest pages and minutes of all calm windows together. Among fewer minutes one may be half
-/// calm.
+/// The number of answered pages that all calm windows together need to be used.
 const SOME: u64 = 300;
+/// The number of minutes that all calm windows together need to be used. Among fewer, one minute
+/// that is only half calm would count too much.
 const SOME_MINUTES: u32 = 3;
-/// Fractions of the highest throughput below which a window can be calm, tried in this order.
+/// The fractions of the highest throughput at or below which a window can be calm, tried in this
+/// order.
 const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
-/// A latency of this many times that of calm windows is overload.
+/// A window is overloaded if its latency is at least this many times that of calm windows.
 pub(crate) const MULTIPLE: f64 = 2.0;
-/// The fraction of the highest throughput that counts as the same throughput.
+/// The fraction of the highest throughput above which an overloaded window is on the plateau.
 const PLATEAU: f64 = 0.9;
 /// The knee is unknown if more than this fraction of the pages of overloaded windows belongs to
-/// groups that calm windows do not have.
+/// groups that are absent from calm windows.
 const UNSEEN: f64 = 0.1;
-/// Pages left by their clients count up to this fraction of the pages answered.
+/// Pages whose clients left count as work, up to this many for each answered page.
 pub(crate) const LEFT: f64 = 0.5;
-/// Slots per core if only cores are known: a page waits for a database half of its time.
+/// The proposed number of slots per core if only the number of cores is known. It assumes that a
+/// page waits for a database half of its time.
 pub(crate) const OF_CORE: u32 = 2;
 /// The highest limit that a configuration accepts.
 const HIGHEST: f64 = 1e5;
 
-/// The number of parts of a minute.
+/// The number of equal parts into which a minute is divided, to find the busiest part of an
+/// overload.
 pub(crate) const PARTS: usize = 3;
 
-/// The operator's description of the application.
+/// The operator's description of the machine that the application runs on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
-    /// Requests that the application can work on at once: its worker processes or threads.
+    /// The number of requests that the application can work on at once: its worker processes or
+    /// threads. `None` if unknown.
     pub workers: Option<u32>,
-    /// The number of processor cores of the machine.
+    /// The number of processor cores of the machine; `None` if unknown.
     pub cores: Option<u32>,
 }
 
-/// The proposed limit and its reasons.
+/// The proposed concurrency limit and its reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// The number of concurrent requests.
+    /// The proposed limit, in concurrent requests.
     pub slots: u32,
-    /// The fact that decided.
+    /// The fact that decided the value of `slots`.
     pub by: By,
     /// How much the log shows of the application's capacity.
     pub shows: Shows,
-    /// The measured capacity; `None` if the log has no calm minutes.
+    /// The measured capacity; `None` if the log does not show enough to measure it.
     pub capacity: Option<Capacity>,
-    /// Whole minutes with answered pages.
+    /// The number of complete minutes with answered pages.
     pub minutes: u32,
-    /// The worker processes or threads that the operator named.
+    /// The number of worker processes or threads that the operator named.
     pub workers: Option<u32>,
-    /// The cores that the operator named.
+    /// The number of cores that the operator named.
     pub cores: Option<u32>,
 }
 
@@ -122,16 +132,16 @@ impl Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// The knee of the log.
+    /// The knee, measured from the log.
     Knee,
     /// The number of workers.
     Workers,
     /// The number of cores.
     Cores,
-    /// The highest load of the log, which the application carried.
+    /// The highest load in the log, which the application handled without overload.
     Load,
-    /// None: neither the log nor the operator says anything about the capacity, so the limit is a
-    /// guess.
+    /// Nothing: neither the log nor the operator says anything about the capacity, so the limit is
+    /// a guess.
     Nothing,
 }
 
@@ -139,69 +149,73 @@ pub enum By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shows {
-    /// Calm and overloaded minutes, and so the knee.
+    /// The log has calm minutes, and overloaded minutes near the highest throughput. So the knee is
+    /// known.
     Knee,
-    /// Calm minutes, but no overloaded ones with the highest throughput.
+    /// The log has calm minutes, but no overloaded minutes near the highest throughput.
     NeverFull,
-    /// Calm and overloaded minutes, but the overloaded ones have pages that the calm ones do not
-    /// have.
+    /// The log has calm and overloaded minutes, but the overloaded minutes have pages that are
+    /// absent from the calm ones.
     Unseen,
-    /// Concurrency rises and throughput does not: overload alone.
+    /// The log shows only overload: concurrency rises, and throughput does not.
     Overload,
-    /// Too few minutes with low throughput and low latency, so waiting cannot be separated from
-    /// work.
+    /// The log has too few minutes with low throughput and low latency, so waiting cannot be
+    /// separated from service.
     NoCalm,
-    /// Too few minutes or pages.
+    /// The log has too few minutes or pages.
     TooLittle,
-    /// No durations.
+    /// The log has no durations.
     NoDurations,
 }
 
 /// The capacity of an application, measured from calm and busy minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Capacity {
-    /// Calm minutes.
+    /// The number of calm minutes.
     pub calm: u32,
-    /// Pages answered in calm minutes.
+    /// The number of pages answered in calm minutes.
     pub pages: u64,
-    /// The mean duration of these pages, in seconds.
+    /// The mean duration of the pages answered in calm minutes, in seconds.
     pub service: f64,
-    /// Pages answered per second at the highest throughput.
+    /// The number of pages answered per second at the highest throughput.
     pub throughput: f64,
-    /// The mean duration in calm minutes, in seconds, of the pages that were answered at the
-    /// highest throughput. It differs from `service` if busy minutes ask for other pages.
+    /// The mean service time, in seconds, of the mix of pages answered at the highest throughput.
+    /// Each group counts with its mean duration in calm minutes. The value differs from `service`
+    /// if busy minutes ask for other pages.
     pub demand: f64,
-    /// Pages that clients left at the highest throughput, per page answered.
+    /// The number of pages whose clients left, per answered page, at the highest throughput.
     pub left: f64,
-    /// Pages in service at the highest throughput: the product of throughput and demand, with up to
-    /// half as much for pages left.
+    /// The mean number of pages in service at the highest throughput: the product of `throughput`
+    /// and `demand`, plus up to half as much for pages whose clients left.
     pub knee: f64,
-    /// The mean concurrency at the highest throughput.
+    /// The mean number of pages inside the application, waiting or in service, at the highest
+    /// throughput.
     pub inside: f64,
-    /// Overloaded minutes.
+    /// The number of overloaded minutes.
     pub overloaded: u32,
     /// The fraction of pages, from 0 to 1, by which the mix of overloaded minutes differs from that
-    /// of calm ones. Without overloaded minutes, those with the highest throughput are compared.
+    /// of calm minutes. Without overloaded minutes, the mix at the highest throughput is compared.
     pub mix: f64,
-    /// The shortest and the longest mean duration in calm minutes, in seconds, among groups with at
-    /// least a tenth of all pages.
+    /// The shortest and the longest mean duration of a group in calm minutes, in seconds. Only
+    /// groups with at least a tenth of all pages are compared.
     pub services: [f64; 2],
 }
 
-/// One minute, or several merged.
+/// The counts of one minute, or of several that were merged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) minutes: u32,
     pub(crate) seconds: f64,
-    /// Total time of pages inside, in seconds.
+    /// The total time that pages spent inside the application, in seconds.
     pub(crate) busy: f64,
-    /// Pages answered, by group.
+    /// The number of pages answered, by group.
     pub(crate) pages: [u32; GROUPS],
-    /// Pages answered in each part of one minute, by group.
+    /// The number of pages answered in each part of the minute, by group. It is meaningful only for
+    /// a window of one minute.
     pub(crate) parts: [[u32; GROUPS]; PARTS],
-    /// Total duration of the answered pages in seconds, by group.
+    /// The total duration of the answered pages in seconds, by group.
     pub(crate) took: [f32; GROUPS],
-    /// Pages that their clients left.
+    /// The number of pages whose clients left.
     pub(crate) left: u32,
 }
 
@@ -237,13 +251,14 @@ impl Window {
         f64::from(self.took[group]) / f64::from(self.pages[group].max(1))
     }
 
-    /// Returns the number of servers that its throughput keeps busy, at the service times of the
-    /// groups.
+    /// Returns the mean number of servers that the window's throughput keeps busy, if each group
+    /// takes its time in `services`, in seconds.
     fn at_work(&self, services: &[f64; GROUPS]) -> f64 {
         self.expected(services) / self.seconds.max(1.0)
     }
 
-    /// Returns the total service time of its pages in seconds, at the service times of the groups.
+    /// Returns the total service time of the window's pages in seconds, if each group takes its
+    /// time in `services`.
     fn expected(&self, services: &[f64; GROUPS]) -> f64 {
         self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
     }
@@ -254,7 +269,8 @@ impl Window {
     }
 
     /// Returns the busiest part of a window of one minute, because an overload may begin or end
-    /// within a minute. Returns any other window whole.
+    /// within a minute. Returns a longer window whole, and also a window whose busiest part has too
+    /// few pages.
     fn busiest(&self, services: &[f64; GROUPS]) -> Self {
         let part = |pages: &[u32; GROUPS]| Self {
             seconds: self.seconds / PARTS as f64,
@@ -267,8 +283,8 @@ impl Window {
         busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
-    /// Returns whether the pages that were inside are those that were answered. They differ if a
-    /// backlog grows or if all requests stand still.
+    /// Returns whether the time inside the application is mostly that of answered pages. It is not
+    /// if a backlog grows or if all requests stand still.
     fn is_even(&self) -> bool {
         self.busy < MULTIPLE * self.took()
     }
@@ -280,7 +296,8 @@ impl Window {
     }
 }
 
-/// Merges minutes into windows. The minutes are numbered and in order.
+/// Merges minutes into windows. The minutes come with their numbers, in ascending order. The first
+/// and the last minute are left out.
 pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Window> {
     let mut all: Vec<(u32, Window)> = Vec::new();
     let minutes: Vec<(u32, Window)> = minutes.filter(|(_, one)| one.count() > 0).collect();
@@ -300,15 +317,15 @@ pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Windo
     all.into_iter().map(|(_, window)| window).collect()
 }
 
-/// Merges several windows.
+/// Returns the sum of several windows.
 fn sum<'a>(windows: impl IntoIterator<Item = &'a Window>) -> Window {
     let mut all = Window::default();
     windows.into_iter().for_each(|window| all.add(window));
     all
 }
 
-/// Returns the level of concurrency whose throughput keeps most servers busy, among those with
-/// enough pages.
+/// Merges windows of similar concurrency, and returns the merged window whose throughput keeps most
+/// servers busy. Merged windows with too few pages are left out; returns `None` if none remains.
 fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     let level = |window: &Window| (2.0 * window.inside().max(1e-3).log2()).floor() as i32;
     let mut levels = std::collections::BTreeMap::<i32, Window>::new();
@@ -319,8 +336,8 @@ fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     enough.max_by(|a, b| a.at_work(services).total_cmp(&b.at_work(services)))
 }
 
-/// Estimates the service time of each group before calm windows are known: the lowest decile of its
-/// means. Only the ratios of the groups matter.
+/// Estimates the service time of each group, in seconds, before calm windows are known. It is the
+/// lowest decile of the group's means in all windows. Only the ratios between groups matter.
 fn weights(windows: &[Window]) -> [f64; GROUPS] {
     let all = sum(windows);
     let usual = all.took() / all.count().max(1) as f64;
@@ -332,7 +349,7 @@ fn weights(windows: &[Window]) -> [f64; GROUPS] {
     })
 }
 
-/// Returns all calm windows, merged.
+/// Returns the sum of all calm windows, or `None` if they have too few pages or minutes.
 fn calm(windows: &[Window]) -> Option<Window> {
     let weights = weights(windows);
     let most = highest(windows, &weights)?.at_work(&weights);
@@ -352,13 +369,14 @@ fn calm(windows: &[Window]) -> Option<Window> {
     })
 }
 
-/// Measures the capacity. Also returns how much the windows show of it.
+/// Measures the capacity, and tells how much the windows show of it. Returns `None` without calm
+/// windows.
 fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;
     let all = sum(windows);
     let knows = |group: usize| calm.pages[group] >= FEW;
-    // A group that calm windows do not have gets their mean service time.
+    // A group that is absent from calm windows gets their mean service time.
     let services =
         std::array::from_fn(|group| if knows(group) { calm.mean(group) } else { service });
     let is_overloaded = |window: &&Window| window.is_overloaded(&services);
@@ -374,7 +392,8 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let crowd = if full.is_empty() { top } else { sum(&full) };
     let unknown: f64 =
         (0..GROUPS).filter(|group| !knows(*group)).map(|group| part(&crowd, group)).sum();
-    // If calm windows come first, their requests for the same pages had no group of their own yet.
+    // Early requests for a page are in the group for all the rest. If the calm windows came first,
+    // that group's part in them is subtracted.
     let unseen = unknown - part(&calm, REST);
     let mix =
         (0..GROUPS).map(|group| (part(&crowd, group) - part(&calm, group)).abs()).sum::<f64>();
@@ -403,7 +422,8 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     Some((found, shows))
 }
 
-/// Returns whether concurrency differs by a multiple between windows while throughput does not.
+/// Returns whether concurrency differs by a multiple between windows while throughput hardly
+/// differs.
 fn is_overload(windows: &[Window]) -> bool {
     let mut sorted: Vec<&Window> = windows.iter().collect();
     sorted.sort_by(|a, b| a.inside().total_cmp(&b.inside()));
@@ -418,7 +438,8 @@ fn is_overload(windows: &[Window]) -> bool {
     high.inside() >= 1.25 * MULTIPLE * low.inside() && high.rate() <= 1.25 * low.rate()
 }
 
-/// Returns the proposed limit.
+/// Returns the proposed limit with its reasons. `has_durations` tells whether the log has
+/// durations.
 pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -> Limit {
     let pages: u64 = windows.iter().map(Window::count).sum();
     let took: f64 = windows.iter().map(Window::took).sum();
@@ -436,8 +457,8 @@ pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -
     let whole = |slots: f64| slots.ceil().clamp(1.0, HIGHEST) as u32;
     let (slots, by) = match (shows, capacity) {
         (Shows::Knee, Some(found)) => (Some(whole(1.125 * found.knee)), By::Knee),
-        // The number of independent visitors varies. Two square roots more covered all but one
-        // moment in forty.
+        // The number of independent visitors fluctuates. A margin of two square roots covered the
+        // concurrency at all but one moment in forty.
         (Shows::NeverFull, Some(found)) => {
             (Some(whole(found.knee + 2.0 * found.knee.sqrt())), By::Load)
         }

@@ -1,9 +1,9 @@
-//! Finds the templates that cause the load: runs [`Discovery`] over the requests of a log and the
-//! recorded use of a host's resources.
+//! Finds the templates that cause the load. It runs [`Discovery`] over the requests of a log and
+//! the recorded use of a host's resources.
 //!
-//! Records cover seconds or ten minutes; a window has the median length of the records. Requests
-//! outside the time of all records carry no information about costs. Lines with a wrong time are
-//! mostly among them and have no effect here.
+//! Records cover from seconds to ten minutes each. A window of the discovery has the median length
+//! of the records. Requests outside the time of all records say nothing about costs and are
+//! ignored. Most lines with a wrong time are among them, and so have no effect here.
 
 use std::collections::VecDeque;
 
@@ -13,52 +13,53 @@ use serde::Serialize;
 
 use crate::routes::page;
 
-/// A recorded resource.
+/// A resource whose use was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// The operator's name for it.
+    /// The operator's name for the resource.
     pub name: String,
-    /// Units available per second.
+    /// The capacity, in units of the resource per second.
     pub capacity: f64,
 }
 
-/// The use of a resource between two times.
+/// The recorded use of a resource between two times.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
-    /// The index of the resource.
+    /// The index of the resource in the list of recorded resources.
     pub resource: usize,
-    /// The start.
+    /// The start of the record.
     pub from: Time,
-    /// The end.
+    /// The end of the record.
     pub to: Time,
-    /// The units used.
+    /// The number of units used between `from` and `to`.
     pub used: f64,
 }
 
-/// A template that uses more than a twentieth of the total use of a resource.
+/// A template that causes more than a twentieth of the total use of a resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Seen {
-    /// The pattern of its requests; `None` for requests without a template of their own.
+    /// The pattern of the template's requests; `None` for requests without a template of their own.
     pub pattern: Option<String>,
-    /// Templates that always occur together with it.
+    /// The templates that always occur together with this one, so that their costs cannot be
+    /// separated.
     pub twins: Vec<String>,
-    /// The resource.
+    /// The name of the resource.
     pub resource: String,
-    /// Units of the resource per request.
+    /// The estimated cost of one request, in units of the resource.
     pub cost: f64,
-    /// The 95 % interval of the cost, approximately.
+    /// The confidence interval of the cost, of about 95 %, in units of the resource.
     pub interval: [f64; 2],
-    /// The share in the total use of the resource.
+    /// The share of the template's requests in the total use of the resource.
     pub share: f64,
-    /// Requests per second.
+    /// The number of requests per second.
     pub rate: f64,
-    /// Whether the observations are too few for certainty.
+    /// Whether there are too few observations for a certain result.
     pub provisional: bool,
-    /// Whether its requests are part of a purchase.
+    /// Whether the requests are part of a purchase.
     pub transacts: bool,
 }
 
-/// The utilisation of a resource.
+/// The mean utilisation of a resource over the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Utilisation {
     pub(crate) resource: String,
@@ -66,22 +67,22 @@ pub(crate) struct Utilisation {
     pub(crate) used: f64,
 }
 
-/// A half-life of a month, which means that nothing in a log is forgotten.
+/// The half-life of observations. A month means that nothing in a log is forgotten.
 const HALF_LIFE: TimeSpan = TimeSpan::from_secs(30 * 86_400);
 
-/// The search for the templates that cause the load, by the recorded use of resources.
+/// The search for templates that cause the load, from the recorded use of resources.
 #[derive(Debug)]
 pub struct Load {
     watched: Vec<(Watched, Discovery)>,
-    /// Records, by their end.
+    /// The records that are not evaluated yet, in the order of their end.
     uses: VecDeque<Used>,
-    /// The time from the start of the first record to the end of the last.
+    /// The time from the start of the first record to the end of the last; `None` without records.
     covered: Option<(Time, Time)>,
     has_begun: bool,
 }
 
 impl Load {
-    /// Creates the search from recorded resources and their use.
+    /// Creates the search from the recorded resources and the records of their use, in any order.
     pub fn new(watched: Vec<Watched>, mut uses: Vec<Used>) -> Self {
         uses.sort_by_key(|one| one.to);
         let step = usual(&uses);
@@ -97,7 +98,8 @@ impl Load {
         Self { watched, uses: uses.into(), covered, has_begun: false }
     }
 
-    /// Adds a request that was processed between two times; the clock of the log is at `now`.
+    /// Adds a request that was processed between `from` and `to`, if any record covers that time.
+    /// `now` is the time of the log's clock.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, now: Time) {
         let is_covered = self.covered.is_some_and(|(begin, end)| to >= begin && from <= end);
         if !is_covered {
@@ -106,7 +108,7 @@ impl Load {
         if !self.has_begun {
             self.has_begun = true;
             self.watched.iter_mut().for_each(|(_, discovery)| discovery.advance(from));
-            // Use before the first request carries no information about requests.
+            // Use before the first request says nothing about requests.
             while self.next_if(|one| one.to <= from).is_some() {}
         }
         while let Some(one) = self.next_if(|one| one.to <= now) {
@@ -130,7 +132,7 @@ impl Load {
         self.watched.iter_mut().for_each(|(_, discovery)| discovery.fold(column));
     }
 
-    /// Ends the log, and adds the use in its last moments.
+    /// Ends the log at `now`, and evaluates the remaining records.
     pub(crate) fn finish(&mut self, now: Time) {
         while let Some(one) = self.next_if(|one| one.from <= now) {
             if let Some((_, discovery)) = self.watched.get_mut(one.resource) {
@@ -155,7 +157,8 @@ impl Load {
         self.watched.iter().map(one).collect()
     }
 
-    /// Returns the elephants of all resources. `name` and `transacts` describe pages.
+    /// Returns the elephants of all resources. `name` returns the name of a page, and `transacts`
+    /// whether the page is part of a purchase.
     pub(crate) fn elephants(
         &self,
         name: impl Fn(usize) -> Option<String>,
@@ -182,7 +185,7 @@ impl Load {
     }
 }
 
-/// Returns the median length of records, in whole seconds.
+/// Returns the median length of the records, in whole seconds.
 fn usual(uses: &[Used]) -> TimeSpan {
     let mut spans: Vec<TimeSpan> = uses.iter().map(|one| one.to.since(one.from)).collect();
     let middle = spans.len() / 2;

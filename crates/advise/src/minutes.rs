@@ -1,7 +1,8 @@
-//! Load by minute: requests, and their concurrency.
+//! The load in each minute of a log: requests, and their concurrency.
 //!
-//! A request over many minutes is recorded only at its ends, and the minutes between follow from a
-//! difference. So a log full of requests that took a day costs no more than any other.
+//! A request that lasts many minutes is recorded only in its first and its last minute. The minutes
+//! in between are covered by a change in a running count. So a log full of requests that took a day
+//! costs no more than any other.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 use crate::groups::GROUPS;
 use crate::limit::{PARTS, Window};
 
-/// The most minutes that are recorded: nine months without a pause.
+/// The maximum number of minutes with requests that are recorded: nine months without a pause.
 pub const MOST: usize = 400_000;
 
 const MINUTE: u64 = 60_000_000_000;
@@ -19,47 +20,49 @@ const MINUTE: u64 = 60_000_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     requests: u32,
-    /// Requests for pages, without files.
+    /// The number of requests for pages, without files.
     pages: u32,
     sessions: u32,
-    /// Seconds of work in the minute by requests that began or ended in it.
+    /// The time inside the application during this minute, in seconds, of requests that began or
+    /// ended in the minute.
     edges: f32,
-    /// Pages answered in each part of the minute, by group, and their total duration in seconds.
+    /// The number of pages answered in each part of the minute, by group.
     answered: [[u32; GROUPS]; PARTS],
+    /// The total duration of the answered pages in seconds, by group.
     took: [f32; GROUPS],
-    /// Pages that their clients left.
+    /// The number of pages whose clients left.
     left: u32,
-    /// The change, from the minute before, in the number of requests that cover the whole minute.
+    /// The change in the number of requests that cover a whole minute, from the previous minute to
+    /// this.
     whole: i32,
 }
 
-/// Load by minute.
+/// The load in each minute of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minutes {
     cells: BTreeMap<u32, Cell>,
-    /// Requests that no cell could count.
+    /// The number of requests that were not recorded, because there were too many minutes.
     pub(crate) beyond: u64,
 }
 
-/// A peak minute.
+/// The load in a peak minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peak {
     /// The start of the minute in seconds since 1970.
     pub at: u64,
-    /// Requests per second.
+    /// The number of requests per second.
     pub requests: f64,
-    /// Requests for pages per second, without files.
+    /// The number of requests for pages per second, without files.
     pub pages: f64,
-    /// Sessions that began, per second.
+    /// The number of sessions that began, per second.
     pub sessions: f64,
-    /// The mean concurrency, by Little's law for the same minute; `None` if the log has no
-    /// durations.
+    /// The mean concurrency in this minute (Little's law); `None` if the log has no durations.
     pub at_once: Option<f64>,
 }
 
 impl Minutes {
-    /// Counts a request for a file. A server in front delivers files, so they use no capacity of
-    /// the application.
+    /// Counts a request for a file. A web server in front of the application delivers files, so
+    /// they use no capacity of the application.
     pub(crate) fn file(&mut self, began: Time) {
         match self.cell(began.as_nanos() / MINUTE) {
             Some(cell) => cell.requests = cell.requests.saturating_add(1),
@@ -67,8 +70,8 @@ impl Minutes {
         }
     }
 
-    /// Counts a request for a page that waited in front and was then processed for `service`, if
-    /// that is known.
+    /// Counts a request for a page that waited before the application for `waited`, and was then
+    /// processed for `service`, if that is known.
     pub(crate) fn page(&mut self, began: Time, waited: TimeSpan, service: Option<TimeSpan>) {
         let Some(cell) = self.cell(began.as_nanos() / MINUTE) else {
             self.beyond += 1;
@@ -96,7 +99,7 @@ impl Minutes {
         }
     }
 
-    /// Counts an answered page of a group with its duration.
+    /// Counts an answered page in the minute of its end, by group and with its duration.
     pub(crate) fn answered(&mut self, ended: Time, group: usize, took: TimeSpan) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
             let part = (ended.as_nanos() % MINUTE) as usize / (MINUTE as usize / PARTS);
@@ -106,14 +109,14 @@ impl Minutes {
         }
     }
 
-    /// Counts a page that its client left.
+    /// Counts a page whose client left at `ended`.
     pub(crate) fn left(&mut self, ended: Time) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
             cell.left = cell.left.saturating_add(1);
         }
     }
 
-    /// Returns all minutes in order, for the limit.
+    /// Returns all recorded minutes in ascending order, each with its number.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u32, Window)> + '_ {
         let mut whole = 0_i64;
         self.cells.iter().map(move |(minute, cell)| {
@@ -133,7 +136,7 @@ impl Minutes {
         })
     }
 
-    /// Counts a session that began.
+    /// Counts a session that began at `began`.
     pub(crate) fn session(&mut self, began: Time) {
         if let Some(cell) = self.cell(began.as_nanos() / MINUTE) {
             cell.sessions = cell.sessions.saturating_add(1);
@@ -148,10 +151,10 @@ impl Minutes {
         Some(self.cells.entry(minute).or_default())
     }
 
-    /// Returns the minute with most requests and the one with the highest concurrency, for a log
-    /// between two times. The first and the last minute count with their observed part. They do not
-    /// count as peaks if less than half was observed. A log that is shorter than a minute is one
-    /// peak.
+    /// Returns the minute with the most requests, and the minute with the highest concurrency.
+    /// `log` is the start and the end of the log. The first and the last minute count with their
+    /// observed part, but with at least 30 s. A log shorter than a minute is one peak. Returns
+    /// `None` if nothing was counted.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {
             return self.all(log, has_durations);
@@ -175,7 +178,7 @@ impl Minutes {
         peaks
     }
 
-    /// Returns all minutes, at most two, as one peak.
+    /// Returns the sum of all minutes as one peak, for a log that is shorter than a minute.
     fn all(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         let (first, _) = self.cells.first_key_value()?;
         let mut all = Cell::default();
@@ -192,14 +195,14 @@ impl Minutes {
 }
 
 impl Cell {
-    /// Returns the seconds of work in the minute. `whole` requests covered all of it, and `seconds`
-    /// of it were observed.
+    /// Returns the time in seconds that requests were inside the application during this minute.
+    /// `whole` requests covered the whole minute, of which `seconds` were observed.
     fn busy(&self, whole: i64, seconds: f64) -> f64 {
         f64::from(self.edges) + seconds * whole.max(0) as f64
     }
 
-    /// Returns the minute as a peak. `whole` requests covered all of it, and `seconds` of it were
-    /// observed.
+    /// Returns this minute as a peak. `whole` requests covered the whole minute, of which `seconds`
+    /// were observed.
     fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
         let busy = self.busy(whole, seconds);
         Peak {
@@ -240,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_peak_of_a_short_log_is_over_what_was_seen() {
-        // Two requests per second, each of one second.
+        // Two requests begin per second, and each lasts one second.
         let rate = |from: u64, to: u64| {
             let mut minutes = Minutes::default();
             for second in from..to {

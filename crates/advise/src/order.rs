@@ -1,31 +1,32 @@
 //! Finds the template that is the order.
 //!
-//! An order is an unsafe request (POST) whose words name it, which succeeds, and after which
-//! sessions end. A checkout has many forms, and words such as `checkout` or `payment` do not tell
-//! which of them is the last. In that case, and if a payment service takes the order, the page that
-//! thanks for it is proposed. A request that reviews or changes an order is the last choice: shops
-//! send it with each load of the checkout.
+//! The usual order is an unsafe request (POST) that succeeds, whose words name an order, and after
+//! which sessions end. But a checkout has many forms, and words such as `checkout` or `payment` do
+//! not tell which form is the last. Then the page that thanks for the order is proposed. It is also
+//! proposed if a payment service takes the order. A request that reviews or changes an order is the
+//! last choice, because shops send it with each load of the checkout.
 
 use crate::graph::Graph;
 use crate::role::{NAMES, like_an_order};
 use crate::tally::Tally;
 
-/// Fewer successes may be chance.
+/// The number of successful requests that a candidate needs. Fewer may be chance.
 const SOME: u64 = 3;
-/// The least score of words of a checkout. Words that review or change an order have less.
+/// The lowest score of words that name a step of a checkout. Words that review or change an order
+/// have a lower score.
 const STEP: f64 = 0.4;
-/// The score of words that name the page after an order.
+/// The lowest score of words that name the page after an order.
 const THANKS: f64 = 0.9;
 
-/// A page that may be the order.
+/// A page to be rated as a possible order.
 pub(crate) struct Candidate<'a> {
     pub(crate) page: usize,
     pub(crate) name: &'a str,
     pub(crate) tally: &'a Tally,
 }
 
-/// Returns pages that may be the order, most probable first. `is_sure` marks those that may be
-/// proposed.
+/// Returns the pages that may be the order, the most probable first. `is_sure` marks those that may
+/// be proposed without the operator.
 pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Graph) -> Vec<Ranked> {
     let rank = |Candidate { page, name, tally }: Candidate<'_>| {
         let words = like_an_order(name);
@@ -41,7 +42,7 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
             (false, THANKS..) => CandidateKind::Thanks,
             (true, STEP..) => CandidateKind::OnTheWay,
             (true, words) if words > 0.0 => CandidateKind::Aside,
-            // The form is requested with the same words as the order.
+            // A form and its submission have the same words, so words alone do not suffice.
             _ => CandidateKind::Unsure,
         };
         Some(Ranked { page, is_sure: kind != CandidateKind::Unsure, kind, sure })
@@ -51,27 +52,27 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
     ranked
 }
 
-/// A page that may be the order, among others.
+/// A page that may be the order, with its rank among others.
 pub(crate) struct Ranked {
     pub(crate) page: usize,
-    /// Whether the words of its pattern are those of an order.
+    /// Whether the page may be proposed as the order: its words and its method fit.
     pub(crate) is_sure: bool,
     kind: CandidateKind,
     sure: f64,
 }
 
-/// Kinds of candidates, the most probable first.
+/// The kinds of candidates, the most probable first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CandidateKind {
     /// An unsafe request whose words name an order.
     Named,
-    /// A page whose words thank for an order.
+    /// A safe request whose words thank for an order.
     Thanks,
-    /// An unsafe request of a checkout.
+    /// An unsafe request whose words name a step of a checkout.
     OnTheWay,
-    /// An unsafe request that reviews or changes an order.
+    /// An unsafe request whose words review or change an order.
     Aside,
-    /// An unsafe request without such words, or a safe one with them.
+    /// An unsafe request without such words, or a safe request with other words of an order.
     Unsure,
 }
 

@@ -1,16 +1,16 @@
 //! Estimates how long clients wait before they leave.
 //!
-//! For a request that was left, the wait of its client is known. For one that was answered, it is
-//! only known that the client would have waited at least as long. The estimator for such censored
-//! data is that of Kaplan and Meier (1958): at each time, the fraction of the clients still waiting
-//! that left then.
+//! For a client that left, the tolerated wait is known. For a client that was answered, it is only
+//! known to be at least the time to the answer. The estimator for such censored data is that of
+//! Kaplan and Meier (1958). At each time, it takes the fraction of the clients still waiting that
+//! left then.
 
 use bywash_units::TimeSpan;
 use serde::Serialize;
 
 use crate::times::Times;
 
-/// The fewest departures for an estimate.
+/// The minimum number of departures for an estimate.
 const ENOUGH: u64 = 20;
 
 /// The observed waits of clients until they left or were answered.
@@ -23,17 +23,17 @@ pub struct Patience {
 /// The range of patience that a policy accepts, in seconds.
 const ACCEPTED: [f64; 2] = [1.0, 600.0];
 
-/// Patience as a policy accepts it.
+/// An estimate of patience, limited to the range that a policy accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatienceSetting {
     /// The accepted value in seconds.
     pub seconds: f64,
-    /// The reason why it differs from the estimate, if it does.
+    /// Why the value differs from the estimate; `None` if it does not.
     pub clamped: Option<&'static str>,
 }
 
 impl PatienceSetting {
-    /// Clamps an estimate in seconds.
+    /// Limits an estimate in seconds to the accepted range.
     pub fn of(found: f64) -> Self {
         let clamped = if found < ACCEPTED[0] {
             Some("The scheduler takes a patience of at least 1 s, so the value here is 1 s.")
@@ -49,16 +49,18 @@ impl PatienceSetting {
 /// The estimate of patience.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leaving {
-    /// Requests whose client left and whose wait is known.
+    /// The number of requests whose client left after a known wait.
     pub left: u64,
-    /// Requests that were answered and whose wait is known.
+    /// The number of requests that were answered after a known wait.
     pub stayed: u64,
-    /// The median patience in seconds; `None` if fewer than half left, or too few for an estimate.
+    /// The median patience in seconds; `None` if fewer than half of the clients left, or too few
+    /// for an estimate.
     pub median: Option<f64>,
-    /// The mean under the assumption of exponential patience, in seconds: total wait divided by
-    /// departures. `None` if too few clients left.
+    /// The mean patience in seconds, if patience is exponential: the total wait divided by the
+    /// number of departures. `None` if too few clients left.
     pub mean: Option<f64>,
-    /// Points of the survival curve: seconds, and the share that still waits.
+    /// Points of the survival curve: the time in seconds, and the share of clients that still wait
+    /// then.
     pub curve: Vec<(f64, f64)>,
 }
 
@@ -73,7 +75,7 @@ impl Patience {
         self.stayed.add(for_);
     }
 
-    /// Returns the estimate.
+    /// Returns the estimate from all recorded waits.
     pub fn leaving(&self) -> Leaving {
         let (left, stayed) = (self.left.count(), self.stayed.count());
         let mut leaving = Leaving { left, stayed, ..Leaving::default() };
@@ -83,7 +85,7 @@ impl Patience {
         let mut others = self.stayed.each().peekable();
         let (mut waiting, mut share, mut waited) = ((left + stayed) as f64, 1.0, 0.0);
         for (after, count) in self.left.each() {
-            // A client that was answered at that very time was still waiting.
+            // A client that was answered at exactly this time was still waiting.
             while let Some((_, answered)) = others.next_if(|(when, _)| *when < after) {
                 waiting -= answered as f64;
             }
@@ -103,7 +105,7 @@ impl Patience {
     }
 }
 
-/// Reduces a curve to some twenty points, including the last.
+/// Reduces a curve to about twenty points, including the last.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let each = curve.len().div_ceil(20).max(1);
     let last = curve.len() - 1;

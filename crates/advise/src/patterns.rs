@@ -1,16 +1,16 @@
-//! Converts a template into a pattern of a class. A template names all parameters of its requests,
-//! but a class has a page regardless of parameters that do not change its purpose. So only the
+//! Converts a template into a pattern of a class. A template names all parameters of its requests.
+//! A class contains a page regardless of parameters that do not change its purpose. So only the
 //! parameters that determine the purpose remain. Two templates may then have the same pattern.
 
 use bywash_engine::classify::Pattern;
 
 use crate::role::Role;
 
-/// The most bytes of a proposed pattern.
+/// The maximum length of a proposed pattern, in bytes.
 const LONGEST: usize = 200;
 
-/// Returns the pattern of a template for this role, as the configuration accepts it; `None` if
-/// there is none.
+/// Returns the pattern of a template for this role, in the syntax of the configuration; `None` if
+/// no accepted pattern remains.
 pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     let (method, target) = template.split_once(' ').unwrap_or(("GET", template));
     let is_text = target.bytes().all(|byte| byte.is_ascii_graphic());
@@ -41,8 +41,8 @@ fn is_fit(pattern: &str) -> bool {
     pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.has_one_reading())
 }
 
-/// Returns the pattern of all pages in the folder of a page: `GET /a/*` for `GET /a/b`. Returns
-/// `None` for a page at the root and for a pattern that ends in `*`.
+/// Returns the pattern of all pages in the folder of a page, such as `GET /a/*` for `GET /a/b`.
+/// Returns `None` for a page at the root and for a pattern that ends in `*`.
 pub(crate) fn folder(pattern: &str) -> Option<String> {
     let (path, query) = pattern.split_at(pattern.find('?').unwrap_or(pattern.len()));
     let bare = path.strip_suffix('/').unwrap_or(path);

@@ -1,16 +1,18 @@
-//! Explains a limit, one sentence per line, for the written file and for the terminal.
+//! Explains the proposed limit, one sentence per line, for the written configuration and for the
+//! terminal.
 
 use crate::limit::{By, Capacity, LEFT, Limit, MULTIPLE, OF_CORE, Shows};
 
-/// A mix that differs by more than this is mentioned.
+/// A difference of the mix of pages is mentioned if it exceeds this fraction.
 const DIFFERS: f64 = 0.3;
-/// Departures below this fraction of the pages answered are not mentioned.
+/// Departures are mentioned if they are at least this fraction of the answered pages.
 const LITTLE: f64 = 0.05;
-/// Groups of pages whose service times differ by this factor could be several applications.
+/// Groups of pages whose mean service times differ by at least this factor could be several
+/// applications.
 const SEVERAL: f64 = 10.0;
 
 impl Limit {
-    /// Returns the reasons, in the order of the derivation.
+    /// Returns the reasons for the limit as sentences, in the order of the derivation.
     pub fn reasons(&self) -> Vec<String> {
         let mut lines = vec![self.shown()];
         if let Some(found) = &self.capacity {
@@ -64,7 +66,7 @@ impl Limit {
 }
 
 impl By {
-    /// Returns how the limit follows from the fact that decided.
+    /// Returns a sentence that tells how the limit follows from the fact that decided.
     pub(crate) fn decided(self) -> String {
         match self {
             Self::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),

@@ -1,25 +1,25 @@
-//! A request as a line of a log describes it.
+//! A request as one line of a log describes it.
 
 use bywash_units::{Time, TimeSpan};
 
-/// A request.
+/// A request of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The time of arrival, as the time since 1970.
+    /// When the request arrived, as the time since 1970.
     pub began: Time,
-    /// The method.
+    /// The method of the request.
     pub method: &'a str,
-    /// Path and query.
+    /// The path and query of the request.
     pub target: &'a str,
-    /// The host that the client named, if the line has it.
+    /// The host that the client named; `None` if the line does not have it.
     pub host: Option<&'a str>,
-    /// The client.
+    /// The client that sent the request.
     pub client: Client,
-    /// The outcome.
+    /// The outcome of the request.
     pub end: End,
-    /// The time between arrival and processing, if the line has it.
+    /// The time from arrival to the start of processing; `None` if the line does not have it.
     pub waited: Option<TimeSpan>,
-    /// The processing time, if the line has it.
+    /// The time from the start of processing to the end; `None` if the line does not have it.
     pub service: Option<TimeSpan>,
 }
 
@@ -29,12 +29,12 @@ pub struct Kept {
     method: Box<str>,
     target: Box<str>,
     host: Option<Box<str>>,
-    /// The request without its text.
+    /// The request with its text fields empty.
     rest: Request<'static>,
 }
 
 impl Kept {
-    /// Returns the request.
+    /// Returns the request, which borrows the kept text.
     pub fn request(&self) -> Request<'_> {
         let host = self.host.as_deref();
         Request { method: &self.method, target: &self.target, host, ..self.rest }
@@ -49,7 +49,8 @@ impl Request<'_> {
         Kept { method: self.method.into(), target: self.target.into(), host, rest }
     }
 
-    /// Returns the time from arrival to the end, if the line has any part of it.
+    /// Returns the time from arrival to the end. If the line has only one part of it, returns that
+    /// part; `None` if it has neither.
     pub(crate) fn took(&self) -> Option<TimeSpan> {
         match (self.waited, self.service) {
             (None, None) => None,
@@ -57,8 +58,8 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the time at which the request ended. It is the time of arrival if the duration is
-    /// unknown.
+    /// Returns the time at which the request ended. If the duration is unknown, returns the time of
+    /// arrival.
     pub fn ended(&self) -> Time {
         self.began + self.took().unwrap_or_default()
     }
@@ -70,7 +71,7 @@ impl Request<'_> {
     }
 
     /// Returns whether the request succeeded. A redirection is a success only if the method is
-    /// unsafe. An unknown outcome is a success.
+    /// unsafe. An unknown outcome counts as a success.
     pub(crate) fn is_success(&self) -> bool {
         match self.end {
             End::Answered(status) => {
@@ -86,49 +87,49 @@ impl Request<'_> {
         matches!(self.client, Client::Robot { .. })
     }
 
-    /// Returns whether the requested resource exists: the status is 200 to 399, or the outcome is
-    /// unknown.
+    /// Returns whether the requested resource exists: the status is from 200 to 399, or the outcome
+    /// is unknown.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.end, End::Answered(200..400) | End::Untold)
     }
 }
 
-/// The client of a request. Numbers are hashes of names: equal for the same name.
+/// The client of a request. All numbers are hashes of names, equal for equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// A client in a log without sessions.
+    /// A client that is not a robot, in a log without sessions.
     Known {
-        /// The number of the combination of address and user agent.
+        /// The hash of the address and the user agent.
         number: u64,
-        /// The address.
+        /// The hash of the address.
         address: u64,
     },
-    /// A robot, by its user agent, in a log without sessions.
+    /// A robot, recognised by its user agent, in a log without sessions.
     Robot {
-        /// The combination of address and user agent.
+        /// The hash of the address and the user agent.
         number: u64,
-        /// The address.
+        /// The hash of the address.
         address: u64,
     },
-    /// The client with this session.
+    /// A client with a session, in a log with sessions.
     Session {
-        /// The session.
+        /// The hash of the session.
         session: u64,
-        /// The address.
+        /// The hash of the address.
         address: u64,
     },
-    /// A client without a session, at this address.
+    /// A client without a session, in a log with sessions.
     Stranger {
-        /// The address.
+        /// The hash of the address.
         address: u64,
     },
-    /// The line does not tell.
+    /// An unknown client: the line does not name it.
     Untold,
 }
 
 impl Client {
-    /// Returns a number that is the same for the same client. A client of a log with sessions is
-    /// identified by its address alone.
+    /// Returns the number that identifies the client. In a log with sessions, it is the number of
+    /// the address alone.
     pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Known { number, .. } | Self::Robot { number, .. } => number,
@@ -151,14 +152,14 @@ impl Client {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Answered with this status.
+    /// The request was answered with this status.
     Answered(u16),
-    /// Refused before it was processed.
+    /// The request was refused before it was processed.
     Refused,
-    /// Left by its client before the answer.
+    /// The client left before the answer.
     Left,
     /// The server did not answer, or broke off its answer.
     Failed,
-    /// The line does not tell.
+    /// The outcome is unknown: the line does not name it.
     Untold,
 }

@@ -1,38 +1,38 @@
-//! Guesses the purpose of a template from its words. An operator reads these proposals before they
-//! apply.
+//! Guesses the purpose of a template from the words in it. These are proposals: an operator reads
+//! them before they apply.
 
 use serde::Serialize;
 
-/// The purpose of a route. Proposed classes are named by these words, never by text from a client.
+/// The purpose of a route. A proposed class has the name of its role, never text from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The first page.
+    /// The first page of the site.
     Home,
-    /// Lists, and everything without another role.
+    /// A list of objects, and every page without another role.
     Browse,
-    /// One of many objects: its URL has a number or a title.
+    /// A page of one of many objects: its URL has a number or a title.
     Item,
-    /// A search.
+    /// A search for objects.
     Search,
-    /// The visitor's selection.
+    /// The visitor's selection of objects to buy.
     Cart,
-    /// Logging in.
+    /// The login of a visitor.
     Login,
-    /// A step from the cart to the order.
+    /// A step between the cart and the order.
     Checkout,
     /// The request that brings revenue.
     Order,
-    /// A request by a program.
+    /// A request by a program instead of a browser.
     Api,
-    /// A file.
+    /// A static file.
     Static,
     /// Requests that no pattern can distinguish.
     Other,
 }
 
 impl Role {
-    /// All roles, in the order in which they are shown.
+    /// All roles, in the order in which proposed classes are shown.
     pub const ALL: [Self; 11] = [
         Self::Home,
         Self::Browse,
@@ -47,7 +47,7 @@ impl Role {
         Self::Other,
     ];
 
-    /// Returns the name of its class.
+    /// Returns the name of the role's class.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -68,8 +68,8 @@ impl Role {
         self as usize
     }
 
-    /// Returns whether this part of a template's query determines the purpose of the page: a value
-    /// that routes, or a name that indicates this role.
+    /// Returns whether this part of a template's query determines the purpose of the page. Such a
+    /// part is a value that selects the page, or a parameter name that indicates this role.
     pub(crate) fn is_named_by(self, part: &str) -> bool {
         let tells = match self {
             Self::Search => SOUGHT.contains(&part),
@@ -118,7 +118,7 @@ const FILES: [&str; 33] = [
 ];
 const SEARCH: [&str; 6] = ["search", "find", "suche", "suggest", "autocomplete", "recherche"];
 const SOUGHT: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
-/// Parameters that select one of many objects.
+/// The names of parameters that select one of many objects.
 const ONE: [&str; 12] = [
     "id",
     "item",
@@ -140,8 +140,8 @@ const CHECKOUT: [&str; 9] = [
 const LOGIN: [&str; 9] =
     ["login", "signin", "signup", "logon", "auth", "register", "oauth", "anmelden", "authenticate"];
 const API: [&str; 7] = ["api", "graphql", "rest", "rpc", "ajax", "json", "xmlrpc"];
-/// Words of an order, with their probability of naming one. `order` alone often names a step of a
-/// checkout, or a list of earlier orders.
+/// The words of a URL that can name an order, each with its probability. `order` alone often names
+/// a step of a checkout, or a list of earlier orders.
 const ORDER: [(&str, f64); 17] = [
     ("confirm", 1.0),
     ("confirmation", 1.0),
@@ -161,15 +161,17 @@ const ORDER: [(&str, f64); 17] = [
     ("payment", 0.6),
     ("checkout", 0.4),
 ];
-/// Words with which `order` names one, and the probability for both together.
+/// The words that name an order when `order` stands next to them, and the probability of both
+/// together.
 const PLACES: ([&str; 3], f64) = (["place", "confirm", "create"], 0.8);
-/// Words of requests that show or change an order without placing it, and the factor for them.
+/// The words of requests that show or change an order without placing it, and the factor by which
+/// they reduce the score.
 const ASIDE: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
 
-/// The score of words that name an order, and not only a step towards it.
+/// The lowest score of words that name an order, and not only a step towards an order.
 pub(crate) const NAMES: f64 = 0.7;
 
-/// Returns whether a target is a file, by the ending of its path.
+/// Returns whether a target is a file, by the extension of its path.
 pub(crate) fn is_file(target: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -177,8 +179,8 @@ pub(crate) fn is_file(target: &str) -> bool {
     ending.len() <= 11 && FILES.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
-/// Returns whether a target is a page of PHP: a segment of its path ends in `.php`. PHP may get the
-/// rest of the path as an argument.
+/// Returns whether a target is a PHP page: a segment of its path ends in `.php`. The rest of the
+/// path may be an argument.
 pub(crate) fn is_php(target: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     path.split('/')
@@ -186,8 +188,8 @@ pub(crate) fn is_php(target: &str) -> bool {
         .any(|(_, ending)| ending.eq_ignore_ascii_case("php"))
 }
 
-/// Returns whether a parameter's value names a step of a purchase: `route=checkout/success`. The
-/// words of a search and the labels of a campaign select no page.
+/// Returns whether a parameter's value names a step of a purchase, as in `route=checkout/success`.
+/// Values of search parameters and campaign labels never do.
 pub(crate) fn is_step(parameter: &str, value: &str) -> bool {
     let of_orders = ORDER.iter().map(|(word, _)| *word);
     let steps = CART.iter().chain(&CHECKOUT).chain(&LOGIN).copied().chain(of_orders);
@@ -195,7 +197,8 @@ pub(crate) fn is_step(parameter: &str, value: &str) -> bool {
     is_page && words(value).any(|part| steps.clone().any(|word| is_word(part, word)))
 }
 
-/// Returns the purpose of a template, except for the order.
+/// Returns the purpose of a template, guessed from its words. It is never the order, which other
+/// evidence decides.
 pub(crate) fn role(template: &str, is_file: bool) -> Role {
     if is_file {
         return Role::Static;
@@ -228,17 +231,17 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
     }
 }
 
-/// Returns whether a parameter selects one of many objects.
+/// Returns whether a query has a parameter that selects one of many objects.
 fn has_one(query: &str) -> bool {
     query.split('&').any(|one| ONE.contains(&one.split('=').next().unwrap_or_default()))
 }
 
-/// Returns whether the path ends in one of many objects.
+/// Returns whether a path ends in a placeholder for one of many objects.
 fn has_one_of_many(path: &str) -> bool {
     path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.starts_with('*'))
 }
 
-/// Returns how much the words of a template suggest that it is the order, from 0 to 1.
+/// Returns how strongly the words of a template suggest that it is the order, from 0 to 1.
 pub(crate) fn like_an_order(template: &str) -> f64 {
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
     let of =
@@ -249,12 +252,12 @@ pub(crate) fn like_an_order(template: &str) -> f64 {
     if has_word(target, &ASIDE.0) { ASIDE.1 * sure } else { sure }
 }
 
-/// Returns whether one of these words is among those of a target.
+/// Returns whether a target has one of the words in `list`.
 fn has_word(target: &str, list: &[&str]) -> bool {
     words(target).any(|part| list.iter().any(|word| is_word(part, word)))
 }
 
-/// Returns the words of a path and a query. `placeOrder` and `place-order` are three words each:
+/// Returns the words of a path and a query. Both `placeOrder` and `place-order` give three words:
 /// `place`, `order`, and the whole.
 fn words(target: &str) -> impl Iterator<Item = &str> {
     let is_within = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -264,7 +267,7 @@ fn words(target: &str) -> impl Iterator<Item = &str> {
     wholes.chain(parts.flat_map(|part| humps(part).chain([part])))
 }
 
-/// Returns the parts of a word that is written as `placeOrder`; none of another word.
+/// Returns the parts of a word in camel case, such as `placeOrder`; none for any other word.
 fn humps(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     let humps = std::iter::from_fn(move || {
@@ -279,7 +282,7 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
     humps.filter(move |hump| hump.len() < word.len())
 }
 
-/// Returns whether a part of a target is this word, in any case, without `-` and `_`.
+/// Returns whether a part of a target is this word, regardless of case, `-` and `_`.
 fn is_word(part: &str, word: &str) -> bool {
     let letters = part.bytes().filter(|byte| !matches!(byte, b'-' | b'_'));
     letters.map(|byte| byte.to_ascii_lowercase()).eq(word.bytes())
@@ -306,7 +309,7 @@ mod tests {
             ("/SearchItemsByCategory.php?category", Role::Search),
             ("/shippingOptions", Role::Checkout),
             ("/bookshipping2", Role::Browse),
-            // A checkout is one whether a browser or a program requests it.
+            // A checkout keeps its role whether a browser or a program requests it.
             ("POST /api/checkout/onepage/addresses", Role::Checkout),
             ("POST /rest/default/V1/guest-carts/*/payment-information", Role::Checkout),
             ("POST /wp-json/wc/store/v1/checkout", Role::Checkout),

@@ -1,4 +1,5 @@
-//! Maps requests to templates, as one of at most 256 numbers; 0 is all others.
+//! Maps each request to the number of its template. There are at most 256 numbers; 0 stands for all
+//! other requests.
 
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Routes};
@@ -7,13 +8,13 @@ use bywash_units::TimeSpan;
 
 use crate::role::is_step;
 
-/// The number of requests after which heavy templates replace light ones.
+/// The number of requests after which templates with much load can replace those with little.
 const WEIGHED: u64 = 50_000;
-/// The weight of a request in addition to its time. In a log without times it favours frequent
-/// templates.
+/// The weight of a request in addition to its service time. In a log without durations, it favours
+/// frequent templates.
 const EACH: TimeSpan = TimeSpan::from_millis(1);
 
-/// The numbers of templates.
+/// The mapping from requests to the numbers of their templates.
 #[derive(Debug)]
 pub(crate) struct Pages {
     templates: Templates,
@@ -22,10 +23,10 @@ pub(crate) struct Pages {
     since: u64,
 }
 
-/// More time than any log contains.
+/// The weight of a pattern that is always tracked: more time than any log contains.
 const HEAVIEST: TimeSpan = TimeSpan::from_secs(1 << 33);
 
-/// A page whose counts move to another page.
+/// An instruction to add the counts of page `from` to page `into`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Folded {
     pub(crate) from: Column,
@@ -33,7 +34,7 @@ pub(crate) struct Folded {
 }
 
 impl Pages {
-    /// Creates the mapping. A pattern that is always tracked has its own page, however rarely it is
+    /// Creates the mapping. Each pattern of `always_track` gets its own page, however rarely it is
     /// requested.
     pub(crate) fn new(always_track: Vec<Pattern>) -> Self {
         let mut routes = Routes::default();
@@ -44,7 +45,8 @@ impl Pages {
         Self { templates, version: 0, routes, since: 0 }
     }
 
-    /// Returns the page of a request. Appends the pages that must be folded first, in this order.
+    /// Returns the page of a request. Appends to `folded` the pages whose counts must be moved
+    /// before the request is counted, in this order.
     pub(crate) fn of(&mut self, asked: &Asked<'_>, folded: &mut Vec<Folded>) -> Column {
         self.since += 1;
         if self.since == WEIGHED {
@@ -59,7 +61,8 @@ impl Pages {
         self.routes.column(&name, TimeSpan::from_secs_f64(asked.seconds) + EACH)
     }
 
-    /// Renames templates that were merged: a page takes the number of its present name.
+    /// Updates pages whose templates were merged: the counts move to the page with the present
+    /// name.
     fn rename(&mut self, folded: &mut Vec<Folded>) {
         self.version = self.templates.version();
         for from in (0..).map_while(Column::new) {
@@ -76,7 +79,7 @@ impl Pages {
         }
     }
 
-    /// Returns the name of a page; `None` for all others, and for an unused number.
+    /// Returns the name of a page; `None` for page 0 (all others), and for an unused number.
     pub(crate) fn name(&self, page: usize) -> Option<&str> {
         self.routes.name(Column::new(page.checked_sub(1)?)?).map(String::as_str)
     }

@@ -1,7 +1,7 @@
-//! Sessions: requests of one client without a pause of half an hour.
+//! Sessions of a log. A session is the requests of one client without a pause of half an hour.
 //!
-//! Open sessions are in a list, the longest idle one in front. If there are more than [`MOST`],
-//! that one is taken to be over.
+//! Open sessions are in a list, in which the one that is idle for longest is first. If more than
+//! [`MOST`] are open, the first of the list is ended.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::times::Times;
 
-/// The most sessions that are open at once.
+/// The maximum number of sessions that are open at once.
 pub const MOST: usize = 100_000;
-/// A pause of this length ends a session.
+/// The pause between two requests of a client that ends its session.
 pub(crate) const PAUSE: TimeSpan = TimeSpan::from_secs(1800);
 
-/// The end of the list.
+/// The index that marks the end of the list of open sessions.
 const NONE: u32 = u32::MAX;
 
-/// A page, and how often its number was reassigned before. After another reassignment the page no
-/// longer exists.
+/// The number of a page, and how often that number was reassigned before. After another
+/// reassignment the page no longer exists.
 pub(crate) type Page = (u16, u16);
 
 #[derive(Clone, Debug)]
@@ -29,28 +29,28 @@ struct Open {
     requests: u64,
     steps: u64,
     page: Option<Page>,
-    /// Whether its last request was not served.
+    /// Whether the session's last request was not served.
     in_vain: bool,
     older: u32,
     newer: u32,
 }
 
-/// A session that is over.
+/// The end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Over {
-    /// The last page.
+    /// The last page of the session.
     pub(crate) page: Page,
-    /// Whether its last request was not served. Such an exit carries no information about the page.
+    /// Whether the session's last request was not served. Such an exit says nothing about the page.
     pub(crate) in_vain: bool,
 }
 
-/// One request of a session.
+/// One request of a session, to be added.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit {
     pub(crate) client: u64,
     pub(crate) began: Time,
     pub(crate) ended: Time,
-    /// The page; `None` for a file, which a browser requested.
+    /// The requested page; `None` for a file.
     pub(crate) page: Option<Page>,
     pub(crate) in_vain: bool,
 }
@@ -58,9 +58,9 @@ pub(crate) struct Visit {
 /// The position of a visit in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stepped {
-    /// Whether it is the first request.
+    /// Whether the visit is the first request of its session.
     pub(crate) begins: bool,
-    /// The page before it.
+    /// The page that the session visited before; `None` if there was none.
     pub(crate) from: Option<Page>,
 }
 
@@ -72,17 +72,18 @@ pub(crate) struct Sessions {
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
-    /// Sessions that have ended and that the caller has not collected yet.
+    /// The ended sessions that the caller has not collected yet.
     pub(crate) over: Vec<Over>,
-    /// The number of sessions.
+    /// The total number of sessions that began.
     pub(crate) all: u64,
-    /// Sessions that ended because too many were open.
+    /// The number of sessions that were ended because too many were open.
     pub(crate) evicted: u64,
-    /// Seconds from first to last request, of sessions with two or more pages.
+    /// The time from the first to the last request of each session with two or more pages.
     pub(crate) lasted: Times,
     pub(crate) think: Times,
-    /// Requests and pages of each session, as seconds.
+    /// The number of requests of each session. One request is stored as one second.
     pub(crate) requests: Times,
+    /// The number of pages of each session. One page is stored as one second.
     pub(crate) pages: Times,
 }
 
@@ -106,7 +107,8 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// Adds a request; `now` is the clock of the log.
+    /// Adds a request to the session of its client, and returns its position there. `now` is the
+    /// time of the log's clock.
     pub(crate) fn visit(&mut self, visit: &Visit, now: Time) -> Stepped {
         self.end_idle(now);
         let known = self.index.get(&visit.client).copied();
@@ -136,7 +138,7 @@ impl Sessions {
         Stepped { begins, from }
     }
 
-    /// Ends all sessions.
+    /// Ends all open sessions.
     pub(crate) fn end_all(&mut self) {
         while self.oldest != NONE {
             self.end(self.oldest);
@@ -153,13 +155,15 @@ impl Sessions {
         self.index.contains_key(&client)
     }
 
-    /// Returns whether this client was served recently before `now`, and may continue.
+    /// Returns whether this client's last request was served at most [`PAUSE`] before `now`. Then a
+    /// new session cookie at its address may be this client's.
     pub(crate) fn was_answered(&self, client: u64, now: Time) -> bool {
         let open = self.index.get(&client).map(|at| &self.open[*at as usize]);
         open.is_some_and(|open| !open.in_vain && open.last <= now && now.since(open.last) <= PAUSE)
     }
 
-    /// Moves the session of one client to another, which has none.
+    /// Assigns the open session of client `from` to client `to`, which has none. Has no effect if
+    /// `from` has no open session.
     pub(crate) fn rename(&mut self, from: u64, to: u64) {
         if let Some(at) = self.index.remove(&from) {
             self.open[at as usize].client = to;
@@ -167,8 +171,8 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions that were idle for twice the pause, because a request that has just ended may
-    /// have begun in time.
+    /// Ends sessions that were idle for more than twice the pause. A request is added when it ends,
+    /// so a single pause would be too short: the request may have begun before the pause was over.
     fn end_idle(&mut self, now: Time) {
         while self.oldest != NONE && now.since(self.open[self.oldest as usize].last) > PAUSE * 2 {
             self.end(self.oldest);

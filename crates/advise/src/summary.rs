@@ -1,4 +1,4 @@
-//! Receives one request after the other, and holds the data for the advice.
+//! Receives the requests of a log one by one, and keeps the data that the advice needs.
 
 use bywash_discover::template::Asked;
 use bywash_engine::classify::Pattern;
@@ -19,32 +19,32 @@ use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
 use crate::visitors::Visitors;
 
-/// The time over which load is counted to give a level, in nanoseconds.
+/// The time over which page requests are counted to give a level of load, in nanoseconds.
 const LEVEL: u64 = 10_000_000_000;
 
-/// Facts in addition to the log.
+/// Facts that the log does not contain.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The requests whose success is an order; guessed if `None`.
+    /// The pattern of the requests whose success is an order. It is guessed if `None`.
     pub order: Option<Pattern>,
-    /// The use of resources at the same time.
+    /// The use of resources, recorded while the log was written.
     pub load: Option<Load>,
-    /// Workers and cores of the application.
+    /// The workers and cores of the application.
     pub machine: Machine,
 }
 
-/// The summary of a log in bounded memory. It receives one request after the other.
+/// The summary of a log in bounded memory. Requests are added one by one.
 #[derive(Debug)]
 pub struct Summary {
     pub(crate) order: Option<String>,
     pub(crate) load: Option<Load>,
     pub(crate) machine: Machine,
-    /// The first lines, until their time is clear.
+    /// The first requests, held until most of them agree on the time; `None` afterwards.
     opening: Option<Opening>,
     pub(crate) clock: Clock,
     pub(crate) pages: Pages,
     pub(crate) tallies: Vec<Tally>,
-    /// How often the number of each page was reassigned.
+    /// The number of times that each page number was reassigned to another template.
     generations: Vec<u16>,
     pub(crate) graph: Graph,
     visitors: Visitors,
@@ -68,21 +68,21 @@ pub(crate) struct Counted {
     pub(crate) left: u64,
     pub(crate) refused: u64,
     pub(crate) failed: u64,
-    /// Answered with 5xx.
+    /// Requests answered with a 5xx that is not counted elsewhere.
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
     /// Requests of robots.
     pub(crate) robots: u64,
-    /// Pages that exist.
+    /// Requests for pages that exist.
     pub(crate) pages: u64,
-    /// Pages of PHP.
+    /// Requests for pages of PHP that exist.
     pub(crate) php: u64,
 }
 
-/// The present level of load, and how many pages were requested at each level. The level follows
-/// from the number of pages that were requested in the previous 10 s ([`LEVEL`]): 0 for none,
-/// otherwise the integer logarithm to base 2, plus 1.
+/// The present level of load, and the number of pages that were requested at each level. The level
+/// follows from the number of pages requested in the previous 10 s ([`LEVEL`]). It is 0 for no
+/// page, otherwise the integer logarithm to base 2, plus 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     number: u64,
@@ -104,8 +104,8 @@ impl Level {
         level
     }
 
-    /// Returns the lowest level such that at least a tenth of all pages were requested at or below
-    /// it.
+    /// Returns the lowest level of load such that at least a tenth of all pages were requested at
+    /// that level or below.
     pub(crate) fn light(&self) -> usize {
         let all: u64 = self.seen.iter().sum();
         let mut below = 0;
@@ -118,7 +118,7 @@ impl Level {
 }
 
 impl Summary {
-    /// Creates a summary without requests.
+    /// Creates an empty summary.
     pub fn new(settings: Settings) -> Self {
         let Settings { order, load, machine } = settings;
         Self {
@@ -145,7 +145,7 @@ impl Summary {
         }
     }
 
-    /// Adds a request, in the order of the log.
+    /// Adds a request. Requests come in the order of the log.
     pub fn add(&mut self, request: &Request<'_>) {
         match &mut self.opening {
             None => self.take(request),
@@ -157,7 +157,7 @@ impl Summary {
         }
     }
 
-    /// Takes the requests that were held.
+    /// Starts the clock, and adds the requests that were held until then.
     fn open(&mut self) {
         let Some(opening) = self.opening.take() else { return };
         let (clock, held) = opening.over();
@@ -238,13 +238,14 @@ impl Summary {
         }
     }
 
-    /// Adds a request to its minute and to its session.
+    /// Adds a request with a plausible time to its minute and to its session.
     fn in_time(&mut self, request: &Request<'_>, is_file: bool, page: usize) {
         if is_file {
             self.minutes.file(request.began);
         } else {
             self.minutes.page(request.began, request.waited.unwrap_or_default(), request.service);
-            // An error is quick and does no work.
+            // An error response is quick and says nothing about service times, so it is not
+            // counted.
             match (request.end, request.service) {
                 (End::Left, Some(_)) => self.minutes.left(request.ended()),
                 (End::Answered(..500) | End::Untold, Some(service)) => {
@@ -279,7 +280,8 @@ impl Summary {
         }
     }
 
-    /// Returns the present number of a page that a session visited; 0 if its number was reassigned.
+    /// Returns the present number of a page that a session visited, or 0 (all others) if that
+    /// number was reassigned since.
     fn now(&self, (page, generation): (u16, u16)) -> usize {
         let page = usize::from(page);
         if self.generations[page] == generation { page } else { 0 }
@@ -312,7 +314,8 @@ impl Summary {
         }
     }
 
-    /// Ends the log. Open sessions are taken to leave; returns their number.
+    /// Ends the log, and takes the clients of open sessions to leave. Returns the number of open
+    /// sessions.
     pub(crate) fn finish(&mut self) -> usize {
         self.open();
         let open = self.sessions.open();
@@ -324,7 +327,7 @@ impl Summary {
         open
     }
 
-    /// Returns the time from the first request to the end of the last.
+    /// Returns the time from the first request to the end of the last request.
     pub(crate) fn lasted(&self) -> TimeSpan {
         self.first.map_or(TimeSpan::ZERO, |first| self.last.since(first))
     }

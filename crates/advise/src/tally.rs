@@ -1,4 +1,4 @@
-//! Counts of the requests of one template.
+//! The counts of the requests of one template.
 
 use bywash_units::TimeSpan;
 use serde::Serialize;
@@ -6,22 +6,23 @@ use serde::Serialize;
 use crate::request::{End, Request};
 use crate::times::Times;
 
-/// The number of levels of load; each is twice the one before.
+/// The number of levels of load. Each level has twice the load of the one before.
 pub(crate) const LEVELS: usize = 24;
-/// The most bytes of a target that is kept as an example.
+/// The maximum length in bytes of a target that is kept as an example.
 const SHOWN: usize = 200;
 
-/// Fewer redirections may be chance, such as those to a login.
+/// The number of redirections below which they may be chance, such as redirections to a login.
 const SOME: u64 = 3;
-/// If fewer than one of this many answers are redirections, they may be those to a login as well.
+/// If fewer than one in this many answers are redirections, the redirections may be to a login.
 const ONE_OF: u64 = 10;
 
-/// Answers to visitors' requests of one template with an unsafe method.
+/// The answers to visitors' requests of one template, by status. Only requests with an unsafe
+/// method count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Answers {
-    /// Answers with 200.
+    /// The number of answers with status 200.
     pub(crate) shown: u64,
-    /// Answers with 302 or 303.
+    /// The number of answers with status 302 or 303.
     pub(crate) redirected: u64,
 }
 
@@ -31,40 +32,41 @@ impl Answers {
         self.redirected += u64::from(matches!(status, 302 | 303));
     }
 
-    /// Returns whether only a redirection is an order, because some answers are redirections and
-    /// others are pages.
+    /// Returns whether only a redirection is an order: a relevant part of the answers are
+    /// redirections, and others are pages.
     pub(crate) fn differ_by_redirection(self) -> bool {
         let Self { shown, redirected } = self;
         shown > 0 && redirected >= SOME && ONE_OF * redirected >= shown + redirected
     }
 }
 
-/// Counts of one template.
+/// The counts of one template.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
-    /// Requests of robots.
+    /// The number of requests by robots.
     pub(crate) robots: u64,
-    /// Successful requests of visitors.
+    /// The number of successful requests by visitors.
     pub(crate) success: u64,
-    /// Requests that were refused, failed, or were answered with 5xx.
+    /// The number of requests that were refused, failed, or were answered with 5xx.
     pub(crate) errors: u64,
-    /// Requests whose client left.
+    /// The number of requests whose client left.
     pub(crate) left: u64,
-    /// Requests for files.
+    /// The number of requests for files.
     pub(crate) files: u64,
-    /// Requests with an unsafe method.
+    /// The number of requests with an unsafe method.
     pub(crate) unsafe_: u64,
     pub(crate) answers: Answers,
     pub(crate) service: Times,
-    /// The number of requests and their total seconds, by level of load.
+    /// The number of requests with a known service time, and its total in seconds, by level of
+    /// load.
     pub(crate) levels: Box<[(u64, f64); LEVELS]>,
-    /// Method and target of one request.
+    /// The method and the target of one request, as a sample.
     pub(crate) sample: Option<(Box<str>, Box<str>)>,
 }
 
 impl Tally {
-    /// Adds a request at this level of load.
+    /// Adds a request that came at this level of load.
     pub(crate) fn add(&mut self, request: &Request<'_>, is_file: bool, level: usize) {
         self.requests += 1;
         let is_visit = !request.is_of_robot();
@@ -98,7 +100,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counts of another template.
+    /// Adds the counts of another template, into which this one is merged.
     pub(crate) fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.robots += other.robots;
@@ -117,12 +119,12 @@ impl Tally {
         self.sample = self.sample.take().or(other.sample);
     }
 
-    /// Returns the number of requests that are not of robots.
+    /// Returns the number of requests by visitors, without those by robots.
     pub(crate) const fn visits(&self) -> u64 {
         self.requests - self.robots
     }
 
-    /// Returns the number of orders if this is the template of the order.
+    /// Returns the number of orders, if this is the template of the order.
     pub(crate) fn orders(&self) -> u64 {
         if self.answers.differ_by_redirection() { self.answers.redirected } else { self.success }
     }
@@ -139,8 +141,8 @@ impl Tally {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// Returns the mean service time at or below this level of load; over all levels if there were
-    /// too few.
+    /// Returns the mean service time at or below this level of load. If there are too few requests
+    /// at these levels, returns the mean over all levels.
     pub(crate) fn light(&self, level: usize) -> Option<TimeSpan> {
         const ENOUGH: u64 = 10;
         let some = self.levels.iter().take(level + 1);

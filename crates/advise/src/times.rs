@@ -4,11 +4,11 @@ use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A day in microseconds.
+/// The longest time that is distinguished: a day, in microseconds.
 const LONGEST: u64 = 86_400_000_000;
 
-/// A histogram of times from a microsecond to a day, with two digits. Allocates nothing before the
-/// first.
+/// A histogram of times from a microsecond to a day, with two significant digits. It allocates
+/// nothing until the first time is added.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Option<Box<Histogram<u64>>>);
 
@@ -17,13 +17,13 @@ pub struct Times(Option<Box<Histogram<u64>>>);
 pub struct Quantiles {
     /// The number of values.
     pub count: u64,
-    /// The mean.
+    /// The mean, in seconds.
     pub mean: f64,
-    /// The median.
+    /// The median, in seconds.
     pub p50: f64,
-    /// The 90th percentile.
+    /// The 90th percentile, in seconds.
     pub p90: f64,
-    /// The 99th percentile.
+    /// The 99th percentile, in seconds.
     pub p99: f64,
 }
 
@@ -48,19 +48,19 @@ impl Times {
         self.0.as_ref().map_or(0, |times| times.len())
     }
 
-    /// Returns the mean; `None` if empty.
+    /// Returns the mean of the times; `None` if there are none.
     pub fn mean(&self) -> Option<TimeSpan> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         Some(TimeSpan::from_secs_f64(times.mean() / 1e6))
     }
 
-    /// Returns the quantile at `share`, from 0 to 1; `None` if empty.
+    /// Returns the quantile at `share`, which is from 0 to 1; `None` if there are no times.
     pub fn at(&self, share: f64) -> Option<TimeSpan> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         Some(TimeSpan::from_micros(times.value_at_quantile(share)))
     }
 
-    /// Returns a summary; `None` if empty.
+    /// Returns a summary of the times; `None` if there are none.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         let at = |share| times.value_at_quantile(share) as f64 / 1e6;

@@ -1,9 +1,9 @@
 //! Assigns requests to visitors.
 //!
-//! A visitor has a session from the second request on, because the first had no cookie. So a new
-//! session continues a visitor at its address that had no session so far: the one whose request was
-//! answered last and that no other session continues. Behind a shared address that is a guess, but
-//! all counts stay correct.
+//! The first request of a visitor has no cookie, so it belongs to no session. From the second
+//! request on, the visitor has a session. So a new session is assigned to a visitor without a
+//! session at the same address: the one whose request was answered last. Behind a shared address
+//! that is a guess, but all counts stay correct.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,22 +12,22 @@ use bywash_units::Time;
 use crate::request::Client;
 use crate::sessions::{MOST, Sessions};
 
-/// The maximum number of visitors without a session that are considered for each address. Earlier
+/// The maximum number of visitors without a session that are remembered for each address. Earlier
 /// ones have most probably left.
 const LOOKED_AT: usize = 64;
 
-/// The visitors without a session so far.
+/// The visitors that have no session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Visitors {
-    /// Visitors without a session by address, newest last.
+    /// The numbers of visitors without a session by address, the newest last.
     strangers: HashMap<u64, VecDeque<u64>>,
     /// The number of the next visitor without a session.
     next: u64,
 }
 
 impl Visitors {
-    /// Returns the number under which a client that makes a request now is in `sessions`. A robot
-    /// is not in them.
+    /// Returns the number that identifies the client of a request at time `now` in `sessions`.
+    /// Returns `None` for a robot and for an unknown client, which belong to no session.
     pub(crate) fn identify(
         &mut self,
         client: Client,

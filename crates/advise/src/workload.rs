@@ -13,18 +13,19 @@ use crate::summary::Summary;
 use crate::tally::Tally;
 use crate::times::Times;
 
-/// The most steps of a visit.
+/// The maximum number of requests of one modelled visit.
 const LONGEST: usize = 200;
 
-/// The requests of a role in the model.
+/// The model of the requests of one role.
 #[derive(Clone, Debug, Default)]
 struct RoleModel {
     service: Times,
-    /// The factor that is applied to a measured service time.
+    /// The factor by which a measured service time is multiplied, so that the mean is that of low
+    /// load.
     factor: f64,
-    /// The probability that a request is an order.
+    /// The probability that a request of this role is an order.
     order: f64,
-    /// Requests of visitors.
+    /// The number of the role's requests by visitors in the log.
     visits: u64,
 }
 
@@ -37,16 +38,16 @@ pub struct WorkloadModel {
     think: Times,
 }
 
-/// One request of a visitor.
+/// One modelled request of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The purpose of the request.
     pub role: Role,
-    /// The service time that it asks for.
+    /// The service time that the request needs.
     pub service: TimeSpan,
-    /// The pause after it.
+    /// The pause from the answer to the visitor's next request.
     pub think: TimeSpan,
-    /// Whether it is an order.
+    /// Whether the request is an order.
     pub order: bool,
 }
 
@@ -83,13 +84,13 @@ impl WorkloadModel {
         Self { roles, graph: graph.clone(), think: summary.sessions.think.clone() }
     }
 
-    /// Returns whether the log has enough to draw from: sessions and durations.
+    /// Returns whether the log has enough data for a model: sessions and durations.
     pub fn is_known(&self) -> bool {
         self.graph.entries.iter().any(|entries| *entries > 0)
             && self.roles.iter().any(|role| role.service.count() > 0)
     }
 
-    /// Returns the mean service time of the requests of sessions, in seconds.
+    /// Returns the mean service time of the modelled requests in seconds; 0 if none is known.
     pub fn service(&self) -> f64 {
         let known = self.roles.iter().filter_map(|role| Some((role.service.mean()?, role)));
         let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, role)| {
@@ -100,8 +101,11 @@ impl WorkloadModel {
     }
 
     /// Draws visitors that arrive at random within `lasts` and together request `pages` pages per
-    /// second. The same seed gives the same visitors. A visitor that left the log unserved would
-    /// have continued, so visits are longer than in the log, and there are fewer of them.
+    /// second. Each visitor is the time of arrival and the requests. The same seed gives the same
+    /// visitors.
+    ///
+    /// A visitor that left the log unserved would have continued. So visits are longer than in the
+    /// log, and there are fewer of them.
     pub fn visitors(&self, pages: f64, lasts: TimeSpan, seed: u64) -> Vec<(Time, Vec<Step>)> {
         let mut chance = Chance(seed);
         let mut left = (pages * lasts.as_secs_f64()).round() as usize;
@@ -153,13 +157,13 @@ impl WorkloadModel {
     }
 }
 
-/// `SplitMix64` (Steele, Lea and Flood 2014): a forecast needs random numbers that are
-/// reproducible.
+/// A generator of pseudo-random numbers, `SplitMix64` (Steele, Lea and Flood 2014). The numbers are
+/// reproducible, as a forecast needs.
 #[derive(Debug)]
 struct Chance(u64);
 
 impl Chance {
-    /// Returns a number from 0 to below 1.
+    /// Returns the next number, from 0 to below 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -168,7 +172,8 @@ impl Chance {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Draws an index by weights.
+    /// Draws an index with a probability proportional to its weight. Returns `None` if all weights
+    /// are 0.
     fn pick(&mut self, weights: &[u64]) -> Option<usize> {
         let all: u64 = weights.iter().sum();
         let mut left = (self.next() * all as f64) as u64;

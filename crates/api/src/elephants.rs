@@ -5,18 +5,19 @@ use bywash_control::{Change, Effect, Entry, Gauge, OneClient, ResponseStats, Rul
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The elephants that were found, and the resources that are watched.
+/// The elephants that were found, and the resources whose use is watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elephants {
-    /// The current revision; see `revisions` of `/v1/status`.
+    /// The current revision of the elephants; see `revisions` of `/v1/status`.
     pub revision: u64,
-    /// How long requests have been compared with the use of resources, in seconds.
+    /// The time in seconds over which the gateway has compared requests with the use of resources.
     pub seen_s: f64,
-    /// The number of requests that were not counted because there were too many.
+    /// The number of requests that were left out of the comparison, because they came faster than
+    /// they could be counted.
     pub missed: u64,
-    /// The watched resources.
+    /// The resources whose use is watched.
     pub resources: Vec<Looked>,
-    /// Whether lanes of the network device hold back the bytes of responses.
+    /// The state of the lanes of the network device, through which responses under a rule are sent.
     pub lanes: Lanes,
     /// Whether decisions survive a restart of the process.
     pub kept: bool,
@@ -27,55 +28,58 @@ pub struct Elephants {
 /// A watched resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Looked {
-    /// The name in the configuration file.
+    /// The resource's name in the configuration file.
     pub name: String,
-    /// How long it was read, in seconds.
+    /// The total time in seconds over which the resource was read.
     pub seen_s: f64,
-    /// The fraction of its capacity that was used; `null` before the first reading. For slots it
-    /// may exceed 1: the limit was higher before, or requests that are only observed run beyond it.
+    /// The fraction of the resource's capacity that is used; `null` before the first reading. For
+    /// slots the fraction may exceed 1: the limit was higher before, or requests that are only
+    /// observed run beyond the limit.
     pub used: Option<f64>,
-    /// Why it cannot be read.
+    /// Why the resource cannot be read; `null` if it can.
     pub trouble: Option<String>,
 }
 
-/// Lanes of the network device, through which responses leave whose bytes a rule holds back.
+/// The lanes of the network device. A lane is a traffic class that limits the rate of the responses
+/// under a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lanes {
-    /// Whether there are lanes.
+    /// Whether lanes are in use.
     pub in_force: bool,
-    /// Why there are no lanes. A token bucket in the gateway holds the bytes back instead.
+    /// Why no lanes are in use; `null` if they are. A token bucket in the gateway then limits the
+    /// rate.
     pub why: Option<String>,
 }
 
 /// An elephant, and the state of its rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elephant {
-    /// The elephant as it was found, and the decisions about it.
+    /// The elephant as it was found, and the operators' decisions about it.
     #[serde(flatten)]
     pub entry: Entry,
-    /// The limits of the rule in force, or those that bywash proposes.
+    /// The limits of the rule in force. Without a rule: the limits that bywash proposes.
     pub proposed: Option<RuleLimits>,
-    /// The predicted effect of these limits.
+    /// The predicted effect of the limits in `proposed`.
     pub effect: Option<Effect>,
-    /// Why no effect is predicted.
+    /// Why no effect is predicted; `null` if one is.
     pub unpredicted: Option<String>,
-    /// How the rule holds bytes back, if it does.
+    /// The state of the lanes for this rule; `null` if the rule does not limit bytes.
     pub lanes: Option<Lanes>,
-    /// How the site performed under the rule in force: in the last minute, or since the rule began
-    /// if that is shorter. Only in responses about a single elephant.
+    /// The performance of the site under the rule in force: over the last minute, or since the rule
+    /// began if that is shorter. Only in responses about a single elephant.
     pub under: Option<Gauge>,
-    /// The number of requests that wait under the rule in force.
+    /// The number of requests that now wait under the rule in force.
     pub waiting: Option<u32>,
-    /// The number of requests that run under the rule in force.
+    /// The number of requests that now run under the rule in force.
     pub running: Option<u32>,
     /// Other routes that the pattern matches as well; a rule does not apply to them. Only in
     /// responses about a single elephant.
     pub within: Option<Vec<String>>,
-    /// A remark about the decision. Only in the response to a decision.
+    /// A remark for the operator about the decision. Only in the response to a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
-    /// How a request evades a rule with this pattern, if the pattern names all parameters, and
-    /// which pattern to write instead.
+    /// How a request can evade a rule with this pattern, and which pattern to write instead. `null`
+    /// unless the pattern names all query parameters of its requests.
     pub evaded: Option<String>,
 }
 
@@ -83,27 +87,27 @@ pub struct Elephant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// The author. Taken from the operator token when one is sent.
+    /// The author of the decision. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
-    /// How long the decision holds, for example `1h`. For `undo` it is how long bywash applies no
-    /// rule of its own to the elephant. If absent: `1h`, except that an approval which changes a
+    /// How long the decision holds, for example `1h`. For `undo`: how long bywash applies no
+    /// automatic rule to the elephant. If absent: `1h`, except that an approval which changes a
     /// rule keeps the end of that rule.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// The changes to the proposed limits, or to those of the rule in force. Only for `approve` and
-    /// `try`.
+    /// Changes to the proposed limits, or to the limits of the rule in force. Only for `approve`
+    /// and `try`.
     #[serde(default)]
     pub change: Change,
-    /// The revision of the elephant that the operator has seen. If it has changed since, the
-    /// decision is rejected.
+    /// The revision of the elephant that the operator has seen. If the elephant's revision has
+    /// changed since, the decision is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Changes to a rule, to preview their effect.
+/// Changes to the limits of a rule, to preview their effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
@@ -112,36 +116,36 @@ pub struct Preview {
     pub change: Change,
 }
 
-/// The predicted effect of a rule. A preview changes nothing.
+/// The predicted effect of changed limits. A preview changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Previewed {
     /// The limits that the rule would have.
     pub limits: RuleLimits,
-    /// The predicted effect of these limits.
+    /// The predicted effect of `limits`.
     pub effect: Option<Effect>,
-    /// Why no effect is predicted.
+    /// Why no effect is predicted; `null` if one is.
     pub unpredicted: Option<String>,
 }
 
-/// The use of a resource over time, and the part of each elephant: its estimated cost times the
-/// requests that were worked on.
+/// The use of a resource over time, in total and by each elephant. An elephant's use is its
+/// estimated cost per request, multiplied by the number of its requests that were worked on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Use {
     /// The resource's name in the configuration file.
     pub resource: String,
-    /// The resource's capacity, in units per second.
+    /// The resource's capacity, in units of the resource per second.
     pub capacity: f64,
     /// The length of a window, in seconds.
     pub step_s: f64,
     /// The end of each window, in milliseconds since 1970. Windows in which the resource was not
     /// read are missing.
     pub at_ms: Vec<u64>,
-    /// The fraction of the capacity that was used, by window.
+    /// The fraction of the capacity that was used in total, one value per window.
     pub used: Vec<f64>,
-    /// The same for each elephant of this resource, the largest first.
+    /// The use by each elephant of this resource, the largest first.
     pub routes: Vec<RouteUse>,
-    /// The remaining use, by window: all other requests, the resource's own use, and use without an
-    /// explanation. It may be negative.
+    /// The fraction of the capacity that no elephant explains, one value per window: other
+    /// requests, use without requests, and errors of the estimate. It may be negative.
     pub residual: Vec<f64>,
 }
 
@@ -152,34 +156,35 @@ pub struct RouteUse {
     pub number: u32,
     /// The pattern that its requests match.
     pub pattern: String,
-    /// The fraction of the capacity that it used, by window.
+    /// The fraction of the capacity that the elephant used, one value per window.
     pub used: Vec<f64>,
 }
 
-/// The evidence for an elephant's cost: one point per window.
+/// The measurements from which an elephant's cost is estimated: one point per window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The pattern that the elephant's requests match.
     pub pattern: String,
-    /// The resource's name.
+    /// The name of the resource in the configuration file.
     pub resource: String,
     /// The length of a window, in seconds.
     pub step_s: f64,
     /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// The number of requests of this route that were worked on, per second.
+    /// The number of the elephant's requests that were worked on, per second, one value per window.
     pub requests_per_s: Vec<f64>,
-    /// The fraction of the resource's capacity that was used.
+    /// The fraction of the resource's capacity that was used in total, one value per window.
     pub used: Vec<f64>,
-    /// The same without the cost of the other elephants.
+    /// The fraction of the capacity that was used, less the estimated use by other elephants, one
+    /// value per window.
     pub without_others: Vec<f64>,
-    /// The slope of the line through the points: how much that fraction rises with one more request
-    /// per second.
+    /// The slope of the regression line through the points: the increase in the used fraction of
+    /// the capacity for each additional request per second.
     pub slope: f64,
 }
 
-/// The responses to an elephant's requests and to all others over the last 15 minutes, by window.
-/// It covers the last 200,000 requests at most.
+/// The responses to an elephant's requests and to all other requests over the last 15 minutes, by
+/// window. At most the last 200,000 requests are covered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
     /// The pattern that the elephant's requests match.
@@ -188,54 +193,56 @@ pub struct Answers {
     pub step_s: f64,
     /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// The responses to the elephant's requests, by window.
+    /// The responses to the elephant's requests, one value per window.
     pub elephants: Vec<ResponseStats>,
-    /// The responses to all other requests, by window.
+    /// The responses to all other requests, one value per window.
     pub ants: Vec<ResponseStats>,
 }
 
-/// Asks for a route by its name, whether or not it was found to use much.
+/// Adds a route to the elephants by its name, even if it was not found to use much.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The author. Taken from the operator token when one is sent.
+    /// The author of the request. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason.
+    /// The reason for the request.
     pub why: String,
-    /// The name of the route, as `/v1/routes` shows it.
+    /// The name of the route: its `pattern` in `/v1/routes`.
     pub pattern: String,
 }
 
-/// The routes that are distinguished.
+/// The routes that the gateway counts separately.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Routes {
     /// The routes, the heaviest first.
     pub routes: Vec<Route>,
-    /// All other requests together.
+    /// All requests of other routes together.
     pub others: Route,
 }
 
-/// The recent load of one route. Older requests count less.
+/// The recent load of one route, as weighted means: older requests count less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Route {
-    /// The pattern that its requests match; empty for all other requests.
+    /// The pattern that the route's requests match; empty for the requests of all other routes
+    /// together.
     pub pattern: String,
-    /// The number of requests per second.
+    /// The number of the route's requests per second.
     pub requests_per_s: f64,
-    /// How long one request holds a slot, on average, in seconds.
+    /// The mean time that one request holds a slot, in seconds.
     pub lasts_s: f64,
-    /// The number of slots that they hold, on average.
+    /// The mean number of slots that the route's requests hold.
     pub slots: f64,
-    /// The bytes of their responses, per second.
+    /// The number of bytes per second of the responses.
     pub bytes_per_s: f64,
-    /// The fraction of their service time that one client caused, at most.
+    /// The upper bound of the fraction of the route's service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused the most, if it caused at least a tenth.
+    /// The client that caused most of the route's service time; `null` if none surely caused a
+    /// tenth.
     pub one_client: Option<OneClient>,
-    /// Whether some of them are transactions.
+    /// Whether some of the route's requests are transactions.
     pub transacts: bool,
-    /// The number of the elephant with this pattern, if there is one.
+    /// The number of the elephant with this pattern; `null` if there is none.
     pub elephant: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! The table of all operations of the admin listener. The `OpenAPI` document is generated from it,
-//! and tests compare the gateway's responses with it.
+//! The table of all operations of the admin listener. `openapi` generates the `OpenAPI` document
+//! from this table, and tests compare the gateway's responses with it.
 
 use bywash_history::{Columns, WindowSums};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,43 +15,43 @@ use crate::{
 pub enum Access {
     /// Any client that reaches the listener.
     Anybody,
-    /// Clients with a token, and clients of the unix socket.
+    /// Clients with an operator token, and clients of the unix socket.
     Operator,
-    /// The same clients, except those whose token is read-only.
+    /// Clients with an operator token that is not read-only, and clients of the unix socket.
     Decider,
 }
 
-/// The content of a body.
+/// The format of the body of a request or response.
 #[derive(Clone, Copy)]
 pub enum Body {
-    /// One JSON document.
+    /// One JSON document with this schema.
     Json(fn(&mut SchemaGenerator) -> Schema),
-    /// A JSON document on each line, until the client closes the connection.
+    /// One JSON document with this schema per line, until the client closes the connection.
     Lines(fn(&mut SchemaGenerator) -> Schema),
-    /// Server-sent events.
+    /// A stream of server-sent events.
     Events,
-    /// Another format, with this media type.
+    /// A format other than JSON, with this media type.
     Other(&'static str),
 }
 
-/// An operation of the API.
+/// An operation of the API: a method on a path.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     /// The method: `GET` (which includes `HEAD`) or `POST`.
     pub method: &'static str,
-    /// The path; a part in braces is a parameter.
+    /// The path; a segment in braces is a parameter.
     pub path: &'static str,
-    /// The callers that may use it.
+    /// The callers that may use the operation.
     pub access: Access,
-    /// The purpose of the operation.
+    /// The purpose of the operation, as the `OpenAPI` document describes it.
     pub about: &'static str,
-    /// The parameters of the query: name and description.
+    /// The parameters of the query: the name and the description of each.
     pub query: &'static [(&'static str, &'static str)],
-    /// The body of the request.
+    /// The body of the request; `None` if the operation takes none.
     pub sends: Option<Body>,
     /// The body of the response with status 200.
     pub gets: Body,
-    /// The other statuses, each with a problem as its body.
+    /// The possible error statuses; each response has a `Problem` as its body.
     pub problems: &'static [u16],
 }
 
@@ -99,7 +99,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Returns the schema of `/v1/history`: rows, or the sums of a window.
+/// Returns the schema of a response of `/v1/history`: either rows, or the sums of one window.
 fn history(generator: &mut SchemaGenerator) -> Schema {
     let (rows, window) = (of::<Columns>(generator), of::<WindowSums>(generator));
     json_schema!({ "oneOf": [rows, window] })
@@ -110,7 +110,8 @@ const DECIDED: Body = Body::Json(of::<Elephant>);
 const DECISION: Body = Body::Json(of::<Decision>);
 const POLICY: Body = Body::Json(of::<Policy>);
 
-/// The filters of `/v1/requests` and `/v1/tap`: a request matches all that are given.
+/// The query parameters that filter `/v1/requests` and `/v1/tap`, each with its description. A
+/// request is shown if it matches all that are given.
 const FILTERS: &[(&str, &str)] = &[
     ("class", "Name of the class"),
     ("level", "Name of the level"),
@@ -124,7 +125,7 @@ const FILTERS: &[(&str, &str)] = &[
     ("rule", "Number of the elephant whose rule applied to the request"),
 ];
 
-/// The same filters, and a limit on the number of requests.
+/// The query parameters of `/v1/requests`: the filters, and a limit on the number of requests.
 const LAST: &[(&str, &str)] = &[
     ("limit", "The maximum number of entries: 1 to 1000; 100 if absent"),
     FILTERS[0],
@@ -139,7 +140,7 @@ const LAST: &[(&str, &str)] = &[
     FILTERS[9],
 ];
 
-/// Returns all operations of the API.
+/// Returns the table of all operations of the API.
 pub const fn endpoints() -> &'static [Endpoint] {
     ENDPOINTS
 }

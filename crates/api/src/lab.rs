@@ -4,15 +4,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The results that are available.
+/// The list of available results of the laboratory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabResults {
-    /// The folder, if the configuration file names one.
+    /// The path of the folder with the results; `null` if the configuration file names none.
     pub folder: Option<String>,
-    /// Why the folder cannot be read.
+    /// Why the folder cannot be read; `null` if it can.
     pub trouble: Option<String>,
-    /// The results, the newest first. Each is available at `/v1/lab/NAME`, as `bywash lab … --json`
-    /// wrote it.
+    /// The results, the newest first. Each is available at `/v1/lab/NAME`, as written by `bywash
+    /// lab … --json`.
     pub results: Vec<LabResult>,
 }
 

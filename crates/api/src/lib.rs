@@ -1,10 +1,10 @@
 //! The data types of the operators' API under `/v1`, and the `OpenAPI` document that describes
 //! them.
 //!
-//! The gateway writes these types, `bywash` and the console read them, and [`openapi`] generates
-//! the document from the same types, so none of them can differ from the others. The types for
-//! decisions about elephants and for overrides are in `bywash_control`, the types for the history
-//! of outcomes in `bywash_history`. The document contains them as well.
+//! The gateway writes these types, and `bywash` and the console read them. [`openapi`] generates
+//! the document from the same types, so that they always agree. The types for decisions about
+//! elephants and for overrides are in `bywash_control`. The types for the history of outcomes are
+//! in `bywash_history`. The document contains those types as well.
 //!
 //! **Version.** Within `/v1`, fields are added, but no field is removed or changes its meaning. A
 //! client ignores fields that it does not know. The gateway reads request bodies strictly: an

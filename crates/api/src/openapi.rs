@@ -1,4 +1,4 @@
-//! The API's document: `OpenAPI` 3.1, whose schemas are JSON Schema.
+//! The `OpenAPI` 3.1 document of the API. Its schemas are JSON Schema.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -8,7 +8,7 @@ use crate::endpoints::{Access, Body, Endpoint, endpoints};
 use crate::problem::Problem;
 use crate::status::Revisions;
 
-/// Returns the `OpenAPI` document, generated from the table of endpoints and the API's types.
+/// Returns the `OpenAPI` document, generated from the table of operations and the API's types.
 pub fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into());
@@ -119,7 +119,7 @@ const fn meaning(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Collects every `$ref` of the document.
+    /// Appends every `$ref` in the document to `found`.
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! `/v1/policy`, `/v1/bypass` and `/v1/audit`: the policy in force, what overrides the
+//! `/v1/policy`, `/v1/bypass` and `/v1/audit`: the policy in force, the overrides of the
 //! configuration file, and the log of decisions.
 
 use bywash_control::{Note, Override};
@@ -12,30 +12,31 @@ pub use bywash_control::Mode;
 /// The policy in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
-    /// The current revision, which a request to change the policy may name; see `revisions` of
-    /// `/v1/status`.
+    /// The current revision of the policy, which a request to change it may name; see `revisions`
+    /// of `/v1/status`.
     pub revision: u64,
-    /// The configuration file, if there is one.
+    /// The path of the configuration file; `null` if there is none.
     pub file: Option<String>,
-    /// When the file was read, in milliseconds since 1970.
+    /// When the configuration file was read, in milliseconds since 1970.
     pub read_ms: u64,
-    /// The mode that the file sets for classes without one of their own.
+    /// The mode that the configuration file sets for classes without one of their own.
     pub mode: Mode,
-    /// Whether the gateway is bypassed: it takes no decisions.
+    /// Whether the gateway is bypassed: it takes no decisions and works as a plain proxy.
     pub bypassed: bool,
-    /// The scheduler: which waiting request gets the next slot.
+    /// The scheduling policy, which selects the waiting request that gets the next free slot.
     pub scheduler: PolicyInForce,
-    /// The concurrency limit: how many requests run at once.
+    /// The policy of the concurrency limit: how many requests may run at once.
     pub concurrency: PolicyInForce,
-    /// The termination policy: how long a request may run.
+    /// The termination policy: how long a request may run before it is stopped.
     pub terminate: PolicyInForce,
-    /// The classes, in the order of the file.
+    /// The policy of each class, in the order of the configuration file.
     pub classes: Vec<ClassPolicy>,
-    /// The overrides: settings in force instead of those of the file.
+    /// The overrides in force: settings that replace those of the configuration file for a limited
+    /// time.
     pub overrides: Vec<Override>,
     /// Whether overrides survive a restart of the process.
     pub kept: bool,
-    /// Remarks about the decision. Only in the response to a decision.
+    /// Remarks for the operator about the decision. Only in the response to a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -47,23 +48,24 @@ pub struct ClassPolicy {
     pub name: String,
     /// The tier: `transaction` or `browsing`.
     pub tier: String,
-    /// The patterns of its requests; none for the class `other`.
+    /// The patterns that the class's requests match; none for the class `other`.
     pub matches: Vec<String>,
-    /// The utility of a request.
+    /// The utility of one request of the class.
     pub utility: f64,
-    /// How long a client waits for a response that still counts as in time, if the file sets it.
+    /// The time in milliseconds that a client waits for a response; a later one counts as `late`.
+    /// `null` if the configuration file does not set it.
     pub patience_ms: Option<u64>,
-    /// Whether its requests may be stopped while they run.
+    /// Whether the class's requests may be stopped while they run.
     pub cancellable: bool,
-    /// The mode in force.
+    /// The mode in force, from the override if there is one.
     pub mode: Mode,
-    /// The percentage of clients that the mode applies to.
+    /// The percentage of clients that the mode in force applies to.
     pub enforce_percent: u8,
-    /// The mode that the file sets.
+    /// The mode of the class in the configuration file.
     pub file_mode: Mode,
-    /// The percentage that the file sets.
+    /// The value of `enforce_percent` in the configuration file.
     pub file_enforce_percent: u8,
-    /// The number of the override, if one is in force.
+    /// The number of the override of this class; `null` if none is in force.
     pub overridden: Option<u32>,
 }
 
@@ -73,15 +75,15 @@ pub struct ClassPolicy {
 pub struct SetClass {
     /// The class's name.
     pub class: String,
-    /// The mode.
+    /// The mode to set.
     pub mode: Mode,
-    /// The percentage of clients that the mode applies to; 100 if absent.
+    /// The percentage of clients that the mode is to apply to; 100 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_percent: Option<u8>,
-    /// The author. Taken from the operator token when one is sent.
+    /// The author of the override. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason.
+    /// The reason for the override.
     pub why: String,
     /// How long the override holds, for example `1h`. If absent, it keeps the end of the class's
     /// present override, or holds for `1h` if there is none.
@@ -99,10 +101,10 @@ pub struct SetClass {
 pub struct SetBypass {
     /// Whether the gateway is to take no decisions.
     pub on: bool,
-    /// The author. Taken from the operator token when one is sent.
+    /// The author of the decision. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
     /// How long the bypass holds, for example `24h`. If absent, it keeps the end of the present
     /// bypass, or holds for `24h` if there is none.
@@ -118,10 +120,10 @@ pub struct SetBypass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Undo {
-    /// The author. Taken from the operator token when one is sent.
+    /// The author of the decision. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
     /// The revision of the policy that the operator has seen. If it has changed since, the decision
     /// is rejected.
@@ -129,7 +131,7 @@ pub struct Undo {
     pub revision: Option<u64>,
 }
 
-/// The overrides and rules in force that are not in the configuration file, written as in that
+/// The overrides and rules in force that are not in the configuration file, in the syntax of that
 /// file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exported {
@@ -137,13 +139,13 @@ pub struct Exported {
     pub toml: String,
 }
 
-/// The last decisions, the newest first.
+/// The most recent decisions of the audit log, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    /// The current revision; see `revisions` of `/v1/status`.
+    /// The current revision of the audit log; see `revisions` of `/v1/status`.
     pub revision: u64,
     /// Whether decisions are written to disk, and so survive a restart of the process.
     pub kept: bool,
-    /// The decisions.
+    /// The decisions, the newest first.
     pub notes: Vec<Note>,
 }

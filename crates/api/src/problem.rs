@@ -1,16 +1,16 @@
-//! Why a request to the API failed (RFC 9457), and the proof that a gateway answers.
+//! The body of a failed request to the API (RFC 9457), and the proof that a gateway answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The body of every response that is not a success, as `application/problem+json`.
+/// The body of every error response, as `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// The status of the response.
+    /// The status of the response, which is repeated here.
     pub status: u16,
     /// The kind of problem.
     pub code: Code,
-    /// The fault and its remedy, for people.
+    /// The fault and its remedy, as a text for people.
     pub detail: String,
 }
 
@@ -20,7 +20,7 @@ pub struct Problem {
 pub enum Code {
     /// The request cannot be parsed, or its values make no sense.
     Invalid,
-    /// The path or the item does not exist.
+    /// The path, or the item that it names, does not exist.
     NotFound,
     /// The path does not support the method.
     MethodNotAllowed,
@@ -31,12 +31,12 @@ pub enum Code {
     /// The token does not permit the operation, or the page that sent the request is not the
     /// console.
     Forbidden,
-    /// The revision has changed: another decision came first. Read the current state before the
-    /// next try.
+    /// The revision has changed, because another decision came first. Read the current state before
+    /// another attempt.
     Conflict,
-    /// The file is larger than this API returns.
+    /// The requested file is larger than this API returns.
     TooLarge,
-    /// The operation is not possible now.
+    /// The operation is not possible at present.
     Unavailable,
 }
 

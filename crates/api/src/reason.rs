@@ -1,7 +1,7 @@
-//! The reasons of decisions, as the API's document lists them.
+//! The reasons of decisions, for the `OpenAPI` document.
 //!
-//! Readers keep a reason as text, so that they can show one that only a later gateway gives. The
-//! document lists the reasons of this version, from the engine's own list.
+//! The API's types have a reason as text, so that a client can show a reason that only a later
+//! gateway gives. The document lists the reasons of this version, from the engine's own list.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use bywash_engine::Reason;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// The schema of a reason: its identifiers, each with the explanation that operators read.
+/// The schema of a reason: the identifiers, each with the explanation that operators read.
 pub(crate) enum ReasonName {}
 
 impl JsonSchema for ReasonName {

@@ -1,29 +1,29 @@
-//! `/v1/requests`: single requests.
+//! `/v1/requests`: the most recent requests, one by one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::reason::ReasonName;
 
-/// The last requests that match the filters, the newest first.
+/// The most recent requests that match the filters, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requests {
-    /// The number of requests that are remembered.
+    /// The number of requests that the gateway remembers, whether they match or not.
     pub remembered: usize,
-    /// The requests that match.
+    /// The requests that match the filters.
     pub requests: Vec<Request>,
 }
 
 /// A request that has ended, as the access log and `/v1/tap` show it. An unknown value is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// When it ended, in milliseconds since 1970.
+    /// When the request ended, in milliseconds since 1970.
     pub time: u64,
-    /// The address of its client.
+    /// The address of the client.
     pub client: String,
-    /// The status of its response; `null` if it got none.
+    /// The status of the response; `null` if the client got none.
     pub status: Option<u16>,
-    /// The fault of a message that was not a valid request. Such a message has no further fields.
+    /// Why the message was not a valid request. A record with a fault has no further fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// The request, the decision about it, and its outcome.
@@ -34,54 +34,56 @@ pub struct Request {
 /// A request, the decision about it, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestLifecycle {
-    /// The name of the request: sixteen hexadecimal digits.
+    /// The identifier of the request: sixteen hexadecimal digits.
     pub request: String,
-    /// The method.
+    /// The method of the request.
     pub method: String,
-    /// The path and query. Method and target together are cut to 512 characters.
+    /// The path and query of the request. Method and target together are cut to 512 characters.
     pub target: String,
-    /// Whether the target was cut. Left out if it was not.
+    /// Whether the target was cut. Absent if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// The protocol: `HTTP/1.1` or `HTTP/2`.
     pub protocol: String,
-    /// The class.
+    /// The name of the request's class.
     pub class: String,
-    /// The service level, if levels are configured.
+    /// The service level of the request; `null` if no levels are configured.
     pub level: Option<String>,
-    /// The name of the session, from which its cookie cannot be derived.
+    /// A pseudonym of the session, from which the value of its cookie cannot be derived.
     pub session: Option<String>,
-    /// The standing of its session: `transaction`, `in_progress` or `new`.
+    /// The standing of the session: `transaction`, `in_progress` or `new`.
     pub standing: Option<String>,
-    /// The mode: `observe` or `enforce`.
+    /// The mode that applied to the request: `observe` or `enforce`.
     pub mode: String,
-    /// The decision: `run`, `shed`, `stop` or `wait`. In mode `observe`, it was not carried out.
+    /// The decision: `run`, `shed`, `stop` or `wait`. In mode `observe`, the decision was not
+    /// carried out.
     pub decision: Option<String>,
     /// The reason for the decision.
     #[schemars(with = "Option<ReasonName>")]
     pub reason: Option<String>,
-    /// The outcome.
+    /// The outcome of the request, such as `served` or `shed`.
     pub outcome: String,
-    /// The time from arrival to the start of service, or to the end if it never ran.
+    /// The time in microseconds from arrival to the start of service, or to the end if the request
+    /// never ran.
     pub queue_wait_us: u64,
-    /// The time from the start of service to the end.
+    /// The time in microseconds from the start of service to the end.
     pub service_us: u64,
-    /// The index of the server in the list of the upstream.
+    /// The index of the server in the list of the upstream; `null` if no server got the request.
     pub server: Option<usize>,
-    /// The number of the elephant whose rule applied to it.
+    /// The number of the elephant whose rule applied to the request; `null` if none did.
     pub rule: Option<u32>,
-    /// The bytes of the request's body.
+    /// The number of bytes of the request's body.
     pub request_bytes: u64,
-    /// The bytes of the response's body.
+    /// The number of bytes of the response's body.
     pub response_bytes: u64,
 }
 
-/// One request with the reason explained: `/v1/requests/NAME`.
+/// One request with its reason explained, from `/v1/requests/NAME`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The request.
     #[serde(flatten)]
     pub request: Request,
-    /// The meaning of its `reason`.
+    /// The meaning of the request's `reason`; `null` if it has none.
     pub explanation: Option<String>,
 }

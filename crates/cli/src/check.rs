@@ -34,7 +34,7 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     Err(Failure::configuration(problem_text(&problems, &certificate_problems, args)))
 }
 
-/// Returns the problems, and how to get a first file if there is none.
+/// Returns the problems as text. If there is no file, also tells how to get a first one.
 fn problem_text(
     problems: &Problems,
     certificate_problems: &CertificateProblems,
@@ -71,8 +71,8 @@ fn praise(
     say(format!("{file}: all right, with {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
-/// Returns a line for each certificate problem. Characters that could break the line are replaced,
-/// because the path of a file may contain any character.
+/// Returns a line for each problem of a certificate. Characters that could break the line are
+/// replaced, because a path may contain any character.
 fn lines(certificate_problems: &CertificateProblems) -> String {
     let line = |(severity, message): (Severity, String)| {
         format!("{}: {}\n", severity.name(), printable(&message))

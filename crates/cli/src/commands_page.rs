@@ -12,7 +12,7 @@ const HEAD: &str = include_str!("commands_page.txt");
 /// The line of [`HEAD`] that the list of all commands replaces.
 const LIST: &str = "{commands}\n";
 
-/// Returns the page.
+/// Returns the page as Markdown.
 pub(crate) fn page() -> String {
     let mut root = Args::command();
     root.build();
@@ -25,7 +25,7 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// Adds all commands below `command` that its help lists.
+/// Appends all subcommands of `command` that its help lists, at every depth, to `all`.
 fn collect<'a>(command: &'a Command, all: &mut Vec<&'a Command>) {
     for one in below(command) {
         all.push(one);
@@ -55,7 +55,7 @@ fn about(command: &Command) -> String {
     command.get_about().map(|about| escaped(&about.to_string())).unwrap_or_default()
 }
 
-/// Adds the section of a command.
+/// Appends the section of a command to the page.
 fn add(command: &Command, page: &mut String) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").trim_end();
@@ -84,7 +84,7 @@ fn add(command: &Command, page: &mut String) {
     }
 }
 
-/// Returns an argument as a user writes it: `FILE`, `-c, --config FILE`.
+/// Returns an argument as a user writes it, such as `FILE` or `-c, --config FILE`.
 fn spelled(argument: &Arg) -> String {
     let mut value = String::new();
     if argument.get_action().takes_values() {
@@ -103,7 +103,7 @@ fn spelled(argument: &Arg) -> String {
     [option, value].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the default value that the parser fills in.
+/// Returns the default value that the parser uses; `None` if there is none.
 fn default(argument: &Arg) -> Option<String> {
     if argument.is_required_set() {
         return Some("required".into());
@@ -114,7 +114,8 @@ fn default(argument: &Arg) -> Option<String> {
     (argument.get_action().takes_values() && !values.is_empty()).then_some(values)
 }
 
-/// Returns the purpose, and the default value that its text states as `[default: …]`.
+/// Returns the description of an argument, and the default value that its text states as `[default:
+/// …]`.
 fn purpose(argument: &Arg) -> (String, Option<String>) {
     let help = argument.get_long_help().or_else(|| argument.get_help());
     let text = help.map(|help| escaped(&help.to_string())).unwrap_or_default();
@@ -126,7 +127,7 @@ fn purpose(argument: &Arg) -> (String, Option<String>) {
         let values = argument.get_possible_values();
         let values = values.iter().filter(|value| !value.is_hide_set());
         let values: Vec<&str> = values.map(PossibleValue::get_name).collect();
-        // A text that explains its values names them.
+        // If the text explains each value, the values need not be listed again.
         let is_explained = values.iter().all(|value| text.contains(&format!("{value}:")));
         if !values.is_empty() && !is_explained {
             let values = values.iter().map(|value| format!("`{value}`"));
@@ -139,7 +140,7 @@ fn purpose(argument: &Arg) -> (String, Option<String>) {
     (text, told)
 }
 
-/// Adds the text after a command's help. Indented lines are commands.
+/// Appends the text after a command's help to the page. Indented lines of the text are commands.
 fn explain(text: &str, page: &mut String) {
     let mut is_code = false;
     for line in text.lines() {
@@ -159,8 +160,8 @@ fn explain(text: &str, page: &mut String) {
     }
 }
 
-/// Returns text as one line that Markdown shows as it is, also within a table. The path of a page
-/// becomes a link to it.
+/// Escapes a text so that Markdown shows it unchanged on one line, also within a table. The path of
+/// a documentation page becomes a link to the page.
 fn escaped(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let line = line.join(" ").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*");

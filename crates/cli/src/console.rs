@@ -20,7 +20,8 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     if args.lasts < SHORTEST || args.lasts > LONGEST {
         return Err(Failure::usage("--for takes a time from 1m to 720h (30 days)"));
     }
-    // Checks now, and not only in the browser, that a gateway answers and that the key is its own.
+    // This checks now, and not only in the browser, that a gateway answers and that its key is the
+    // operators' key.
     let token = admin_client::token_for(&args.which, &name, !args.read_only, args.lasts.to_std())?;
     let token = token.ok_or_else(|| Failure::running(admin_client::NO_KEY))?;
     let link = format!("http://{address}/#/login/{token}");

@@ -1,12 +1,13 @@
-//! The one binary: `bywash`.
+//! The program `bywash`.
 //!
 //! Data goes to standard output, messages to standard error. Exit codes: 0 success, 1 a failure
 //! while running, 2 a wrong command line, 69 the admin listener cannot be reached, 78 a wrong
-//! configuration, 99 a promise was not kept.
+//! configuration, 99 a measurement did not meet its criteria.
 //!
 //! # Modules
 //!
-//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! The lowest come first. A module uses only those above it in this list, which
+//! `scripts/check-modules` checks.
 //! - `state.rs`, `meters.rs`, `watchdog.rs`: the threads of `bywash run` next to the gateway.
 //! - `names.rs`: server names that do not resolve.
 //! - `metrics.rs`: the reference of the metrics.
@@ -56,7 +57,7 @@ use args::{Args, Command};
 
 /// The allocator of the process. A request allocates about twenty times, mostly its own state and
 /// buffers of a kilobyte or more. For these sizes glibc's allocator consolidates its free memory
-/// each time, and musl's is slower still.
+/// each time, and musl's allocator is slower still.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

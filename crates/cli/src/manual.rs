@@ -16,7 +16,7 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the page of `bywash` and those of its commands, one after the other.
+/// Prints the manual page of `bywash` and those of its commands, one after the other.
 pub(crate) fn man() -> Result<(), Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
@@ -25,7 +25,7 @@ pub(crate) fn man() -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&pages))
 }
 
-/// Writes a file for each page, as packages need them: `bywash.1`, `bywash-run.1`, …
+/// Writes each manual page into its own file, as packages need them: `bywash.1`, `bywash-run.1`, …
 pub(crate) fn pages(folder: &Path) -> Result<(), Failure> {
     let write = || {
         std::fs::create_dir_all(folder)?;

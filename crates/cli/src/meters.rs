@@ -1,4 +1,4 @@
-//! Readings of the machine for the gateway's engine.
+//! Readings of the machine, such as processor use, for the gateway's engine.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use bywash_units::Ratio;
 /// # Errors
 /// If the reading that the policy needs now is not available, or if the thread cannot be started.
 pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
-    /// The interval between checks for a new policy while the present one needs no reading.
+    /// The interval between checks for a new policy, while the present policy needs no reading.
     const UNTIL_WANTED: Duration = Duration::from_secs(1);
     let senses = gateway.senses();
     if let Some((meter, _)) = senses.meter() {
@@ -28,7 +28,7 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
         loop {
             let wanted = senses.meter();
             std::thread::sleep(wanted.map_or(UNTIL_WANTED, |(_, interval)| interval.to_std()));
-            // A reading that fails leaves the policy with its last one.
+            // If a reading fails, the policy keeps its last one.
             if let Some((meter, _)) = wanted
                 && let Ok(Some(share)) = meters.read(meter)
             {
@@ -43,7 +43,7 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
         .map_err(Failure::running)
 }
 
-/// The meters of the machine that a policy may need.
+/// The meters of the machine that policies may need.
 #[derive(Default)]
 struct Meters {
     cpu: Cpu,
@@ -51,7 +51,7 @@ struct Meters {
 }
 
 impl Meters {
-    /// Returns the reading since the last call, or `None` at the first call.
+    /// Returns the reading of a meter since the previous call; `None` at the first call.
     fn read(&mut self, meter: Meter) -> io::Result<Option<Ratio>> {
         match meter {
             Meter::Cpu => self.cpu.read(),

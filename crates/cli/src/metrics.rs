@@ -1,4 +1,4 @@
-//! The metrics of the gateway and of the stop daemon, as a page of the documentation or as JSON.
+//! The reference of the metrics of the gateway and of the stop daemon, as Markdown or as JSON.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};

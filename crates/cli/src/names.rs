@@ -1,5 +1,5 @@
-//! Server names that do not resolve. The gateway starts with them and resolves them again later, so
-//! this is a warning: the name may be wrong, or unknown only where `bywash check` runs.
+//! Warnings about server names that do not resolve. The gateway starts nevertheless and resolves
+//! the names again later. The name may be wrong, or unknown only where `bywash check` runs.
 
 use std::net::ToSocketAddrs;
 use std::sync::mpsc;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use bywash_config::{Config, Endpoint};
 
-/// The maximum time for all names together.
+/// The maximum time to resolve all names together.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns a sentence for each server whose name does not resolve or takes too long to.
+/// Returns a sentence for each server whose name does not resolve, or not within the time.
 pub(crate) fn unresolved(config: &Config) -> Vec<String> {
     let (sender, found) = mpsc::channel();
     let mut left: Vec<(usize, String)> = Vec::new();
@@ -18,7 +18,7 @@ pub(crate) fn unresolved(config: &Config) -> Vec<String> {
         let Endpoint::Tcp { host, port } = &server.endpoint else { continue };
         let (sender, host, port) = (sender.clone(), host.clone(), *port);
         left.push((number, format!("the name of the server {server} does not resolve")));
-        // A name server that does not answer blocks this thread and not the others.
+        // A name server that does not respond blocks this thread and no others.
         std::thread::spawn(move || {
             let looked_up = (host.as_str(), port).to_socket_addrs();
             let _ = sender.send((number, looked_up.map(|mut all| all.next().is_some())));

@@ -1,5 +1,4 @@
-//! Configuration files that commands propose: `advise` and `init` check one and write it to a new
-//! file.
+//! Checks a configuration that `advise` or `init` proposes, and writes it to a new file.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -10,8 +9,8 @@ use bywash_command::Failure;
 use bywash_command::streams::say;
 use bywash_config::Config;
 
-/// Refuses an output file that cannot be written: `--out` is a folder, its folder does not exist,
-/// or the file exists already.
+/// Refuses an output file that cannot be written: `out` is a folder, its folder does not exist, or
+/// the file exists and `force` is not set.
 pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     if out.is_dir() {
         return Err(refused(out, "it is a folder; name a file in it"));
@@ -26,12 +25,13 @@ pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the failure for an `--out` that is refused for this reason.
+/// Returns the failure for an `--out` that is refused for the reason `why`.
 pub(crate) fn refused(out: &Path, why: &str) -> Failure {
     Failure::usage(format!("--out {}: {why}", out.display()))
 }
 
-/// Checks the configuration that a command proposes for an application at `upstream`.
+/// Checks the configuration that a command proposes for an application at `upstream`. A proposal
+/// with a problem is a failure.
 pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
     let Err(problems) = Config::parse(toml, "the proposed configuration") else { return Ok(()) };
     let is_upstream = !upstream.starts_with("http://") && !upstream.starts_with("https://");
@@ -44,9 +44,10 @@ pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Writes the file. Overwrites an existing one only with `force`.
+/// Writes the file `out`. An existing file is overwritten only with `force`.
 pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    // A file that another program has made in the meantime is not overwritten either.
+    // Without `force`, a file that another program has created in the meantime is not overwritten
+    // either.
     let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
     let written = if force { instead(out, toml) } else { anew() };
     let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
@@ -55,9 +56,10 @@ pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Replaces a file. The old one stays whole until the new one is complete.
+/// Replaces the file `out`. The old file remains complete until the new one is.
 fn instead(out: &Path, toml: &str) -> io::Result<()> {
-    // A symbolic link stays one. A path that is not a regular file (`/dev/stdout`) is written to.
+    // A symbolic link remains one, and its target is replaced. A path that is not a regular file
+    // (`/dev/stdout`) is written to directly.
     let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());
     if out.metadata().is_ok_and(|there| !there.is_file()) {
         return File::options().write(true).open(out)?.write_all(toml.as_bytes());

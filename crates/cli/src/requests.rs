@@ -12,7 +12,7 @@ use bywash_terminal::text::printable_json;
 
 use crate::args::{Explain, Tap};
 
-/// Prints requests as they end.
+/// Prints requests as they end, until `--count` is reached or the process is stopped.
 pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
     let mut seen = 0;
     admin_client::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
@@ -50,7 +50,8 @@ fn filters(args: &Tap) -> String {
     query
 }
 
-/// Returns a request on one line; a line that describes no request is returned escaped.
+/// Formats a request as one line of text. A line of the response that describes no request is
+/// returned escaped.
 fn one_line(line: &str) -> String {
     let Ok(Request { client, status, fault, life, .. }) = serde_json::from_str(line) else {
         return escaped(line);

@@ -1,4 +1,5 @@
-//! `bywash sessions`: the steps and the worth of sessions, as a running gateway has learned them.
+//! `bywash sessions`: the transitions and the worth of sessions, as a running gateway has learned
+//! them.
 
 use bywash_api::{ClassLearned, Sessions, SignalsSeen};
 use bywash_command::Failure;
@@ -69,7 +70,8 @@ fn classes(classes: &[ClassLearned]) -> Table {
     table
 }
 
-/// Returns a table of how often sessions order that began with exactly these signals.
+/// Returns a table with one row for each combination of signals: how often sessions that began with
+/// it ended in an order.
 fn signals_table(seen: &[SignalsSeen]) -> Table {
     let mut table = Table::new(&[
         ("sessions that began with", Align::Left),
@@ -101,7 +103,7 @@ fn index(class: &ClassLearned) -> String {
     format!("{} ({})", of(class.index_per_s), of(class.first_index_per_s))
 }
 
-/// Returns the three likeliest next classes.
+/// Returns the three most probable next classes of a session after this class, as text.
 fn next(class: &ClassLearned) -> String {
     let mut next: Vec<(&String, f64)> = class.next.iter().map(|(name, p)| (name, *p)).collect();
     next.sort_by(|a, b| b.1.total_cmp(&a.1));

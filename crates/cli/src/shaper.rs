@@ -14,7 +14,7 @@ use bywash_shaper::{Plan, ShapedDevice, ShaperError};
 
 use crate::args::{Lanes, Shaper};
 
-/// The interval at which the process checks that the lanes are still installed as wanted.
+/// The interval between checks that the lanes are still installed as wanted.
 const TURN: Duration = Duration::from_secs(1);
 
 pub(crate) fn shaper(command: &Shaper) -> Result<(), Failure> {
@@ -36,12 +36,12 @@ fn plan(lanes: &Lanes) -> Result<Plan, Failure> {
 
 fn run(plan: Plan) -> Result<(), Failure> {
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
-    // Catch signals before anything is installed, so that no signal leaves the lanes behind.
+    // Signals are caught before anything is installed, so that no signal leaves the lanes behind.
     let mut signals = Signals::catch().map_err(Failure::running)?;
     let device = plan.device().clone();
     let held = ShapedDevice::take(plan).map_err(Failure::running)?;
     say(format!("bywash: elephants have a lane on {device}"));
-    // A supervisor that does not get this message waits for it until it times out, and logs that.
+    // A supervisor that does not get this message waits until its own timeout, and logs that.
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {

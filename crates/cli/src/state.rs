@@ -1,4 +1,4 @@
-//! The gateway's learned state, saved to disk at intervals, so that a kill loses at most what was
+//! Saves the gateway's learned state to disk at intervals. A killed process loses at most what was
 //! learned since the last save.
 
 use std::path::{Path, PathBuf};
@@ -10,21 +10,24 @@ use bywash_command::streams::say;
 use bywash_config::State;
 use bywash_gateway::Gateway;
 
-/// The name of the file in `state.directory`.
+/// The name of the file with the learned state, in `state.directory`.
 const FILE: &str = "learned";
 
-/// Saves the learned state at intervals and at the end; does nothing if no directory is set.
+/// Saves the learned state at intervals and at the end. Without a configured directory, it does
+/// nothing.
 pub(crate) struct Checkpointer(Option<Work>);
 
 struct Work {
     directory: PathBuf,
     learned: Box<dyn Fn() -> Vec<u8>>,
-    /// A message lets the thread begin; dropping this ends it.
+    /// The channel to the thread. A message lets the thread begin to save; dropping the sender ends
+    /// it.
     begins: SyncSender<()>,
     thread: JoinHandle<()>,
 }
 
-/// Loads the saved state, if there is any. A file that cannot be read is reported and ignored.
+/// Loads the saved state; `None` if there is none. A file that cannot be read is reported and
+/// ignored.
 pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     let state = state?;
     match bywash_handover::load(&state.directory, FILE, bywash_handover::MOST_STATE) {
@@ -37,7 +40,8 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// Prepares the checkpointer that saves what `gateway` learns. Everything that can fail fails here.
+/// Prepares the checkpointer that saves the learned state of `gateway`. All errors occur here, none
+/// when it begins.
 pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpointer, Failure> {
     let Some(State { directory, save_every }) = state else { return Ok(Checkpointer(None)) };
     std::fs::create_dir_all(&directory)
@@ -52,7 +56,7 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpo
         let mut failed = false;
         while messages.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
             let saved = bywash_handover::save(&folder, FILE, &learned());
-            // Report the first failure only: the reason may be a full disk.
+            // Only the first of consecutive failures is reported. The reason may be a full disk.
             if let (Err(error), false) = (&saved, failed) {
                 tell(error);
             }
@@ -66,26 +70,27 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpo
 }
 
 impl Checkpointer {
-    /// Starts to save. Until then the previous process saves.
+    /// Starts to save. Until this call the previous process saves.
     pub(crate) fn begin(&self) {
         if let Some(work) = &self.0 {
-            // The channel has room for one message, and the thread waits for it.
+            // The send cannot fail: the channel has room for one message, and the thread waits for
+            // it.
             let _ = work.begins.try_send(());
         }
     }
 
-    /// Saves now.
+    /// Saves the learned state now.
     pub(crate) fn save(&self) {
         if let Some(Work { directory, learned, .. }) = &self.0 {
             save(directory, &learned());
         }
     }
 
-    /// Stops the thread and saves for the last time.
+    /// Stops the thread, and saves the learned state for the last time.
     pub(crate) fn stop(self) {
         let Some(Work { directory, learned, begins, thread }) = self.0 else { return };
         drop(begins);
-        // The thread may be saving an older state right now.
+        // The thread may still be saving an older state, so it must end first.
         let _ = thread.join();
         save(&directory, &learned());
     }

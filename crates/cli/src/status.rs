@@ -28,7 +28,7 @@ pub(crate) fn status(args: &args::Status) -> Result<(), Failure> {
     print(&format!("{}{}\n{}", headline(&status), warnings(&status), classes(&status)))
 }
 
-/// `bywash bypass on|off`: prints the policy that is in force afterwards.
+/// Runs `bywash bypass on|off`, and prints the policy that is in force afterwards.
 pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
     let by = operators::author(args.by.as_deref())?;
     let request = SetBypass {
@@ -74,7 +74,7 @@ fn headline(status: &Status) -> String {
     )
 }
 
-/// Returns a line on the session cookie: a warning, or the cookie that `auto` has picked.
+/// Returns a line about the session cookie: a warning, or the cookie that `auto` has picked.
 fn session_cookie(cookie: &SessionCookieStatus) -> String {
     let name = cookie.name.as_deref().map(escaped);
     match (&cookie.warning, cookie.source.as_str(), name) {
@@ -92,7 +92,7 @@ fn session_cookie(cookie: &SessionCookieStatus) -> String {
     }
 }
 
-/// Returns the warnings of the last reload and of the classes, each on a line of its own.
+/// Returns the warnings of the last reload and of the classes, each on its own line.
 fn warnings(status: &Status) -> String {
     let reload = status.reload_refused.as_deref().map(|why| {
         format!(
@@ -107,12 +107,13 @@ fn warnings(status: &Status) -> String {
     reload.into_iter().chain(classes).collect()
 }
 
-/// Returns a count with its name, if it is not 0.
+/// Returns a count with its name; an empty text if the count is 0.
 fn some_of(name: &str, count: u64) -> String {
     if count > 0 { format!(" · {name} {count}") } else { String::new() }
 }
 
-/// Returns the use of memory, if it is high enough for the gateway to react.
+/// Returns the use of memory as text, if it is high enough for the gateway to react; otherwise an
+/// empty text.
 fn memory(memory: &MemoryStatus) -> String {
     if memory.level == "calm" {
         return String::new();
@@ -121,7 +122,7 @@ fn memory(memory: &MemoryStatus) -> String {
     format!(" · memory {used} of {budget} MiB ({})", escaped(&memory.level))
 }
 
-/// Returns the name of a single server; of several, how many are up.
+/// Returns the name of a single server. For several servers, returns how many of them are up.
 fn servers(servers: &[ServerStatus]) -> String {
     let out = |server: &&ServerStatus| matches!(server.state.as_str(), "down" | "ejected");
     match (servers, servers.iter().filter(out).count()) {

@@ -11,7 +11,7 @@ use bywash_handover::Supervisor;
 
 use crate::args::StopdRun;
 
-/// How long it waits for a signal before it checks that the daemon still runs.
+/// The maximum wait for a signal before the command checks that the daemon still runs.
 const TURN: Duration = Duration::from_secs(1);
 
 pub(crate) fn stopd(args: &StopdRun) -> Result<(), Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn stopd(args: &StopdRun) -> Result<(), Failure> {
             format!("databases: {}", databases.join(", "))
         }
     ));
-    // A supervisor that does not get this message waits for it until it times out, and logs that.
+    // A supervisor that does not get this message waits until its own timeout, and logs that.
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {

@@ -1,9 +1,9 @@
 //! `bywash token-keys`: makes a file of keys for session tokens or for levels, or rotates its key.
 //!
-//! Rotation is one command on the file that is in use: the key that signs becomes the one that
+//! Rotation is one command on the file that is in use. The key that signs becomes the key that
 //! still verifies, and a new key signs. The new file replaces the old one atomically, with its
-//! owner, mode and comments. A gateway that reads the file at that moment finds one of the two and
-//! never a part.
+//! owner, mode and comments. A gateway that reads the file at that moment finds the old or the new
+//! content, and never a part of it.
 
 use std::path::Path;
 

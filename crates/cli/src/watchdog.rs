@@ -1,7 +1,7 @@
-//! Feeds the supervisor's watchdog.
+//! Sends heartbeats to the supervisor's watchdog.
 //!
-//! This is a thread of its own, which only looks at the heartbeats of the workers. The main thread
-//! reads files, possibly from a disk that does not answer, and that must not end a gateway that
+//! This runs on its own thread, which only checks the heartbeats of the workers. The main thread
+//! reads files, possibly from a disk that does not respond. That must not end a gateway that still
 //! serves.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -11,25 +11,26 @@ use bywash_command::streams::say;
 use bywash_gateway::Liveness;
 use bywash_handover::Supervisor;
 
-/// The interval between looks at the workers' heartbeats, unless the watchdog needs a shorter one.
+/// The interval between checks of the workers' heartbeats, unless the watchdog needs a shorter one.
 const TURN: Duration = Duration::from_secs(1);
 
-/// The shortest interval between looks. A watchdog that needs more cannot be fed, because the
-/// workers have four heartbeats a second.
+/// The shortest interval between checks. A watchdog that needs a shorter one cannot be satisfied,
+/// because a worker has four heartbeats per second.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// Feeds the watchdog until this is dropped.
+/// Sends heartbeats to the watchdog until this value is dropped.
 pub(crate) struct Watchdog {
     _ends: SyncSender<()>,
 }
 
 impl Watchdog {
-    /// Starts to feed the watchdog, if the supervisor has one. If no thread can be started, the
-    /// watchdog is not fed and the supervisor starts another process.
+    /// Starts to send heartbeats, if the supervisor has a watchdog. If no thread can be started, no
+    /// heartbeats are sent, and the supervisor starts another process.
     pub(crate) fn feed(mut liveness: Liveness, supervisor: &Supervisor) -> Self {
         let (ends, ended) = sync_channel(0);
         if let Some(interval) = supervisor.watchdog_interval() {
-            // Twice per interval, as one heartbeat may be missed.
+            // The check runs twice per interval of the watchdog, because one heartbeat may be
+            // missed.
             let turn = (interval / 2).clamp(SHORTEST, TURN);
             let supervisor = supervisor.clone();
             let run = move || {

@@ -1,9 +1,9 @@
 //! Reads an answer from a stream of tokio.
 //!
-//! If a future of [`receive`] or [`head`] is dropped, no byte is lost: call it again with the same
-//! `answer`. A dropped future of [`whole`] may lose the head.
+//! If a future of [`receive`] or [`head`] is dropped, no byte is lost: call the function again with
+//! the same `answer`. A dropped future of [`whole`] may lose the head.
 //!
-//! All errors without a description are those of the stream or of [`Answer::feed`].
+//! Errors that a function does not document are those of the stream or of [`Answer::feed`].
 
 use std::io::Result;
 
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::Answer;
 
-/// Reads once. Returns the head if these bytes complete it.
+/// Reads once from the stream. Returns the head if these bytes complete it, otherwise `None`.
 pub async fn receive<S>(stream: &mut S, answer: &mut Answer) -> Result<Option<Response>>
 where
     S: AsyncRead + Unpin,
@@ -22,7 +22,7 @@ where
     answer.feed(&bytes)
 }
 
-/// Reads the head. The beginning of the body may arrive with it.
+/// Reads until the head is complete. The beginning of the body may arrive with it.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
@@ -39,8 +39,8 @@ where
     }
 }
 
-/// Reads the whole answer. Returns its head; its body is in `answer`. Do not drop its future and
-/// read on, because the head may be lost.
+/// Reads the whole answer. Returns its head; its body is in `answer`. After dropping the future, do
+/// not continue to read, because the head may be lost.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has

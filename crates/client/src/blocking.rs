@@ -1,6 +1,6 @@
 //! Reads an answer from a stream that blocks.
 //!
-//! All errors without a description are those of the stream or of [`Answer::feed`].
+//! Errors that a function does not document are those of the stream or of [`Answer::feed`].
 
 use std::io::{Read, Result};
 
@@ -8,14 +8,14 @@ use bywash_message::Response;
 
 use crate::Answer;
 
-/// Reads once. Returns the head if these bytes complete it.
+/// Reads once from the stream. Returns the head if these bytes complete it, otherwise `None`.
 pub fn receive(stream: &mut impl Read, answer: &mut Answer) -> Result<Option<Response>> {
     let mut bytes = [0; 16 * 1024];
     let count = stream.read(&mut bytes)?;
     answer.feed(&bytes[..count])
 }
 
-/// Reads the head. The beginning of the body may arrive with it.
+/// Reads until the head is complete. The beginning of the body may arrive with it.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has

@@ -1,11 +1,12 @@
 //! A small HTTP/1.1 client: one request at a time on a stream that the caller has opened.
 //!
-//! [`request`] writes a request. An [`Answer`] takes the bytes that arrive and finds the head and
-//! the body in them, by the strict rules of `bywash_message`. Neither does I/O. [`blocking`] reads
-//! an answer from a stream of the standard library; the module `asynchronous`, with the feature
-//! `tokio`, reads one from a stream of tokio. The caller connects and sets time limits.
+//! [`request`] returns the bytes of a request. An [`Answer`] takes the bytes that arrive and finds
+//! the head and the body in them, by the strict rules of `bywash_message`. Neither does I/O.
+//! [`blocking`] reads an answer from a stream of the standard library. The module `asynchronous`,
+//! with the feature `tokio`, reads one from a stream of tokio. The caller connects and sets time
+//! limits.
 //!
-//! The gateway's data path has an exchange of its own (`gateway/src/upstream/h1.rs`), because it
+//! The gateway's data path has its own implementation (`gateway/src/upstream/h1.rs`), because it
 //! forwards a body while it arrives.
 
 #![forbid(unsafe_code)]
@@ -21,12 +22,12 @@ use bywash_message::{
 };
 use http::{Method, StatusCode};
 
-/// The minimum for `limits.target` of an [`Answer`], in bytes: longer than the status line with any
-/// registered reason phrase.
+/// The lowest effective `limits.target` of an [`Answer`], in bytes. It exceeds the status line with
+/// any registered reason phrase.
 const STATUS_LINE: usize = 256;
 
-/// Returns the bytes of a request. `fields` must not contain a length. The request gets one unless
-/// it is a GET or a HEAD without a body (RFC 9110 §8.6).
+/// Returns the bytes of a request. `fields` must not contain `Content-Length`. The request gets
+/// this field unless it is a GET or a HEAD without a body (RFC 9110 §8.6).
 pub fn request(method: &Method, target: &str, fields: &Fields, body: &[u8]) -> Vec<u8> {
     let has_length = !body.is_empty() || !matches!(*method, Method::GET | Method::HEAD);
     let framing = if has_length { Framing::Length(body.len() as u64) } else { Framing::None };
@@ -42,34 +43,34 @@ pub struct Answer {
     asked: Method,
     limits: Limits,
     longest: usize,
-    /// The bytes that have arrived and are not used yet.
+    /// The bytes that have arrived and are not decoded yet.
     input: Vec<u8>,
     search: Head,
-    /// The total bytes of the interim responses so far.
+    /// The total number of bytes of the interim responses so far.
     interim: usize,
     /// The decoder of the body; `None` until the head has arrived.
     decoder: Option<Decoder>,
-    /// The body, as far as it has arrived. The caller may take bytes out at any time.
+    /// The decoded body, as far as it has arrived. The caller may take bytes out at any time.
     pub body: Vec<u8>,
 }
 
 impl Answer {
     /// Creates an empty answer to a request with the method `asked`. `limits` bounds the head, and
-    /// `longest` the bytes that [`body`](Self::body) holds at once.
+    /// `longest` the number of bytes that [`body`](Self::body) holds at once.
     ///
-    /// `limits.target` bounds the status line. A value below 256 counts as 256. `limits.bytes`
-    /// bounds the total size of the interim responses too.
+    /// `limits.target` bounds the status line. A value below 256 counts as 256. `limits.bytes` also
+    /// bounds the total size of the interim responses.
     pub fn new(asked: Method, limits: Limits, longest: usize) -> Self {
         let limits = Limits { target: limits.target.max(STATUS_LINE), ..limits };
         let (search, input, body) = (Head::default(), Vec::new(), Vec::new());
         Self { asked, limits, longest, input, search, interim: 0, decoder: None, body }
     }
 
-    /// Takes the next bytes from the connection; no bytes mean that the connection has ended.
-    /// Returns the head if these bytes complete it.
+    /// Takes the next bytes from the connection. An empty slice means that the connection has
+    /// ended. Returns the head if these bytes complete it, otherwise `None`.
     ///
-    /// Interim responses (1xx) are skipped, except 101: the answer ends with its head, because the
-    /// connection changes to another protocol after it (RFC 9110 §15.2.2).
+    /// Interim responses (1xx) are skipped, except 101: that answer ends with its head, because the
+    /// connection then changes to another protocol (RFC 9110 §15.2.2).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidData`] if the bytes are not HTTP/1 or exceed a bound, and
@@ -94,7 +95,7 @@ impl Answer {
         self.decoder.as_ref().is_some_and(Decoder::is_ended)
     }
 
-    /// Fails if the head has already arrived. A reader of the head would wait for it for ever.
+    /// Fails if the head has already arrived. A reader of the head would otherwise wait forever.
     fn expect_no_head(&self) -> Result<()> {
         if self.decoder.is_none() {
             return Ok(());
@@ -103,7 +104,7 @@ impl Answer {
         Err(Error::new(ErrorKind::InvalidInput, message))
     }
 
-    /// Parses the head, if all of it has arrived.
+    /// Parses the head if all of it has arrived, otherwise returns `None`.
     fn head(&mut self) -> std::result::Result<Option<Response>, ParseError> {
         while let Some(end) = self.search.end(&self.input, &self.limits)? {
             let response = Response::parse(&self.input[..end], &self.asked, &self.limits)?;

@@ -1,4 +1,4 @@
-//! A client of a running gateway's admin listener.
+//! A client of the admin listener of a running gateway.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -20,34 +20,36 @@ use crate::which::Which;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The maximum size of an answer. It is more than a quarter of an hour of history of 64 classes
-/// needs.
+/// The maximum size of an answer in bytes. It exceeds the size of 15 minutes of history with 64
+/// classes.
 const LONGEST: usize = 32 << 20;
 
 const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 
-/// How long a command's own token is valid.
+/// The time for which a token that a command makes for itself is valid.
 const TOKEN: Duration = Duration::from_secs(60);
 
-/// The message for users without a key, with the remedy.
+/// The message for users without an operators' key, with the remedy.
 pub const NO_KEY: &str = "no operators' key was found: `bywash run` creates one for its own \
                                  user; as another user name it with --key FILE, or become that \
                                  user or root";
 
-/// Fetches the JSON document at a path.
+/// Fetches the JSON document at a path, with a token if one is needed. Fails if the gateway cannot
+/// be reached or refuses.
 pub fn get<T: DeserializeOwned>(which: &Which, path: &str) -> std::result::Result<T, Failure> {
     let token = token(which, &operators::user(), false)?;
     ask(&which.admin, &AdminRequest { method: Method::GET, path, token, body: None })
 }
 
-/// Returns whether the gateway serves. This query needs no token.
+/// Returns whether the gateway serves requests (`/readyz`). This query needs no token.
 pub fn is_ready(admin: &AdminAddress) -> std::result::Result<bool, Failure> {
     let request = AdminRequest { method: Method::GET, path: "/readyz", token: None, body: None };
     let exchange = Exchange::begin(admin, &request).map_err(|why| unreachable(admin, &why))?;
     Ok(exchange.status == 200)
 }
 
-/// Sends a decision of the operator `by` and returns the gateway's answer.
+/// Sends a decision of the operator `by`, with a token for this operator. Returns the gateway's
+/// answer.
 pub fn post<T: DeserializeOwned>(
     which: &Which,
     by: &str,
@@ -57,7 +59,7 @@ pub fn post<T: DeserializeOwned>(
     post_with(&which.admin, token(which, by, true)?, path, document)
 }
 
-/// Sends a decision with `token`, which names its operator, and returns the gateway's answer.
+/// Sends a decision with the given token, which names the operator. Returns the gateway's answer.
 pub fn post_with<T: DeserializeOwned>(
     admin: &AdminAddress,
     token: Option<String>,
@@ -68,13 +70,13 @@ pub fn post_with<T: DeserializeOwned>(
     ask(admin, &AdminRequest { method: Method::POST, path, token, body: Some(body) })
 }
 
-/// Returns a short-lived token for one command.
+/// Returns a short-lived token for one command; `None` on the unix socket.
 fn token(which: &Which, name: &str, decides: bool) -> std::result::Result<Option<String>, Failure> {
     token_for(which, name, decides, TOKEN)
 }
 
-/// Returns a token that is valid for `lasts`, or `None` on the unix socket, whose permissions
-/// decide. The gateway must first prove that it has the key, so that no other process gets a token.
+/// Returns a token that is valid for `lasts`; `None` on the unix socket, whose permissions control
+/// access. The gateway must first prove that it has the key, so that no other process gets a token.
 pub fn token_for(
     which: &Which,
     name: &str,
@@ -103,11 +105,12 @@ struct AdminRequest<'a> {
     method: Method,
     path: &'a str,
     token: Option<String>,
-    /// A JSON document.
+    /// The body: a JSON document; `None` if the request has none.
     body: Option<String>,
 }
 
-/// Fetches one JSON document from a small server on this machine.
+/// Fetches the JSON document at a path from another server on this machine, such as the stop
+/// daemon.
 pub fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
     let request = AdminRequest { method: Method::GET, path, token: None, body: None };
     let (status, body) = Exchange::begin(&AdminAddress::Tcp(address), &request)?.finish()?;
@@ -128,7 +131,7 @@ fn ask<T: DeserializeOwned>(
     Err(refused(admin, request, &body))
 }
 
-/// Returns the reason why the gateway did not carry out the request.
+/// Returns the failure that says why the gateway did not carry out the request.
 fn refused(admin: &AdminAddress, request: &AdminRequest<'_>, body: &[u8]) -> Failure {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return unreachable(admin, &stranger());
@@ -139,7 +142,7 @@ fn refused(admin: &AdminAddress, request: &AdminRequest<'_>, body: &[u8]) -> Fai
     Failure::running(escaped(&problem.detail))
 }
 
-/// Passes each line of a streamed answer to `take`, until it returns `false`.
+/// Fetches a streamed answer, and passes each line to `take` until it returns `false`.
 pub fn lines(
     which: &Which,
     path: &str,
@@ -188,7 +191,7 @@ fn unanswered() -> Error {
     )
 }
 
-/// A connection to the admin listener.
+/// A connection to the admin listener: over TCP or a unix socket.
 enum Wire {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -249,7 +252,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// An exchange with the admin listener, after the head of the answer has arrived.
+/// An exchange with the admin listener after the head of the answer has arrived.
 struct Exchange {
     wire: Wire,
     status: u16,
@@ -268,12 +271,12 @@ impl Exchange {
         Ok(Self { wire, status: head.status.as_u16(), answer })
     }
 
-    /// Reads the next part of the body.
+    /// Reads the next part of the answer's body.
     fn receive(&mut self) -> Result<()> {
         blocking::receive(&mut self.wire, &mut self.answer).map(drop).map_err(in_words)
     }
 
-    /// Reads the body to its end. Returns the status and the body.
+    /// Reads the answer's body to its end. Returns the status and the body.
     fn finish(mut self) -> Result<(u16, Vec<u8>)> {
         while !self.answer.has_ended() {
             self.receive()?;
@@ -282,7 +285,7 @@ impl Exchange {
     }
 }
 
-/// Replaces messages that would mislead an operator.
+/// Replaces error messages that would mislead an operator.
 fn in_words(error: Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),

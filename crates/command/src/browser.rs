@@ -1,4 +1,4 @@
-//! Opens a link in a browser of this user.
+//! Opens a link in a browser of the user of this process.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -25,11 +25,12 @@ pub fn open(link: &str) -> bool {
     let Ok(page) = page(link) else { return false };
     let mut browser = Command::new(program);
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The browser may run for any time; this process does not wait for it.
+    // The browser may run for any time, so this process does not wait for it.
     browser.spawn().is_ok()
 }
 
-/// Writes a page that redirects to a link, next to the operators' key. The next page replaces it.
+/// Writes a page that redirects to a link, next to the operators' key, and returns its path. Each
+/// page replaces the previous one.
 fn page(link: &str) -> io::Result<PathBuf> {
     let folder = operators::own().and_then(|key| key.parent().map(Path::to_owned));
     let folder = folder.ok_or(io::ErrorKind::NotFound)?;

@@ -1,4 +1,4 @@
-//! Elephants and the evidence about them, as text.
+//! Formats elephants and the evidence about them as text.
 
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ use bywash_control::{
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
-/// Returns the answer of `/v1/elephants` as text: the state of the resources, and a table.
+/// Formats the answer of `/v1/elephants` as text: the state of the resources, and a table of
+/// elephants.
 pub fn listing(all: &Elephants) -> String {
     let mut headline = headline(all);
     if all.elephants.iter().any(|elephant| elephant.lanes.is_some()) {
@@ -113,7 +114,7 @@ fn state(entry: &Entry) -> String {
     }
 }
 
-/// Returns all that is known about one elephant.
+/// Formats all that is known about one elephant as text.
 pub fn details(elephant: &Elephant) -> String {
     let entry = &elephant.entry;
     let mut words = format!("{} {}\n", entry.number, escaped(&entry.pattern));
@@ -161,8 +162,8 @@ pub fn details(elephant: &Elephant) -> String {
     words
 }
 
-/// Names the separate routes that the pattern also matches, and says whether they are throttled
-/// with it.
+/// Returns a text that names the separate routes which the elephant's pattern also matches, and
+/// says whether they are throttled with it.
 fn others(elephant: &Elephant) -> String {
     let within = elephant.within.as_deref().unwrap_or_default();
     let (routes, is_of_file) = match &elephant.entry.state {
@@ -185,10 +186,10 @@ fn list(names: &[String]) -> String {
     names.iter().map(|name| escaped(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// The unit in which a cost is shown.
+/// The unit in which the cost of a request is shown.
 struct Unit {
     name: &'static str,
-    /// The number of these units in one of what is counted.
+    /// The number of these units in one unit of the resource.
     times: f64,
 }
 
@@ -197,7 +198,7 @@ impl Unit {
         match resource {
             Resource::Processors | Resource::Slots => Self { name: "ms", times: 1e3 },
             Resource::Bytes => Self { name: "kB", times: 1e-3 },
-            // Seconds of a disk, bytes received, waiting tasks: shown as they are read.
+            // Seconds of a disk, bytes received, waiting tasks: shown in the unit of the reading.
             Resource::Other => Self { name: "units", times: 1.0 },
         }
     }
@@ -274,7 +275,7 @@ fn limits(limits: &RuleLimits) -> String {
     words
 }
 
-/// Returns what limits the bytes of answers, and why no better means is used.
+/// Returns a text that says what limits the bytes of responses, and why no better means is used.
 fn lanes(lanes: &Lanes) -> String {
     if lanes.in_force {
         "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"

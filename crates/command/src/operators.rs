@@ -20,10 +20,11 @@ use crate::failure::Failure;
 use crate::replace::create;
 
 const FILE: &str = "operators.key";
-/// The runtime folder of a system service, and of root.
+/// The runtime folder of the system service, which root uses as well.
 const SERVICE: &str = "/run/bywash";
 
 /// Returns the path at which `bywash run` keeps the key if the configuration does not set one.
+/// Returns `None` if no environment variable names a folder for it.
 pub fn own() -> Option<PathBuf> {
     own_of(&|name| std::env::var_os(name).map(PathBuf::from), is_root())
 }
@@ -42,7 +43,7 @@ fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<P
     service().or_else(root).or_else(session).or_else(home).map(|folder| folder.join(FILE))
 }
 
-/// Returns the path of the key for a command: the first candidate that exists.
+/// Returns the path of the key that a command uses: the first default path at which a file exists.
 fn found() -> Option<PathBuf> {
     let all = [own(), Some(Path::new(SERVICE).join(FILE))];
     all.into_iter().flatten().find(|path| path.exists())
@@ -52,7 +53,7 @@ fn is_root() -> bool {
     bywash_files::own_user().is_ok_and(|user| user == 0)
 }
 
-/// Returns the bytes of a new key.
+/// Returns the random bytes of a new key.
 ///
 /// # Errors
 /// If the system has no random bytes.
@@ -63,7 +64,7 @@ pub fn draw() -> Result<Secret, Failure> {
     Ok(Secret::from_bytes(bytes))
 }
 
-/// Creates a key at `path` if there is no file.
+/// Creates an operators' key at `path` if no file exists there.
 ///
 /// # Errors
 /// If the key cannot be created, or if the existing file is not a valid key.
@@ -78,8 +79,8 @@ pub fn ensure(path: &Path) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(message)?;
     }
-    // Write the whole key under another name first, then link it. Another process may read the key
-    // as soon as it has its final name, or may create one at the same time.
+    // The whole key is written under another name first, which is then linked. Another process may
+    // read the key as soon as it has its final name, or may create one at the same time.
     let beside = path.with_extension(format!(
         "key.{}-{:08x}",
         std::process::id(),
@@ -106,11 +107,11 @@ pub struct Key {
     keys: OperatorKeys,
 }
 
-/// Reads the key from the path `named`, or from the default one. Returns `None` if `named` is
+/// Reads the key from the path `named`, or from the default path. Returns `None` if `named` is
 /// `None` and no default path has a key.
 ///
 /// # Errors
-/// If the key cannot be used.
+/// If the key cannot be read or is not valid.
 pub fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
     let Some(path) = named.map(Path::to_owned).or_else(found) else { return Ok(None) };
     let wrong = |why| {
@@ -121,8 +122,8 @@ pub fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
 }
 
 impl Key {
-    /// Signs a token for the operator of this name, valid for `lasts`. The operator may make
-    /// decisions if `decides` is true, and otherwise may only read.
+    /// Signs a token for the operator `name`, valid for `lasts`. The operator may take decisions if
+    /// `decides` is true, and otherwise may only read.
     ///
     /// # Errors
     /// If the name is not valid.
@@ -146,7 +147,8 @@ impl Key {
         Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
-    /// Returns whether `proof` shows that the gateway at this address has this key.
+    /// Returns whether `proof`, the answer to `nonce`, shows that the gateway at this address has
+    /// this key.
     pub fn is_proof(&self, nonce: &str, address: &str, proof: &str) -> bool {
         self.keys.is_proof(nonce, address, proof)
     }
@@ -162,8 +164,8 @@ pub fn user() -> String {
     author(None).unwrap_or_else(|_| "an operator".into())
 }
 
-/// Returns the author of a decision: the given name, else the login name, else the user
-/// of this process.
+/// Returns the author of a decision. It is the given name, otherwise the login name, otherwise the
+/// name of the user of this process.
 ///
 /// # Errors
 /// If none of them is known, as in a container whose user has no name.
@@ -175,17 +177,18 @@ pub fn author(named: Option<&str>) -> Result<String, Failure> {
     })
 }
 
-/// Returns the name that the system has for the user of this process.
+/// Returns the name that the system has for the user of this process; `None` if it has none.
 fn process_user() -> Option<String> {
     let id = bywash_files::own_user().ok()?;
     let users = bywash_files::text(Path::new("/etc/passwd"), LARGEST).ok()?;
     user_of(&users, id)
 }
 
-/// The maximum number of bytes read of `/etc/passwd`.
+/// The maximum number of bytes that are read of `/etc/passwd`.
 const LARGEST: usize = 4 << 20;
 
-/// Returns the first name of this user (passwd(5): name, password, number).
+/// Returns the first name of the user with this ID in `users`, the text of passwd(5) (name,
+/// password, number).
 fn user_of(users: &str, id: u32) -> Option<String> {
     let id = id.to_string();
     let name = |line: &str| {

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Creates a file that only its owner may read. An existing file is an error and stays.
+/// Creates a file with this text that only its owner may read. If the file exists, returns an error
+/// and does not change it.
 pub fn create(path: &Path, text: &str) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -14,14 +15,14 @@ pub fn create(path: &Path, text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Replaces the content of a file, with the same owner and mode. A symbolic link stays, and its
-/// target is replaced.
+/// Replaces the content of a file, and keeps its owner and mode. A symbolic link remains one, and
+/// its target is replaced.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let found = fs::metadata(&path)?;
     let beside = beside(&path);
     let file = create(&beside, text)?;
-    // From here on the temporary file exists, and is removed if a step fails.
+    // From here on the temporary file exists. It is removed if a step fails.
     let replaced = (|| {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (found.uid(), found.gid()) {
@@ -35,7 +36,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// Returns the name of a temporary file next to the path.
+/// Returns the path of a temporary file in the same folder as `path`.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}-{:08x}", std::process::id(), RandomState::new().hash_one(0)));

@@ -1,11 +1,11 @@
-//! The explanation of a decision about a request, as text.
+//! Formats the explanation of a decision about a request as text.
 
 use std::fmt::Write;
 
 use bywash_api::{Explained, Request};
 use bywash_terminal::text::escaped;
 
-/// Returns the explanation of `/v1/requests/ID` as text.
+/// Formats the answer of `/v1/requests/ID` as text.
 pub fn explained(entry: &Explained) -> String {
     let Explained { request: Request { client, status, life, .. }, explanation } = entry;
     let client = escaped(client);

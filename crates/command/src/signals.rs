@@ -1,4 +1,4 @@
-//! Signals that the process catches: to end, to reload, and to start a successor.
+//! The signals that the process catches: to end, to reload, and to start a successor.
 
 use std::io;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The caught signals. Once this is made, none of these signals ends the process by default, until
-/// the process exits.
+/// The caught signals. After this value is created, none of these signals has its default effect,
+/// until the process exits.
 pub struct Signals {
     runtime: Runtime,
     terminate: Signal,
@@ -16,7 +16,7 @@ pub struct Signals {
     user: Signal,
 }
 
-/// A request that arrived as a signal.
+/// A request to the process that arrived as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
     /// End the process; the number is that of the signal.
@@ -28,7 +28,7 @@ pub enum SignalRequest {
 }
 
 impl Signals {
-    /// Catches the signals.
+    /// Installs the handlers of the signals.
     pub fn catch() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let inside = runtime.enter();
@@ -40,7 +40,7 @@ impl Signals {
         Ok(Self { runtime, terminate, interrupt, hangup, user })
     }
 
-    /// Blocks until a signal arrives or `limit` has passed.
+    /// Blocks until a signal arrives, and returns it. Returns `None` if `limit` has passed first.
     pub fn wait_for(&mut self, limit: Duration) -> Option<SignalRequest> {
         let Self { runtime, terminate, interrupt, hangup, user } = self;
         let end = |kind: SignalKind| Some(SignalRequest::End(kind.as_raw_value()));
@@ -55,13 +55,14 @@ impl Signals {
         })
     }
 
-    /// Returns whether a signal to end has arrived. Other signals stay for
-    /// [`wait_for`](Self::wait_for).
+    /// Returns whether a signal to end has arrived, without blocking. Other signals stay pending
+    /// for [`wait_for`](Self::wait_for).
     pub fn end_requested(&mut self) -> bool {
         let Self { runtime, terminate, interrupt, .. } = self;
         runtime.block_on(async {
             tokio::select! {
-                // The order matters: yielding lets the runtime receive signals once.
+                // The order of the branches matters: yielding lets the runtime receive signals
+                // once.
                 biased;
                 _ = terminate.recv() => true,
                 _ = interrupt.recv() => true,
@@ -71,7 +72,7 @@ impl Signals {
     }
 
     /// Blocks until a signal to end arrives. Returns the exit code that shells expect of a process
-    /// that a signal ended: 128 and the number of the signal.
+    /// that a signal ended: 128 plus the number of the signal.
     pub fn wait(&mut self) -> i32 {
         const LONG: Duration = Duration::from_secs(3600);
         loop {

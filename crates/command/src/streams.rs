@@ -1,7 +1,7 @@
-//! Standard output is for data, standard error for messages.
+//! The standard streams: standard output is for data, standard error for messages.
 //!
 //! A reader of standard output that has seen enough (`| head`) is not a failure, and neither is a
-//! closed standard error. Neither may end a gateway in mid-flight, as `eprintln!` would.
+//! closed standard error. Neither may end a running gateway, as `eprintln!` would.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -14,15 +14,15 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// How long the end of the process waits for the reader of standard error.
+/// The maximum time that the end of the process waits for the reader of standard error.
 pub const FLUSHED: Duration = Duration::from_secs(1);
 
-/// Prints data to standard output.
+/// Prints data to standard output. If the reader has closed it, that is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     is_read(text).map(drop)
 }
 
-/// Prints data to standard output. Returns whether it still has a reader.
+/// Prints data to standard output. Returns whether standard output still has a reader.
 pub fn is_read(text: &str) -> Result<bool, Failure> {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(true),
@@ -31,7 +31,7 @@ pub fn is_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Prints a JSON document, without characters that a terminal would execute.
+/// Prints a JSON document to standard output, without characters that a terminal would interpret.
 pub fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{}\n", printable_json(&format!("{value:#}"))))
 }
@@ -46,22 +46,22 @@ pub fn say(text: impl Display) {
     draw(&format!("{text}\n"));
 }
 
-/// Writes text that has its own line ends to standard error.
+/// Writes text that has its own line ends to standard error, unchanged.
 pub fn draw(text: &str) {
     stderr::write(text.to_owned());
 }
 
-/// Returns whether standard error can be redrawn in place.
+/// Returns whether standard error is a terminal, on which lines can be redrawn in place.
 pub fn is_terminal() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Returns whether standard error may be coloured (<https://no-color.org>).
+/// Returns whether messages on standard error may be coloured (<https://no-color.org>).
 pub fn has_colour() -> bool {
     is_terminal() && wants_colour()
 }
 
-/// Returns whether the user has not switched colours off.
+/// Returns whether the user permits colours: `NO_COLOR` is not set.
 pub fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -21,14 +21,15 @@ pub struct Which {
     pub key: Option<PathBuf>,
 }
 
-/// Parses an address. It may be a URL, because the first line of `bywash run` has URLs to paste.
+/// Parses an address, or a URL with one: the first line of `bywash run` has URLs, which operators
+/// paste.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let number = bare.replace("localhost:", "127.0.0.1:");
     number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
 }
 
-/// Parses the address of an admin listener.
+/// Parses the address of an admin listener, or a URL with one.
 pub fn admin(text: &str) -> Result<AdminAddress, String> {
     if text.starts_with("unix:") {
         return text.parse().map_err(str::to_owned);

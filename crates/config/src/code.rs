@@ -1,7 +1,7 @@
 //! Stable codes of problems. A code never changes its meaning, because people search for it.
 //!
 //! Codes `0xx` are about one value or key; codes `1xx` are about values that contradict each other.
-//! An `E` prevents the start, a `W` does not.
+//! A code with `E` prevents the start, and a code with `W` does not.
 
 use crate::problem::Severity;
 
@@ -9,7 +9,7 @@ use crate::problem::Severity;
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) name: &'static str,
-    /// One-line description for the reference.
+    /// The description in one line, for the reference.
     pub(crate) about: &'static str,
 }
 

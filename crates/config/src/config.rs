@@ -1,4 +1,4 @@
-//! The resolved configuration: names have become types, durations are parsed, and every check has
+//! The resolved configuration. Names have become types, durations are parsed, and every check has
 //! passed.
 
 use std::path::PathBuf;
@@ -20,121 +20,126 @@ use crate::upstream::{Collector, Timeouts, Upstream};
 /// The complete configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The path of the file that it was read from, if any.
+    /// The path of the configuration file; `None` if it was not read from a file.
     pub file: Option<PathBuf>,
     /// The first 16 hexadecimal digits of the SHA-256 of the configuration text.
     pub hash: String,
-    /// The mode of classes that set none.
+    /// The mode of classes that set none of their own.
     pub mode: Mode,
-    /// Listeners for clients and operators.
+    /// The listeners for clients and operators.
     pub listen: Listen,
-    /// Certificates for clients of `listen.https`; always set when `listen.https` is.
+    /// The certificates for clients of `listen.https`; always set when `listen.https` is.
     pub tls: Option<Tls>,
     /// The application servers.
     pub upstream: Upstream,
-    /// The scheduler and its parameters.
+    /// The scheduling policy and its parameters.
     pub scheduler: Settings,
-    /// Options of the engine: concurrency limit, longest wait, sessions.
+    /// The options of the engine: concurrency limit, longest wait, sessions.
     pub engine: Options,
-    /// Buffering of the bodies of waiting requests.
+    /// The buffering of the bodies of waiting requests.
     pub queue: Queue,
     /// How sessions and clients are recognised.
     pub identify: Identify,
-    /// Service levels inside the application, if any are defined.
+    /// The service levels inside the application; `None` if none are defined.
     pub levels: Option<Levels>,
-    /// Limits against abusive clients.
+    /// The limits that protect the gateway against abusive clients.
     pub client_limits: ClientLimits,
-    /// The content of refusals.
+    /// The content of the responses to refused requests.
     pub answers: Answers,
-    /// Destination of the request log, one line per request.
+    /// The destination of the request log, which has one line per request.
     pub access_log: AccessLog,
-    /// The collector of traces. Only a build with the feature `traces` sends any.
+    /// The collector of traces; `None` sends no traces. Only a build with the feature `traces`
+    /// sends any.
     pub traces: Option<Collector>,
-    /// The storage of learned state; `None` stores nothing.
+    /// The storage of learned state; `None` stores nothing on disk.
     pub state: Option<State>,
     /// The folder with results of the laboratory, shown in the console.
     pub results: Option<PathBuf>,
-    /// Shutdown of the process.
+    /// The timing of the shutdown of the process.
     pub stop: Stop,
     /// The stop daemon, which is notified when clients leave.
     pub stopd: Stopd,
-    /// Detection and throttling of expensive requests.
+    /// The detection and throttling of expensive requests.
     pub elephants: Elephants,
-    /// The classes in the order of the file, `other` last. The index of a class is its `ClassId`.
+    /// The classes in the order of the file, with `other` last. The index of a class is its
+    /// `ClassId`.
     pub classes: Vec<ClassConfig>,
-    /// Maps method and path to a class.
+    /// The classifier, which maps a request to its class.
     pub classifier: Classifier,
 }
 
 impl Config {
-    /// Returns the class by which a request of several classes is named and ranked: the lowest.
+    /// Returns the class by which a request that matches several classes is named and ranked: the
+    /// lowest of them.
     pub fn lowest(&self, classes: ClassSet) -> ClassId {
         let lowest = strict::lowest(classes, |class| &self.classes[class.index()].class);
         lowest.unwrap_or_else(|| self.classifier.default_class())
     }
 }
 
-/// Buffering of the bodies of waiting requests, in bytes.
+/// The buffering of the bodies of waiting requests. All sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The most that is read ahead for one request.
+    /// The maximum number of bytes that are read ahead for one request.
     pub body_buffer: usize,
-    /// The most that is read ahead for all requests together.
+    /// The maximum number of bytes that are read ahead for all requests together.
     pub body_buffer_total: usize,
     /// Whether requests for files bypass the queue.
     pub skip_files: bool,
 }
 
-/// Limits against abusive clients.
+/// Limits that protect the gateway against abusive clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Time for the head of a request to arrive.
+    /// The maximum time for the head of a request to arrive.
     pub header_timeout: TimeSpan,
-    /// The most fields in the head.
+    /// The maximum number of fields in the head of a request.
     pub max_headers: usize,
-    /// The most bytes of the head.
+    /// The maximum size of the head of a request, in bytes.
     pub max_header_bytes: usize,
-    /// The most bytes of path and query.
+    /// The maximum length of path and query together, in bytes.
     pub max_uri_bytes: usize,
-    /// The most concurrent client connections.
+    /// The maximum number of concurrent client connections.
     pub connections: usize,
-    /// The most concurrent connections from one address; 0 is unlimited. Trusted proxies are
-    /// exempt.
+    /// The maximum number of concurrent connections from one address; 0 is unlimited. Trusted
+    /// proxies are exempt.
     pub connections_per_address: usize,
-    /// The most bytes of a request's body.
+    /// The maximum size of a request's body, in bytes.
     pub max_body_bytes: u64,
     /// The percentage of `connections` that is reserved for clients with proven sessions.
     pub proven_reserve: u8,
-    /// The lowest average rate of a body in either direction after its first ten seconds, in bytes
-    /// per second; 0 accepts any rate.
+    /// The lowest average rate of a body in either direction, after its first ten seconds, in bytes
+    /// per second. 0 accepts any rate.
     pub body_rate: u64,
-    /// The most concurrent WebSocket connections and server-sent event streams. They hold no slot.
+    /// The maximum number of concurrent WebSocket connections and server-sent event streams. They
+    /// hold no slot.
     pub streams: usize,
-    /// The most concurrent requests without a slot, that is requests that are only observed or that
-    /// bypass the gateway's control.
+    /// The maximum number of concurrent requests without a slot: requests that are only observed,
+    /// or that bypass the gateway's control.
     pub observed: usize,
-    /// The most concurrent requests on one HTTP/2 connection.
+    /// The maximum number of concurrent requests on one HTTP/2 connection.
     pub h2_streams: u32,
-    /// How long a client connection may stay open without a request.
+    /// The maximum time that a client connection may stay open without a request.
     pub idle_timeout: TimeSpan,
-    /// The most bytes that all clients together may make the gateway hold; `None` derives the
-    /// number from the machine.
+    /// The maximum number of bytes that all clients together may make the gateway hold. With
+    /// `None`, the number is derived from the machine's memory.
     pub memory: Option<u64>,
 }
 
-/// The content of refusals.
+/// The content of the responses to refused requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers {
-    /// The HTML page for browsers: the contents of the file.
+    /// The text of the HTML page for browsers; `None` uses the built-in one.
     pub page: Option<String>,
-    /// The clients that receive every detail.
+    /// The clients that receive every parameter of `Proxy-Status`.
     pub details: Details,
 }
 
-/// The clients that receive every parameter of `Proxy-Status`. The others receive a coarse token.
+/// The clients that receive every parameter of `Proxy-Status`. All other clients receive a coarse
+/// token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Details {
-    /// The hops in `listen.trusted_proxies`.
+    /// Only the hops in `listen.trusted_proxies`.
     Trusted,
     /// Every client.
     All,
@@ -142,27 +147,27 @@ pub enum Details {
     None,
 }
 
-/// Destination of the request log, one line per request.
+/// The destination of the request log, which has one line per request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLog {
     /// Standard output.
     Stdout,
-    /// No log.
+    /// No request log is written.
     Off,
-    /// A file.
+    /// The file at this path.
     File(PathBuf),
 }
 
-/// Storage of learned state.
+/// The storage of learned state on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The directory.
+    /// The directory that the state is saved in.
     pub directory: PathBuf,
-    /// The interval between saves. A killed process loses at most this much.
+    /// The interval between saves. A killed process loses at most the state learned in this time.
     pub save_every: TimeSpan,
 }
 
-/// Shutdown of the process by SIGTERM.
+/// The timing of the shutdown of the process by SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// How long running requests may continue after the listeners are closed.
@@ -171,32 +176,35 @@ pub struct Stop {
     pub delay: TimeSpan,
 }
 
-/// A class, with the settings that the gateway needs in addition to the engine's.
+/// A class, with settings that the gateway needs in addition to those of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassConfig {
     /// The class as the engine defines it.
     pub class: Class,
-    /// The patterns as the file has them; empty for `other`.
+    /// The patterns in the syntax of the file; empty for `other`.
     pub patterns: Vec<String>,
-    /// Whether decisions about the class are enforced.
+    /// Whether decisions about the class are enforced or only observed.
     pub mode: Mode,
-    /// The percentage of clients for which decisions are enforced in mode `enforce`.
+    /// The percentage of clients for which decisions are enforced in mode `enforce`. For the others
+    /// they are only observed.
     pub enforce_percent: u8,
-    /// An answer later than this counts as late.
+    /// The time after which an answer counts as late; `None` if no answer does.
     pub patience: Option<TimeSpan>,
-    /// The service level of its requests, if it has one.
+    /// The service level of the class's requests; `None` if the class sets none.
     pub level: Option<Level>,
-    /// Only answers with this field count as successes. Its value is the revenue of the success.
+    /// The header field, if set, without which an answer is not a success. Its value is the revenue
+    /// of the success.
     pub revenue_header: Option<String>,
     /// The conditions on which an answer counts as a success.
     pub success: Success,
-    /// The most bytes of a request's body.
+    /// The maximum size of a request's body, in bytes.
     pub max_body_bytes: u64,
-    /// The timeouts of `[upstream]`, with those that the class overrides.
+    /// The timeouts of the class: those of `[upstream]`, unless the class overrides them.
     pub timeouts: Timeouts,
-    /// The line of the class in the file; `None` for an `other` that the file does not define.
+    /// The line of the class in the file, from 1; `None` for an `other` that the file does not
+    /// define.
     pub line: Option<usize>,
-    /// Whether an earlier file had the class and the present one does not.
+    /// Whether the class was in an earlier file, and is no longer in the present one.
     pub is_removed: bool,
 }
 

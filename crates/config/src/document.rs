@@ -1,4 +1,5 @@
-//! Parses the text into a TOML tree, reports its syntax errors, and reads the tables of the tree.
+//! Parses the text of a file into a TOML tree, reports its syntax errors, and reads the tables of
+//! the tree.
 
 use std::ops::Range;
 
@@ -20,17 +21,17 @@ pub(crate) struct Document<'t> {
     root: DeTable<'t>,
 }
 
-/// One table of a section that can stand many times, such as `[class.NAME]`.
+/// One table of a section that can occur many times, such as `[class.NAME]`.
 pub(crate) struct Entry<'d, 't> {
     section: &'static Section,
     pub(crate) name: &'d str,
-    /// The position of the name.
+    /// The position of the table's name in the file.
     pub(crate) at: Range<usize>,
     table: &'d DeTable<'t>,
 }
 
 impl<'t> Document<'t> {
-    /// Parses with recovery: errors are reported, and everything else is kept.
+    /// Parses a text with recovery: syntax errors are reported, and everything else is kept.
     pub(crate) fn parse(text: &'t str, report: &mut Report) -> Self {
         let (root, errors) = DeTable::parse_recoverable(text);
         let echoes = echoes(&errors);
@@ -46,7 +47,7 @@ impl<'t> Document<'t> {
         document
     }
 
-    /// Builds a document that sets only the application's address. Positions in it are positions in
+    /// Builds a document that sets only the application's address. Positions in it are offsets in
     /// `url`, because there is no file.
     pub(crate) fn for_upstream(url: &'t str) -> Self {
         let whole = 0..url.len();
@@ -61,7 +62,8 @@ impl<'t> Document<'t> {
         Self { root }
     }
 
-    /// Reads the values of a table; defaults where the table is missing.
+    /// Reads the values of a table. Keys that are missing, or all keys if the table is missing,
+    /// have their defaults.
     pub(crate) fn section(&self, section: &Section, report: &mut Report) -> Values {
         let table = self.table(section);
         if !section.name.is_empty() {
@@ -70,7 +72,7 @@ impl<'t> Document<'t> {
         read::values(&table, section.keys, report)
     }
 
-    /// Returns a table of the file without reading its values.
+    /// Returns a table of the file, without its values being read.
     pub(crate) fn table(&self, section: &Section) -> Table<'_, 't> {
         if section.name.is_empty() {
             return Table { path: String::new(), at: 0..0, entries: Some(&self.root) };
@@ -81,7 +83,8 @@ impl<'t> Document<'t> {
         Table { path: section.name.to_string(), at, entries }
     }
 
-    /// Returns the tables `[class.NAME]`, or those of another repeatable section, in file order.
+    /// Returns the tables of a repeatable section, such as `[class.NAME]`, in the order of the
+    /// file.
     pub(crate) fn entries(
         &self,
         section: &'static Section,
@@ -102,7 +105,7 @@ impl<'t> Document<'t> {
         entries
     }
 
-    /// Reports sections that are not tables, and unknown names above the first table.
+    /// Reports sections that are not tables, and unknown keys above the first table.
     fn complain_of_strangers(&self, report: &mut Report) {
         for (key, value) in &self.root {
             let name = key.get_ref().as_ref();
@@ -144,8 +147,8 @@ fn no_table(path: &str, at: Range<usize>, given: &DeValue<'_>) -> Finding {
     Finding::new(&code::WRONG_TYPE, at, message).help(help)
 }
 
-/// Returns the errors that only repeat an earlier one. An unclosed list swallows the rest of the
-/// file, and the parser then complains about every line of it.
+/// Returns the range of errors that only repeat an earlier one. After an unclosed list, the parser
+/// complains about every further line of the file.
 fn echoes(errors: &[Error]) -> Range<usize> {
     let is_unclosed = |error: &Error| error.message().starts_with("unclosed array");
     let Some(end) = errors.iter().rposition(is_unclosed) else {

@@ -1,26 +1,26 @@
-//! Detection of expensive requests, and the rules that throttle them.
+//! The resolved settings of the detection of expensive requests, and the rules that throttle them.
 
 use std::path::PathBuf;
 
 use bywash_engine::throttle;
 use bywash_units::TimeSpan;
 
-/// `[elephants]` with its resources and rules.
+/// The settings of `[elephants]`, with all resources and rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elephants {
-    /// The reaction to a finding.
+    /// The action on a finding.
     pub act: Act,
-    /// The half-life of observations.
+    /// The time after which an observation counts half.
     pub half_life: TimeSpan,
-    /// Patterns that are always tracked as one route, whatever is learned.
+    /// The patterns of requests that always form one route each, whatever the gateway learns.
     pub always_track: Vec<String>,
-    /// The observed resources; without any, nothing is searched for.
+    /// The resources whose use is observed. If empty, no expensive requests are searched for.
     pub resources: Vec<Resource>,
-    /// The enforced rules of the file.
+    /// The throttling rules of the file that are enforced.
     pub throttles: Vec<Throttle>,
 }
 
-/// The reaction to a finding.
+/// The action on a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A finding waits for an operator's decision.
@@ -39,35 +39,37 @@ impl Act {
     }
 }
 
-/// The source of a resource's readings.
+/// The source from which the use of a resource is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// The exporter at this URL.
+    /// The exporter of metrics at this URL.
     Exporter(String),
-    /// The process whose number this file contains, and all its descendants.
+    /// The process whose ID is in this file, and all its descendants.
     ProcessFile(PathBuf),
 }
 
 /// A resource whose use is observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// The operator's name for it.
+    /// The operator's name for the resource.
     pub name: String,
     /// The metric that is read, such as `host/cpu`.
     pub read: String,
-    /// The source, if it is not this host as a whole.
+    /// The source of the readings; `None` is this host as a whole.
     pub from: Option<ReadFrom>,
-    /// Units available per second; `None` takes the capacity that is read.
+    /// The capacity in units per second; `None` uses the capacity that the source reports.
     pub capacity: Option<f64>,
-    /// Units used per second without any request.
+    /// The use without any request, in units per second.
     pub idle: f64,
 }
 
 impl Resource {
-    /// The metric name of a resource that is not read: only the holders of slots are counted.
+    /// The metric name of the slots, a resource that is not read. Its use is counted from the
+    /// requests that hold slots.
     pub const SLOTS: &str = "gateway/slots";
 
-    /// Returns whether the resource is read, and not only derived from held slots.
+    /// Returns whether the resource is read from a source, and not counted from the requests that
+    /// hold slots.
     pub fn is_read(&self) -> bool {
         self.read != Self::SLOTS
     }
@@ -76,12 +78,12 @@ impl Resource {
 /// A throttling rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {
-    /// The pattern of the requests that it throttles.
+    /// The pattern of the requests that the rule throttles.
     pub pattern: String,
     /// The reason for the rule.
     pub why: String,
-    /// How the requests wait.
+    /// The limits on running and waiting requests.
     pub rule: throttle::Rule,
-    /// The rate of their answers in bytes per second.
+    /// The maximum rate of all their answers together, in bytes per second; `None` is unlimited.
     pub bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Tests over the whole table of keys. A new key is tested without further code.
+//! Tests of every key in the table of keys. A new key is tested without further code.
 
 use bywash_engine::catalog::Entry;
 
@@ -6,7 +6,7 @@ use crate::key::{Key, Presence, Section};
 use crate::kind::ValueKind;
 use crate::{Config, Problem, Problems, Severity, keys, schema};
 
-/// A key in a table that it belongs to.
+/// A key to be tested, and the table that it belongs to.
 struct TestedKey {
     section: &'static Section,
     policy: Option<Entry>,
@@ -30,7 +30,7 @@ fn tested_keys() -> Vec<TestedKey> {
 }
 
 impl TestedKey {
-    /// Returns a valid file, except for `lines` in place of the key.
+    /// Returns a file that is valid except for `lines`, which replace the key.
     fn file(&self, lines: &str) -> String {
         let mut file = String::new();
         for section in keys::SECTIONS {
@@ -45,7 +45,7 @@ impl TestedKey {
         file
     }
 
-    /// Returns the other lines that a table requires.
+    /// Returns the lines of other keys that the table requires.
     fn rest(&self, section: &Section) -> String {
         if let Some(policy) = self.policy.filter(|_| section.name == self.section.name) {
             return format!("policy = \"{}\"\n", policy.name);
@@ -59,8 +59,8 @@ impl TestedKey {
         Config::parse(&self.file(lines), "test").expect_err(lines)
     }
 
-    /// Returns the only error of a file with this value. (`value-index` also warns that no class
-    /// has revenue.)
+    /// Returns the only error of a file with this value of the key. Warnings are ignored:
+    /// `value-index` warns that no class has revenue.
     fn problem_of(&self, value: &str) -> Problem {
         let problems = self.problems(&format!("{} = {value}\n", self.key.name));
         let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
@@ -89,7 +89,7 @@ fn not_allowed(kind: &ValueKind) -> Vec<String> {
         ValueKind::TimeSpan { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
         ValueKind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
         ValueKind::Word(_) | ValueKind::Policy(_) => vec!["\"zzz\"".into(), "\"\"".into()],
-        // There is no third value.
+        // A boolean has no value of the right type that is not allowed.
         ValueKind::Truth => vec![],
         ValueKind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
         ValueKind::Path => vec!["\"\"".into(), "\"a\\nb\"".into()],

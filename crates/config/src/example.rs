@@ -10,10 +10,10 @@ use bywash_engine::catalog::Entry;
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 
-/// The line width of comments, in columns.
+/// The width at which comments are wrapped, in columns.
 const WIDTH: usize = 92;
 
-/// Returns a complete file that is read without a problem.
+/// Returns a complete configuration file, which is read without a problem.
 pub fn example() -> String {
     let mut out = String::new();
     for section in keys::SECTIONS {
@@ -47,7 +47,8 @@ fn entry(out: &mut String, key: &Key) {
     let _ = writeln!(out, "{off}{}", key.line());
 }
 
-/// Writes a policy's parameters: as active lines for the default policy, commented out for others.
+/// Appends the parameters of a policy. They are active lines if `holds`, which marks the default
+/// policy, and commented out otherwise.
 fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     out.push('\n');
     comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));
@@ -60,7 +61,7 @@ fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     }
 }
 
-/// Writes a text as comment lines, wrapped between words.
+/// Appends a text as comment lines, wrapped between words.
 fn comment(out: &mut String, text: &str) {
     let mut line = String::from("#");
     for word in text.split_whitespace() {

@@ -13,11 +13,12 @@ use crate::resolve;
 use crate::source::{Source, shown};
 use crate::stopd::Stopd;
 
-/// The largest accepted file in bytes; a configuration is far smaller.
+/// The largest accepted file, in bytes. A configuration is far smaller.
 const LARGEST: usize = 1024 * 1024;
 
 impl Config {
-    /// Parses a text, which messages call `name`. Returns the configuration with its warnings.
+    /// Parses a text, which messages call `name`. Returns the configuration with its warnings, or
+    /// all problems if one of them is an error.
     pub fn parse(text: &str, name: &str) -> Result<(Self, Problems), Problems> {
         if text.len() > LARGEST {
             return Err(unreadable(name, &Unreadable::TooLarge(LARGEST)));
@@ -29,7 +30,8 @@ impl Config {
         report.finish(config)
     }
 
-    /// Reads a file. Returns the configuration with its warnings.
+    /// Reads a file. Returns the configuration with its warnings, or all problems if one of them is
+    /// an error.
     pub fn read(path: impl AsRef<Path>) -> Result<(Self, Problems), Problems> {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
@@ -40,7 +42,7 @@ impl Config {
     }
 
     /// Reads the part of a file that the stop daemon needs: `[stopd]` and `[database.NAME]`. The
-    /// file may be a gateway's whole configuration, or have these tables alone.
+    /// file may be a gateway's whole configuration, or have only these tables.
     pub fn read_stopd(path: impl AsRef<Path>) -> Result<(Stopd, Problems), Problems> {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
@@ -51,8 +53,8 @@ impl Config {
         report.finish(stopd)
     }
 
-    /// Returns the configuration of a gateway that is given only the application's address: every
-    /// default, mode `observe`, and the class `other` alone.
+    /// Returns the configuration of a gateway that is given only the application's address. Every
+    /// key has its default: the mode is `observe`, and `other` is the only class.
     pub fn for_upstream(url: &str) -> Result<Self, Problems> {
         let mut report = Report::new(Source::new("--upstream", url));
         let mut config = resolve::config(&Document::for_upstream(url), &mut report);
@@ -61,8 +63,8 @@ impl Config {
     }
 }
 
-/// Returns the output of `sha256sum FILE | cut -c1-16`, which is enough to tell configurations
-/// apart.
+/// Returns the first 16 digits of the text's SHA-256, as `sha256sum FILE | cut -c1-16` prints them.
+/// They suffice to distinguish configurations.
 fn hash(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     let first = digest.as_ref().first_chunk().expect("it has 32 bytes");
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_hash_is_what_sha256sum_begins_with() {
-        // `printf '' | sha256sum | cut -c1-16`
+        // The expected hash is the output of `printf '' | sha256sum | cut -c1-16`.
         assert_eq!(hash(""), "e3b0c44298fc1c14");
         let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n";
         let hash_of = |text: &str| Config::parse(text, "test").expect("it is right").0.hash;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use bywash_token::Keys;
 
-/// The principal that is charged for a request without a proven session.
+/// The principal to which a request without a proven session is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrincipalKind {
-    /// No principal.
+    /// No principal: such a request is charged to nobody.
     Session,
-    /// The peer address.
+    /// The address of the client.
     Address,
 }
 
@@ -27,55 +27,56 @@ impl PrincipalKind {
 /// How the session and the client of a request are recognised.
 #[derive(Clone, Debug)]
 pub struct Identify {
-    /// The identifier of a session.
+    /// How the session of a request is identified.
     pub session: Session,
-    /// The principal that is charged for a request without a proven session.
+    /// The principal to which a request without a proven session is charged.
     pub principal: PrincipalKind,
-    /// Session tokens, if they are used.
+    /// The session tokens; `None` if they are not used.
     pub token: Option<Token>,
-    /// Signals about a client, at most four. The index of a signal is its number in the engine.
+    /// The signals about a client, at most four. The index of a signal is its number in the engine.
     pub signals: Vec<Signal>,
     /// The fields that mark a request as a retry.
     pub retries: Vec<RetryHeader>,
 }
 
-/// The identifier of a session.
+/// How the session of a request is identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Session {
-    /// Sessions are not used.
+    /// Requests have no sessions.
     None,
-    /// The application's cookie of this name.
+    /// By the application's cookie of this name.
     Cookie(String),
-    /// The application's cookie that its answers and its clients show to be the session cookie.
+    /// By the cookie that the gateway recognises, from answers and requests, as the application's
+    /// session cookie.
     Auto,
-    /// The token itself. Its keys are then set.
+    /// By the session token. The token keys are then set.
     Token,
 }
 
-/// Session tokens.
+/// The settings of session tokens.
 #[derive(Clone, Debug)]
 pub struct Token {
     /// The name of the token cookie.
     pub cookie: String,
-    /// The path of the key file.
+    /// The path of the file with the signing keys.
     pub file: PathBuf,
     /// The signing keys.
     pub keys: Keys,
 }
 
-/// A property of a request that describes its client before anything is proven. Any client can send
-/// all of these except the last.
+/// A property of a request that describes its client before the session has proven anything. Any
+/// client can send all of these except the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A cookie of this name with a value that is not empty.
+    /// The request has a cookie of this name with a value that is not empty.
     Cookie(String),
-    /// A cookie of this name and value.
+    /// The request has a cookie of this name and value.
     CookieValue(String, String),
-    /// A field of this name, in lower case.
+    /// The request has a header field of this name, in lower case.
     Header(String),
-    /// A referrer with this host, in lower case, or with a subdomain of it.
+    /// The referrer of the request has this host, in lower case, or a subdomain of it.
     Referrer(String),
-    /// A token that proves a recent order.
+    /// The request has a token that proves a recent order.
     Returning,
 }
 
@@ -92,7 +93,7 @@ impl fmt::Display for Signal {
     }
 }
 
-/// A field that marks a request as a retry.
+/// A header field that marks a request as a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryHeader {
     /// The name of the field, in lower case.

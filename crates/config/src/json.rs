@@ -1,11 +1,12 @@
-//! Problems as JSON, for editors, CI and `bywash check --json`.
+//! The problems of a file as JSON, for editors, CI and `bywash check --json`.
 
 use serde_json::{Value, json};
 
 use crate::problem::{Elsewhere, Problem, Problems};
 
 impl Problems {
-    /// Returns the file, its problems, and the number of unlisted ones. Positions count from 1.
+    /// Returns the name of the file, its listed problems, and the number of unlisted ones.
+    /// Positions count from 1.
     pub fn to_json(&self) -> Value {
         let problems: Vec<Value> = self.iter().map(Problem::to_json).collect();
         json!({ "file": self.file(), "problems": problems, "more": self.more() })
@@ -13,7 +14,7 @@ impl Problems {
 }
 
 impl Problem {
-    /// Returns code, severity, message, position, help and the other position.
+    /// Returns the code, the severity, the message, the position, the help and the second position.
     pub fn to_json(&self) -> Value {
         json!({
             "code": self.code,

@@ -1,4 +1,4 @@
-//! A key: its name, the values it takes, its default, and the reason to set it.
+//! The definition of a key: its name, the values it takes, its default, and the reason to set it.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: ValueKind,
     pub(crate) presence: Presence,
-    /// The default, or an example if there is no default; without TOML quotes.
+    /// The default, or an example if the key has no default; without TOML quotes.
     pub(crate) text: Cow<'static, str>,
-    /// The reason to set it, in one line.
+    /// The reason to set the key, in one line.
     pub(crate) why: &'static str,
 }
 
-/// The effect of leaving a key out.
+/// The effect of leaving a key out of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The key is required.
+    /// The file is invalid: the key is required.
     Required,
     /// The key has no value.
     Optional,
@@ -29,17 +29,17 @@ pub(crate) enum Presence {
     Default,
 }
 
-/// A table of the file.
+/// The definition of a table of the file.
 pub(crate) struct Section {
-    /// The name; empty for the keys above the first table.
+    /// The name of the table; empty for the keys above the first table.
     pub(crate) name: &'static str,
-    /// The description in one line.
+    /// The description of the table in one line.
     pub(crate) about: &'static str,
     pub(crate) keys: &'static [Key],
 }
 
 impl Section {
-    /// Returns an example name if the section consists of many named tables.
+    /// Returns an example name if the section consists of many named tables, otherwise `None`.
     pub(crate) fn entry(&self) -> Option<&'static str> {
         match self.name {
             "class" => Some("home"),
@@ -61,8 +61,8 @@ impl Section {
         format!("[{}{}]", self.name, self.entry().map_or("", |_| ".NAME"))
     }
 
-    /// Returns the policies whose parameters are keys of this table, the default first. Most tables
-    /// have none.
+    /// Returns the policies whose parameters are keys of this table, with the default first. Most
+    /// tables have none.
     pub(crate) fn policies(&self) -> Vec<Entry> {
         let listed = |key: &Key| match key.kind {
             ValueKind::Policy(listed) => Some(listed.entries()),
@@ -116,7 +116,7 @@ impl Key {
         Self { name: parameter.name, kind, presence: Presence::Default, text, why: parameter.why }
     }
 
-    /// Returns `key = value` as a file has it.
+    /// Returns the line `key = value` in the syntax of the file.
     pub(crate) fn line(&self) -> String {
         format!("{} = {}", self.name, self.kind.literal(&self.text))
     }

@@ -1,10 +1,10 @@
 //! Reads a TOML file into a checked [`Config`], or into the list of all its problems.
 //!
-//! An operator who corrects a file in the middle of a flash crowd must not learn of one mistake per
-//! run. So nothing here stops at the first mistake. The text is parsed with recovery, and every
-//! table is read to its end. A value that cannot be used is reported, its default replaces it, and
-//! the checks between values run nevertheless. Each [`Problem`] has a code, a position and, where
-//! one can be guessed, the correction.
+//! An operator who corrects a file in the middle of a flash crowd must not learn of only one
+//! mistake per run. So reading does not stop at the first mistake. The text is parsed with
+//! recovery, and every table is read to its end. A value that cannot be used is reported, its
+//! default replaces it, and the checks between values run nevertheless. Each [`Problem`] has a
+//! code, a position and, where one can be guessed, the correction.
 //!
 //! # Modules
 //!
@@ -16,7 +16,7 @@
 //!   `renamed` has the former names, for the help.
 //! - `resolve/` builds a [`Config`] from the values, one file per part, with the checks between
 //!   them.
-//! - `report` collects problems; `render` draws them.
+//! - `report` collects problems; `render` formats them.
 //!
 //! # Why not serde
 //!

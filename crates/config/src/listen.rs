@@ -1,4 +1,4 @@
-//! Listeners for clients and operators, and the certificates shown to clients.
+//! The resolved listeners for clients and operators, and the certificates shown to clients.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,31 +11,33 @@ use crate::socket;
 /// Listeners for clients and operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The address for clients in clear text.
+    /// The address of the listener for clients in clear text.
     pub http: SocketAddr,
-    /// The address for clients over TLS.
+    /// The address of the listener for clients over TLS; `None` if there is no such listener.
     pub https: Option<SocketAddr>,
-    /// The address for operators.
+    /// The address of the admin listener, for operators.
     pub admin: AdminAddress,
-    /// The file of the key that signs operators' tokens. Operators on a Unix socket need no token.
+    /// The path of the key that signs operators' tokens; `None` if there is none. Operators on a
+    /// Unix socket need no token.
     pub operators_key: Option<PathBuf>,
-    /// The number of threads; 0 is one per core.
+    /// The number of worker threads; 0 is one per core.
     pub workers: usize,
-    /// The meaning of a half-closed connection.
+    /// The meaning of a connection whose client has shut down its sending side.
     pub half_close: HalfClose,
     /// Whether clients may use HTTP/2: by ALPN on `https`, by prior knowledge on `http`.
     pub http2: bool,
     /// Peers whose connections must begin with a PROXY protocol header, version 1 or 2.
     pub proxy_protocol: Vec<Network>,
-    /// Hops in front whose `Forwarded` and `X-Forwarded-*` are trusted.
+    /// The hops in front of the gateway whose `Forwarded` and `X-Forwarded-*` fields are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The field in which those hops name the client.
+    /// The header field in which trusted hops name the client.
     pub forwarded: ForwardingField,
-    /// Names of fields, in lower case, that are passed on although applications may trust them.
+    /// The names, in lower case, of request fields that are passed on although applications may
+    /// trust them.
     pub pass_fields: Vec<String>,
 }
 
-/// The address for operators.
+/// The address of the admin listener, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A loopback address.
@@ -44,16 +46,16 @@ pub enum AdminAddress {
     Unix(PathBuf),
 }
 
-/// The meaning of a client that shuts down only its sending side.
+/// The meaning of a connection whose client shuts down only its sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HalfClose {
-    /// The client has left.
+    /// The client has left, so its request is abandoned.
     Abort,
     /// The client still waits for its answer.
     Allow,
 }
 
-/// The field in which a hop names the client.
+/// The header field in which a hop names the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingField {
     /// `X-Forwarded-For`, with `X-Forwarded-Proto`, `-Host` and `-Port`.
@@ -65,17 +67,17 @@ pub enum ForwardingField {
 /// The certificates shown to clients of `listen.https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// The certificates: at least one. The first serves names that no certificate has, and clients
-    /// that send no name.
+    /// The certificates: at least one. The first is also shown for names that no certificate has,
+    /// and to clients that send no name.
     pub certificates: Vec<Certificate>,
 }
 
-/// The files of a certificate and its key, both PEM. Their contents are not checked yet.
+/// The PEM files of a certificate and its private key. Their contents are not checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// The certificate and those between it and the root.
+    /// The file with the certificate and the intermediate certificates up to the root.
     pub chain: PathBuf,
-    /// The private key of the certificate.
+    /// The file with the private key of the certificate.
     pub key: PathBuf,
 }
 

@@ -1,15 +1,15 @@
-//! Networks as operators write them: `10.0.0.0/8`, `2001:db8::/32`, or one address alone.
+//! Networks as operators write them: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 //!
 //! A client that connects over IPv4 to a dual-stack listener has an IPv4-mapped IPv6 address (RFC
-//! 4291 §2.5.5.2), and an operator thinks of it as IPv4. So networks and addresses are both
-//! converted to IPv4 where possible. A network of one family contains no address of the other.
+//! 4291 §2.5.5.2), which an operator regards as IPv4. So networks and addresses are both converted
+//! to IPv4 where possible. A network of one family contains no address of the other.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address prefix: an address and the number of its leading bits that count; the others are
-/// zero.
+/// A network: an address and the number of its leading bits that count (the prefix length). All
+/// other bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     address: IpAddr,
@@ -22,10 +22,11 @@ pub enum NoNetwork {
     /// The text before the slash is not an address.
     #[error("it is not an IP address")]
     Address,
-    /// The text after the slash is not a prefix length.
+    /// The text after the slash is not a prefix length. The value is the maximum length for the
+    /// address.
     #[error("the prefix is not a whole number from 0 to {0}")]
     Prefix(u8),
-    /// The address has bits set beyond the prefix.
+    /// The address has bits set beyond the prefix. The value is the network without these bits.
     #[error("the address has bits set beyond its prefix; the network is {0}")]
     HostBits(Network),
 }
@@ -38,12 +39,13 @@ impl Network {
         masked(address.to_canonical(), self.prefix) == self.address
     }
 
-    /// Returns whether the network contains every address of its family.
+    /// Returns whether the network contains every address of its family (prefix length 0).
     pub const fn is_everything(&self) -> bool {
         self.prefix == 0
     }
 
-    /// Returns the network around an address; the prefix is at most as long as the address.
+    /// Returns the network with this prefix length that contains an address. The prefix must not be
+    /// longer than the address.
     fn around(address: IpAddr, prefix: u8) -> Self {
         match (address, address.to_canonical()) {
             (IpAddr::V6(_), mapped @ IpAddr::V4(_)) if prefix >= MAPPED => {
@@ -64,7 +66,7 @@ const fn width(address: IpAddr) -> u8 {
 /// Returns the address with all bits beyond the prefix set to zero.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
-    // `checked_shl` by the whole width returns `None`; then no bit is left.
+    // `checked_shl` by the whole width returns `None`. Then all bits are set to zero.
     match address {
         IpAddr::V4(ip) => {
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix)).unwrap_or(0);
@@ -100,13 +102,15 @@ impl FromStr for Network {
     }
 }
 
-/// Parses a prefix length. Only digits are accepted; Rust's parser would accept `+8` as well.
+/// Parses a prefix length of at most `width` bits. Only digits are accepted; Rust's parser would
+/// accept `+8` as well.
 fn bits(text: &str, width: u8) -> Option<u8> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|bits| is_plain && *bits <= width)
 }
 
-/// Omits the prefix of a single address.
+/// Writes the network as operators do. A network of a single address is written without the prefix
+/// length.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, prefix } = self;

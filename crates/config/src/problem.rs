@@ -1,16 +1,16 @@
-//! The problems of a file, for people and for programs.
+//! The problems of a configuration file, in a form for people and for programs.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::source::Source;
 
-/// Whether a problem prevents the start.
+/// The severity of a problem: whether it prevents the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The start is refused.
+    /// The problem prevents the start.
     Error,
-    /// The start continues, but the file hardly says what was meant.
+    /// The start continues, although the file hardly says what was meant.
     Warning,
 }
 
@@ -28,40 +28,41 @@ impl Severity {
 /// and truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// `E` or `W` and three digits; listed in [`reference`](crate::reference()).
+    /// The code: `E` or `W` and three digits. All codes are listed in
+    /// [`reference`](crate::reference()).
     pub code: &'static str,
-    /// Whether it prevents the start.
+    /// Whether the problem prevents the start.
     pub severity: Severity,
     /// The message, one sentence.
     pub message: String,
-    /// The line, from 1.
+    /// The line of the problem, from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column of the problem in characters, from 1.
     pub column: usize,
-    /// The bytes of the text that the problem is about, within one line.
+    /// The range of bytes in the text that the problem is about, within one line.
     pub span: Range<usize>,
-    /// The suggested correction.
+    /// The suggested correction; `None` if none can be guessed.
     pub help: Option<String>,
-    /// A second position that the problem involves.
+    /// The second position of the problem, if it is about two.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// The second position of a problem between two lines.
+/// The second position of a problem that is about two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// The label of the position.
+    /// The text that explains the second position.
     pub label: String,
-    /// The line, from 1.
+    /// The line of the second position, from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column of the second position in characters, from 1.
     pub column: usize,
-    /// The bytes of the text, within one line.
+    /// The range of bytes in the text, within one line.
     pub span: Range<usize>,
 }
 
 /// All problems of one file, in the order of the file.
 ///
-/// `Display` draws all of them without colours. [`Problems::render`] lets the caller choose, and
+/// `Display` writes all of them without colours. [`Problems::render`] lets the caller choose, and
 /// [`Problems::to_json`] serves programs.
 #[derive(Clone, thiserror::Error)]
 #[error("{}", self.render(false))]
@@ -77,20 +78,21 @@ impl Problems {
         self.list.iter()
     }
 
-    /// The most problems that are listed; a text can have more than anyone would read.
+    /// The maximum number of problems that are listed. A hostile file can have more than anyone
+    /// would read.
     pub const MOST: usize = 100;
 
-    /// Returns the number of problems beyond those listed.
+    /// Returns the number of problems beyond those that are listed.
     pub const fn more(&self) -> usize {
         self.more
     }
 
-    /// Returns the number of problems, listed or not.
+    /// Returns the total number of problems, listed or not.
     pub const fn len(&self) -> usize {
         self.list.len() + self.more
     }
 
-    /// Returns whether there are no problems.
+    /// Returns whether the file has no problems.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

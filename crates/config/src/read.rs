@@ -1,7 +1,7 @@
 //! Reads one table of the file into values.
 //!
-//! Reading is total. A key that is missing or wrong is reported and has its default (or, if it has
-//! none, its example), so that checks that depend on it run in the same pass.
+//! Reading never fails. A key that is missing or wrong is reported, and gets its default or, if it
+//! has none, its example. So checks that depend on the key run in the same pass.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,15 +21,15 @@ use crate::value::Value;
 /// A table of the file before it is read.
 #[derive(Clone)]
 pub(crate) struct Table<'d, 't> {
-    /// The name for messages; empty for the keys above the first table.
+    /// The name of the table for messages; empty for the keys above the first table.
     pub(crate) path: String,
-    /// The position of its name.
+    /// The position of the table's name in the file.
     pub(crate) at: Range<usize>,
-    /// The entries; `None` if the file does not have the table.
+    /// The entries of the table; `None` if the file does not have the table.
     pub(crate) entries: Option<&'d DeTable<'t>>,
 }
 
-/// The values of a table.
+/// The values of the keys of one table.
 pub(crate) struct Values {
     at: Range<usize>,
     found: BTreeMap<&'static str, Found>,
@@ -37,48 +37,50 @@ pub(crate) struct Values {
 
 struct Found {
     value: Option<Value>,
-    /// The position of the value, if the file gives one.
+    /// The position of the value in the file; `None` if the file does not give one.
     at: Option<Range<usize>>,
-    /// Whether a value was given but it, or one of its items, was rejected.
+    /// Whether the file gives a value that was rejected in whole or in part.
     refused: bool,
 }
 
 impl Values {
-    /// Returns the value of a key that always has one.
+    /// Returns the value of a key that always has one: from the file, or the default.
     pub(crate) fn of(&self, key: &Key) -> &Value {
         self.get(key).expect("a key that is not optional has a default or an example")
     }
 
-    /// Returns the value of an optional key.
+    /// Returns the value of an optional key; `None` if it has none.
     pub(crate) fn get(&self, key: &Key) -> Option<&Value> {
         self.found.get(key.name).and_then(|found| found.value.as_ref())
     }
 
-    /// Returns the value and its position, if the file gives one.
+    /// Returns the value of a key and its position; `None` if the file does not give the key.
     pub(crate) fn given(&self, key: &Key) -> Option<(&Value, Range<usize>)> {
         let found = self.found.get(key.name)?;
         Some((found.value.as_ref()?, found.at.clone()?))
     }
 
-    /// Returns whether the file gives a value that was rejected. Checks against it are then
-    /// skipped.
+    /// Returns whether the file gives a value of the key that was rejected. Checks that compare
+    /// other values with it are then skipped.
     pub(crate) fn refused(&self, key: &Key) -> bool {
         self.found.get(key.name).is_some_and(|found| found.refused)
     }
 
-    /// Returns the position of the table's name.
+    /// Returns the position of the table's name in the file.
     pub(crate) fn table(&self) -> Range<usize> {
         self.at.clone()
     }
 
-    /// Returns the position of a value, or that of the table's name if the value was not given.
+    /// Returns the position of a key's value in the file, or that of the table's name if the file
+    /// does not give the key.
     pub(crate) fn at(&self, key: &Key) -> Range<usize> {
         let at = self.found.get(key.name).and_then(|found| found.at.clone());
         at.unwrap_or_else(|| self.at.clone())
     }
 }
 
-/// Reads `keys`. [`complain_of_strangers`] reports the other entries of the table.
+/// Reads the values of `keys` from a table. Problems are reported, and a default replaces an
+/// unusable value. Other entries of the table are left to [`complain_of_strangers`].
 pub(crate) fn values(table: &Table<'_, '_>, keys: &[Key], report: &mut Report) -> Values {
     let found = keys.iter().map(|key| (key.name, read(table, key, report)));
     Values { at: table.at.clone(), found: found.collect() }
@@ -103,7 +105,8 @@ fn read(table: &Table<'_, '_>, key: &Key, report: &mut Report) -> Found {
     }
 }
 
-/// Returns the value of a key that is missing or wrong.
+/// Returns the value of a key that is missing or wrong: its default or, for a required key, its
+/// example.
 fn fallback(key: &Key) -> Option<Value> {
     (key.presence != Presence::Optional).then(|| {
         let literal = key.kind.literal(&key.text);
@@ -136,14 +139,14 @@ fn key_path(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_string() } else { format!("{table}.{key}") }
 }
 
-/// Returns the entries of the table whose names are not in `keys`.
+/// Returns the names and positions of the table's entries that are not in `keys`.
 pub(crate) fn strangers<'d>(table: &Table<'d, '_>, keys: &[Key]) -> Vec<(&'d str, Range<usize>)> {
     let entries = table.entries.into_iter().flatten();
     let names = entries.map(|(name, _)| (name.get_ref().as_ref(), name.span()));
     names.filter(|(name, _)| keys.iter().all(|key| key.name != *name)).collect()
 }
 
-/// Reports every unknown key of a table.
+/// Reports every key of a table that is not in `keys`.
 pub(crate) fn complain_of_strangers(table: &Table<'_, '_>, keys: &[Key], report: &mut Report) {
     for (name, at) in strangers(table, keys) {
         report.add(stranger(table, keys, name, at));
@@ -167,8 +170,8 @@ pub(crate) fn stranger(
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 
-/// Returns «`limit` belongs under [upstream]» if some table has a key of exactly this name; all
-/// such tables if there are several.
+/// Returns the help «`limit` belongs under [upstream]» if another table has a key of exactly this
+/// name. If there are several such tables, the help names all. Returns `None` if there is none.
 pub(crate) fn home_of(name: &str) -> Option<String> {
     let has_key = |section: &&Section| {
         let policies = section.policies();

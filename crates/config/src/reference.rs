@@ -1,4 +1,4 @@
-//! The reference of keys, policies and codes in Markdown, for the documentation.
+//! The reference of keys, policies and codes of problems in Markdown, for the documentation.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,8 @@ const ABOUT: &str = "\
 This page is for operators who write the configuration file. After it, you know which values each key takes, its
 default, and what it does.";
 
-/// Returns every key with its accepted values, its default and its description, then the parameters
-/// of the policies and the codes of problems.
+/// Returns the reference as Markdown. It has every key with its accepted values, its default and
+/// its description, then the parameters of the policies and the codes of problems.
 pub fn reference() -> String {
     let mut out = format!("# The configuration file\n\n{ABOUT}\n");
     for section in keys::SECTIONS {
@@ -62,7 +62,7 @@ fn row(out: &mut String, key: &Key) {
     let _ = writeln!(out, "| `{name}` | {} | {default} | {} |", cell(&takes), cell(why));
 }
 
-/// Escapes a text for a table cell.
+/// Escapes a text for a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('*', "\\*")
 }

@@ -1,7 +1,7 @@
 //! Former names of tables, keys and values. The help text for a former name gives the present one.
 
-/// The former names of tables and keys: the table (empty above the first one), the former and the
-/// present name.
+/// The former names of tables and keys. Each entry is the table (empty above the first table), the
+/// former name and the present name.
 pub(crate) static RENAMED: &[(&str, &str, &str)] = &[
     ("", "limit", "concurrency"),
     ("", "limits", "client_limits"),
@@ -22,20 +22,21 @@ pub(crate) static RENAMED: &[(&str, &str, &str)] = &[
     ("throttle", "at_once", "max_concurrency"),
 ];
 
-/// The former values: the table, the key, the former and the present value.
+/// The former values. Each entry is the table, the key, the former value and the present value.
 pub(crate) static RENAMED_VALUES: &[(&str, &str, &str, &str)] = &[
     ("class", "cancellable", "read-only", "true"),
     ("class", "tier", "browse", "browsing"),
     ("class", "tier", "transact", "transaction"),
 ];
 
-/// Returns the help text if `name` is a former name in the table at `path`.
+/// Returns the help text if `name` is a former name in the table at `path`, otherwise `None`.
 pub(crate) fn key(path: &str, name: &str) -> Option<String> {
     let is_it = |(of, old, _): &&(&str, &str, &str)| *of == table(path) && *old == name;
     RENAMED.iter().find(is_it).map(|(_, old, new)| is_now(old, new))
 }
 
-/// Returns the help text if `given` is a former value of the key. `given` can be in quotes.
+/// Returns the help text if `given` is a former value of the key, otherwise `None`. `given` can be
+/// in quotes.
 pub(crate) fn value(path: &str, key: &str, given: &str) -> Option<String> {
     let given = given.trim_matches('"');
     let of_key = RENAMED_VALUES.iter().filter(|(of, name, ..)| *of == table(path) && *name == key);
@@ -43,7 +44,7 @@ pub(crate) fn value(path: &str, key: &str, given: &str) -> Option<String> {
     found.map(|(old, new)| is_now(old, new))
 }
 
-/// Returns `class` for `class.home`.
+/// Returns the first part of a table's path: `class` for `class.home`.
 fn table(path: &str) -> &str {
     path.split_once('.').map_or(path, |(table, _)| table)
 }
@@ -58,7 +59,7 @@ mod tests {
     use crate::key::Section;
     use crate::{Config, code, keys};
 
-    /// Returns whether a problem of the lines has this help and one of the codes.
+    /// Returns whether a file with these lines has a problem with this help and one of the codes.
     fn helps(lines: &str, codes: &[&str], help: &str) -> bool {
         let text = format!("version = 1\nupstream.server = \"http://127.0.0.1:3000\"\n{lines}\n");
         let problems = Config::parse(&text, "bywash.toml").expect_err(lines);
@@ -69,7 +70,7 @@ mod tests {
         keys::SECTIONS.into_iter().find(|section| section.name == table).expect(table)
     }
 
-    /// Returns whether the table has a key of this name, or a policy with such a parameter.
+    /// Returns whether the table has a key of this name, or a policy with a parameter of this name.
     fn has(section: &Section, name: &str) -> bool {
         let policies = section.policies();
         let mut parameters = policies.iter().flat_map(|policy| policy.parameters);

@@ -1,4 +1,4 @@
-//! Draws problems with the lines that they are about, through `miette`.
+//! Formats problems together with the lines of the file that they are about, using `miette`.
 //!
 //! The lines shown differ from the lines of the file: characters that could control a terminal are
 //! replaced, and long lines are truncated. Line and column in the heading are those of the file.
@@ -15,14 +15,14 @@ use miette::{
 use crate::problem::{Problem, Problems, Severity};
 use crate::source::{Source, floor, shown};
 
-/// The most bytes of a line that are shown.
+/// The maximum number of bytes of a line that are shown.
 const LINE: usize = 240;
 /// The column at which messages are wrapped.
 const WIDTH: usize = 100;
 
 impl Problems {
-    /// Draws all problems for people. The caller chooses `color`, because it knows the terminal and
-    /// `NO_COLOR`.
+    /// Formats all problems for people. `color` tells whether to use colours, which the caller
+    /// decides from the terminal and `NO_COLOR`.
     pub fn render(&self, color: bool) -> String {
         let theme =
             if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -38,7 +38,7 @@ impl Problems {
             }
             let drawing = Drawing { problem, excerpts: &excerpts };
             if handler.render_report(&mut out, &drawing).is_err() {
-                // Show a problem without its drawing rather than not at all.
+                // If formatting fails, the problem is shown without the lines of the file.
                 out.push_str(&drawing.to_string());
                 out.push('\n');
             }
@@ -59,7 +59,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One problem in the form that `miette` takes.
+/// One problem, in the form that `miette` accepts.
 #[derive(thiserror::Error)]
 #[error("{} {}", problem.code, problem.message)]
 struct Drawing<'a> {
@@ -97,8 +97,8 @@ impl Diagnostic for Drawing<'_> {
     }
 }
 
-/// The lines of a source in a form that is safe to show. Offsets are those of the source: every
-/// replacement has as many bytes as the original.
+/// The lines of a source in a form that is safe to show. Offsets are those of the source, because
+/// every replacement has as many bytes as the original.
 struct Excerpts<'a> {
     source: &'a Source,
     name: String,
@@ -118,7 +118,7 @@ impl<'a> Excerpts<'a> {
         LabeledSpan::new(text, start, span.end.min(line.end) - start)
     }
 
-    /// Returns the part of a line that is shown.
+    /// Returns the part of the line at `index` that is shown.
     fn cut(&self, index: usize) -> Range<usize> {
         let line = self.source.line(index);
         line.start..floor(&self.clean, line.end.min(line.start + LINE))
@@ -135,7 +135,8 @@ impl SourceCode for Excerpts<'_> {
         let first = self.source.line_of(span.offset());
         let last = self.source.line_of(span.offset() + span.len());
         if first != last && self.cut(first).end < self.source.line(first).end {
-            // With two lines in one drawing and the first truncated, `miette` draws two excerpts.
+            // If two lines are in one excerpt and the first is truncated, `miette` must draw two
+            // excerpts.
             return Err(MietteError::OutOfBounds);
         }
         let shown = self.cut(first).start..self.cut(last).end;
@@ -151,7 +152,7 @@ impl SourceCode for Excerpts<'_> {
     }
 }
 
-/// Adds `c`, or a replacement with as many bytes if `c` is unsafe.
+/// Appends `c` to `clean`, or a replacement with as many bytes if `c` could control a terminal.
 fn add_harmless(clean: &mut String, c: char) {
     match c.len_utf8() {
         _ if matches!(c, '\n' | '\t') || !is_unsafe(c) => clean.push(c),

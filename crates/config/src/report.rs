@@ -7,11 +7,12 @@ use crate::code::Code;
 use crate::problem::{Elsewhere, Problem, Problems, Severity};
 use crate::source::Source;
 
-/// The most problems that are kept to be sorted. It exceeds the number listed, so that those listed
-/// are the first of the file. It is bounded, so that a hostile file cannot exhaust memory.
+/// The maximum number of problems that are kept to be sorted. It exceeds the number that is listed,
+/// so that the listed ones are the first of the file. The bound prevents that a hostile file
+/// exhausts memory.
 const KEPT: usize = 10 * Problems::MOST;
 
-/// A problem whose position has not been converted into a line yet.
+/// A problem whose position is still an offset in the text and not a line.
 pub(crate) struct Finding {
     code: &'static Code,
     at: Range<usize>,
@@ -42,7 +43,7 @@ pub(crate) struct Report {
     found: Vec<Problem>,
     more: usize,
     failed: bool,
-    /// Lines that are not TOML. Values recovered from them are guesses.
+    /// The lines that are not valid TOML. Values recovered from such lines are guesses.
     broken: BTreeSet<usize>,
 }
 
@@ -51,31 +52,31 @@ impl Report {
         Self { source, found: Vec::new(), more: 0, failed: false, broken: BTreeSet::new() }
     }
 
-    /// Adds a finding, unless the parser has already reported an error in that line.
+    /// Adds a finding, unless the parser has already reported a syntax error in its line.
     pub(crate) fn add(&mut self, finding: Finding) {
         if !self.broken.contains(&self.source.line_of(finding.at.start)) {
             self.keep(finding);
         }
     }
 
-    /// Adds a parser error. Only the first of each line is kept, as the others follow from it.
+    /// Adds a syntax error. Only the first of each line is kept, because the others follow from it.
     pub(crate) fn add_broken(&mut self, finding: Finding) {
         if self.broken.insert(self.source.line_of(finding.at.start)) {
             self.keep(finding);
         }
     }
 
-    /// Marks a line as unreliable without reporting a problem.
+    /// Marks the line of a position as not valid TOML, without reporting a problem.
     pub(crate) fn distrust(&mut self, at: &Range<usize>) {
         self.broken.insert(self.source.line_of(at.start));
     }
 
-    /// Returns the line of a position, from 1.
+    /// Returns the number of the line of a position, from 1.
     pub(crate) fn line(&self, at: &Range<usize>) -> usize {
         self.source.line_of(at.start) + 1
     }
 
-    /// Returns whether any part of the text is not TOML, so that keys may have been lost.
+    /// Returns whether any part of the text is not valid TOML, so that keys may have been lost.
     pub(crate) fn is_broken(&self) -> bool {
         !self.broken.is_empty()
     }
@@ -111,7 +112,7 @@ impl Report {
         Elsewhere { label, line, column, span }
     }
 
-    /// Returns `value` with the warnings, if no error prevents its use.
+    /// Returns `value` with the warnings if there is no error, otherwise all problems.
     pub(crate) fn finish<T>(mut self, value: T) -> Result<(T, Problems), Problems> {
         self.found.sort_by_key(|problem| problem.span.start);
         let beyond = self.found.len().saturating_sub(Problems::MOST);
@@ -121,7 +122,7 @@ impl Report {
         if self.failed { Err(problems) } else { Ok((value, problems)) }
     }
 
-    /// Reports a text that cannot be read at all.
+    /// Returns the problems, with `finding` as the reason why the text cannot be read at all.
     pub(crate) fn give_up(mut self, finding: Finding) -> Problems {
         self.keep(finding);
         Problems { text: self.source, list: self.found, more: self.more }

@@ -1,8 +1,8 @@
-//! The JSON Schema of the file, for editors (`#:schema ./bywash.schema.json`).
+//! The JSON Schema of the configuration file, for editors (`#:schema ./bywash.schema.json`).
 //!
-//! The schema is derived from the table of keys and the catalogue. Rules that a schema cannot
-//! express (ranges of durations, relations between values) are in the descriptions or only in
-//! [`Config::parse`].
+//! The schema is derived from the table of keys and the engine's catalogue of policies. Some rules
+//! cannot be expressed in a schema, such as ranges of durations and relations between values. They
+//! are in the descriptions or only in [`Config::parse`].
 //!
 //! [`Config::parse`]: crate::Config::parse
 
@@ -13,7 +13,7 @@ use crate::key::{Key, Presence, Section};
 use crate::keys;
 use crate::kind::ValueKind;
 
-/// Returns the JSON Schema, draft 2020-12.
+/// Returns the JSON Schema of the configuration file, draft 2020-12.
 pub fn schema() -> Value {
     let mut properties = properties(keys::ROOT.keys);
     for section in keys::SECTIONS.iter().filter(|section| !section.name.is_empty()) {
@@ -56,7 +56,8 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
     keys.iter().map(|key| (key.name.to_string(), property(key))).collect()
 }
 
-/// Returns one branch per policy, as each has its own parameters.
+/// Returns the schema of a table with a policy: one branch per policy, because each policy has its
+/// own parameters.
 fn by_policy(section: &Section) -> Value {
     let branch = |policy: &Entry| branch(&section.keys[0], policy);
     let branches: Vec<Value> = section.policies().iter().map(branch).collect();
@@ -138,7 +139,7 @@ fn takes(kind: &ValueKind) -> Value {
     }
 }
 
-/// A pattern without control characters.
+/// The regular expression of a path: a text without control characters.
 const PATH: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 fn list(regex: &str, least: usize, most: usize) -> Value {

@@ -1,9 +1,10 @@
-//! Sizes in bytes in text form: `4096`, `256KiB`, `1MiB`.
+//! Sizes in bytes as text: `4096`, `256KiB`, `1MiB`.
 
-/// Largest first, so that a size is written in the largest unit that divides it.
+/// The units and their bytes, the largest first. So a size is written in the largest unit that
+/// divides it.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// Parses a whole number with a unit.
+/// Parses a whole number with a unit, in bytes; `None` if the text is not one.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -18,7 +19,8 @@ pub(crate) fn text(bytes: u64) -> String {
     format!("{}{name}", bytes / unit)
 }
 
-/// Returns the size that was probably meant by `256K`, `1 mb` or `4096`.
+/// Returns the size that was probably meant by a text such as `256K`, `1 mb` or `4096`; `None` if
+/// no guess is possible.
 pub(crate) fn guess(given: &str) -> Option<String> {
     let digits = given.find(|c: char| !c.is_ascii_digit()).unwrap_or(given.len());
     let (number, unit) = given.split_at(digits);

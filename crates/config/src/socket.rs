@@ -1,18 +1,18 @@
-//! Paths of Unix sockets, as they stand after `unix:`.
+//! Paths of Unix sockets, as they are written after `unix:`.
 //!
 //! A path is absolute, because the process that serves and the one that connects need not run in
-//! the same folder. It is also short: `sun_path` of unix(7) has room for 108 bytes, the last of
+//! the same folder. A path is also short: `sun_path` of unix(7) has room for 108 bytes, the last of
 //! which is zero.
 
 use std::path::PathBuf;
 
-/// The prefix of a path.
+/// The prefix that marks a text as the path of a Unix socket.
 pub(crate) const PREFIX: &str = "unix:";
 
-/// The longest path in bytes.
+/// The maximum length of a path, in bytes.
 const LONGEST: usize = 107;
 
-/// Returns the path, or the reason why the text is not one.
+/// Returns the path after the prefix, or the reason why the text is not a valid path.
 pub(crate) fn path(text: &str) -> Result<PathBuf, &'static str> {
     if !text.starts_with('/') {
         Err("the path of a socket must be absolute")
@@ -27,7 +27,8 @@ pub(crate) fn path(text: &str) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// Returns the path that was probably meant by `run/app.sock` or `///run/app.sock`.
+/// Returns the path that was probably meant by a text such as `run/app.sock` or `///run/app.sock`;
+/// `None` if no guess is possible.
 pub(crate) fn meant(text: &str) -> Option<String> {
     let meant = format!("/{}", text.trim_matches('/'));
     (text != meant && path(&meant).is_ok()).then(|| format!("{PREFIX}{meant}"))

@@ -1,15 +1,15 @@
-//! The text of a file: the positions of its lines, and its safe display.
+//! The text of a configuration file: the positions of its lines, and its safe display.
 
 use std::ops::Range;
 
 use bywash_terminal::text::excerpt;
 
-/// A text with its name.
+/// The text of a file, with the name of the file.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
-    /// The offset at which each line starts; the first at 0.
+    /// The byte offset at which each line starts; the first is 0.
     lines: Vec<usize>,
 }
 
@@ -21,19 +21,19 @@ impl Source {
         Self { name: name.to_string(), text: text.to_string(), lines }
     }
 
-    /// Returns the line index of an offset, from 0.
+    /// Returns the index of the line that contains a byte offset, from 0.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.lines.partition_point(|start| *start <= offset) - 1
     }
 
-    /// Returns line and column (in characters) of an offset, both from 1.
+    /// Returns the line and the column (in characters) of a byte offset, both from 1.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
         let line = self.line_of(offset);
         let before = self.text.get(self.lines[line]..offset).unwrap_or_default();
         (line + 1, before.chars().count() + 1)
     }
 
-    /// Returns the bytes of a line, without its end.
+    /// Returns the byte range of a line, without its line break.
     pub(crate) fn line(&self, index: usize) -> Range<usize> {
         let start = self.lines[index];
         let end = self.lines.get(index + 1).map_or(self.text.len(), |next| next - 1);
@@ -41,7 +41,7 @@ impl Source {
         start..end - usize::from(ends_in_return)
     }
 
-    /// Returns the part of `span` that lies in its first line, on character boundaries.
+    /// Returns the part of `span` that lies in the first line of `span`, on character boundaries.
     pub(crate) fn in_one_line(&self, span: &Range<usize>) -> Range<usize> {
         let start = floor(&self.text, span.start);
         let end = self.line(self.line_of(start)).end;
@@ -49,16 +49,16 @@ impl Source {
     }
 }
 
-/// Returns the last character boundary that is not after `offset`.
+/// Returns the last character boundary at or before `offset`.
 pub(crate) fn floor(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The most characters of a name or value that a message shows.
+/// The maximum number of characters of a name or value that a message shows.
 const SHOWN: usize = 60;
 
-/// Returns a text from the file for a message: truncated and escaped.
+/// Returns a text from the file in the form for a message: truncated and escaped.
 pub(crate) fn shown(text: &str) -> String {
     excerpt(text, SHOWN)
 }

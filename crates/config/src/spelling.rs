@@ -1,16 +1,17 @@
-//! Guesses the name that was meant.
+//! Guesses the name that was meant by an unknown one.
 //!
 //! Names are compared by Jaro-Winkler similarity. An edit distance of 2 would miss `retry` for
 //! `retries` and match any short word with any other.
 
 use crate::source::shown;
 
-/// Names less similar than this are not suggested.
+/// The lowest similarity, from 0 to 1, of a name that is suggested.
 const ALIKE: f64 = 0.8;
-/// Longer names are not typing errors, and comparing them costs time.
+/// The maximum length in bytes of a name that is compared. A longer name is not a typing error, and
+/// its comparison costs time.
 pub(crate) const LONGEST: usize = 64;
 
-/// Returns the name that was probably meant.
+/// Returns the known name that was probably meant by `given`; `None` if none is similar enough.
 pub(crate) fn name<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
@@ -22,7 +23,7 @@ pub(crate) fn name<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) ->
     best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, known)| known)
 }
 
-/// Returns the help text «did you mean `x`?».
+/// Returns the help text «did you mean `x`?»; `None` if no known name is similar enough.
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,

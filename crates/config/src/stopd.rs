@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 use crate::mode::Mode;
 
-/// The stop daemon. A gateway uses only the socket.
+/// The settings of the stop daemon. A gateway uses only `socket`.
 #[derive(Clone, Debug)]
 pub struct Stopd {
-    /// The daemon's socket. Without it the gateway sends no notifications.
+    /// The path of the daemon's socket; `None` if the gateway sends no notifications.
     pub socket: Option<PathBuf>,
-    /// Whether queries are cancelled.
+    /// Whether queries are cancelled (`enforce`), or only reported (`observe`).
     pub mode: Mode,
-    /// Users that may register leases, by number.
+    /// The numeric IDs of the users that may register leases.
     pub leases: Vec<u32>,
-    /// Users that may request a stop, by number.
+    /// The numeric IDs of the users that may request a stop.
     pub stops: Vec<u32>,
-    /// The address for operators; a loopback address.
+    /// The address of the daemon's listener for operators; a loopback address.
     pub admin: SocketAddr,
     /// The databases in the order of the file.
     pub databases: Vec<Database>,
@@ -26,37 +26,37 @@ pub struct Stopd {
 /// A database in which queries are cancelled.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// The name that leases use for it.
+    /// The name by which leases refer to the database.
     pub name: String,
-    /// The address and credentials.
+    /// The address of the database, and the user that connects to it.
     pub server: DatabaseServer,
-    /// The password file, if a password is needed. It is not opened here: a gateway with the same
-    /// configuration need not have permission to read it.
+    /// The path of the password file; `None` if no password is needed. The file is not opened here:
+    /// a gateway with the same configuration need not have permission to read it.
     pub password_file: Option<PathBuf>,
-    /// If set, only statements of this database user are cancelled.
+    /// The database user whose statements are cancelled; `None` for every user.
     pub user: Option<String>,
-    /// Whether writing statements are cancelled.
+    /// Whether statements that write are cancelled, too.
     pub writes: bool,
-    /// Whether statements without a lease are found by a comment in front of them.
+    /// Whether statements without a lease are found by the comment (query tag) in front of them.
     pub query_tags: bool,
-    /// The most statements of the daemon itself, per second.
+    /// The maximum number of statements that the daemon itself sends per second.
     pub statements_per_second: u32,
 }
 
 /// The address of a database and the user that connects to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseServer {
-    /// The protocol.
+    /// The protocol that the database speaks.
     pub kind: DatabaseKind,
-    /// The user of the database.
+    /// The database user that the daemon connects as.
     pub user: String,
-    /// The address that it listens on.
+    /// The address that the database listens on.
     pub address: DatabaseAddress,
     /// The name of the database on the server.
     pub database: String,
 }
 
-/// The protocol of a database.
+/// The protocol that a database speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
     /// PostgreSQL's protocol.
@@ -70,12 +70,12 @@ pub enum DatabaseKind {
 pub enum DatabaseAddress {
     /// A TCP address.
     Tcp {
-        /// A name or an address.
+        /// A host name or an IP address.
         host: String,
-        /// The port; 5432 or 3306 by default.
+        /// The TCP port: by default 5432 for PostgreSQL and 3306 for MySQL.
         port: u16,
     },
-    /// A Unix socket; for PostgreSQL its folder.
+    /// The path of a Unix socket. For PostgreSQL it is the folder with the socket.
     Unix(PathBuf),
 }
 

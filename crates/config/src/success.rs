@@ -4,35 +4,36 @@ use std::ops::RangeInclusive;
 
 use crate::token::is_token;
 
-/// The conditions on which an answer counts as a success of its class. Without any condition a
-/// success is 2xx, or 3xx if the method changes something.
+/// The conditions on which an answer counts as a success of its class. Without any condition, a
+/// status of 2xx is a success, and 3xx is one if the method changes something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Success {
-    /// The accepted statuses; an answer must have one of them, if there are any.
+    /// The accepted statuses, one of which an answer must have. If empty, every status is accepted.
     pub statuses: Vec<RangeInclusive<u16>>,
-    /// The required fields, all of them, by their names in lower case.
+    /// The required header fields by their names in lower case, with the accepted values. An answer
+    /// must have all of them.
     pub fields: Vec<(String, Wanted)>,
-    /// The required fields of the JSON body, all of them.
+    /// The required fields of the JSON body. An answer must have all of them.
     pub json: Vec<JsonField>,
 }
 
-/// A field of a JSON object, or of an object in it.
+/// A required field of a JSON object, or of an object nested in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonField {
-    /// The names from the outermost object to the field.
+    /// The names of the keys from the outermost object to the field.
     pub path: Vec<String>,
-    /// The value: a text, or another value as JSON writes it.
+    /// The accepted value: a text, or another value in the syntax of JSON.
     pub value: Wanted,
 }
 
-/// An accepted value.
+/// An accepted value of a header field or JSON field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Any value; in JSON neither `null` nor `false`.
+    /// Any value. In JSON, `null` and `false` are not accepted.
     Any,
-    /// A value that is this text, or that starts with it, ends with it or contains it.
+    /// A value that equals the text `fixed`, or that starts with it, ends with it or contains it.
     Text {
-        /// The text.
+        /// The text that the value must contain.
         fixed: String,
         /// Whether anything may precede the text.
         front: bool,
@@ -51,12 +52,12 @@ impl Wanted {
         Self::Text { fixed: fixed.to_owned(), front, behind }
     }
 
-    /// Returns whether a value of the header field `name`, in lower case, is an accepted one.
+    /// Returns whether `value` is accepted for the header field `name`, which is in lower case.
     ///
     /// The query of a `Location` often repeats the target that the client asked for, as in
-    /// `/login?next=/thanks`, and its host may be the one that the client has sent. So only its
-    /// path is compared: its query only if the accepted value has one, and its host only if the
-    /// accepted value has a scheme.
+    /// `/login?next=/thanks`. Its host may be the one that the client has sent. So only the path of
+    /// a `Location` is compared. The query is compared only if the accepted value has one, and the
+    /// host only if the accepted value has a scheme.
     pub fn is_of_field(&self, name: &str, value: &str) -> bool {
         match self {
             Self::Text { fixed, .. } if name == "location" => {
@@ -80,7 +81,8 @@ impl Wanted {
     }
 }
 
-/// Returns a URL, or a reference to one (RFC 3986 §4.2), from its path on.
+/// Returns the part of a URL, or of a relative reference (RFC 3986 §4.2), that begins with the
+/// path.
 fn without_host(url: &str) -> &str {
     let rest = match url.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => Some(rest),
@@ -95,8 +97,8 @@ impl Success {
         self.statuses.is_empty() && self.fields.is_empty() && self.json.is_empty()
     }
 
-    /// Adds the condition `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`. Returns whether
-    /// the text is a condition.
+    /// Parses a condition, `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`, and adds it.
+    /// Returns `false` if the text is not a condition.
     pub(crate) fn add(&mut self, text: &str) -> bool {
         let Some((kind, rest)) = text.split_once(' ') else { return false };
         let (name, value) = match rest.split_once(':') {
@@ -122,7 +124,7 @@ impl Success {
     }
 }
 
-/// Parses `302` or `3xx`.
+/// Parses a status such as `302`, or a class of statuses such as `3xx`.
 fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
     let hundred = |text: &str| text.parse().ok().filter(|digit| (1..=5).contains(digit));
     if let Some(hundreds) = text.strip_suffix("xx") {

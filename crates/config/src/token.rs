@@ -1,4 +1,4 @@
-//! Tokens of HTTP.
+//! Tokens, as HTTP defines them.
 
 /// Returns whether a text is a token of RFC 9110 §5.6.2, as RFC 6265 §4.1.1 requires of a cookie's
 /// name.

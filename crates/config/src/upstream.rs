@@ -1,22 +1,23 @@
-//! The application: its servers, how they are reached and how their health is judged.
+//! The settings of the application: its servers, how they are reached and how their health is
+//! judged.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use bywash_units::TimeSpan;
 
-/// The application behind the gateway.
+/// The application behind the gateway, with its servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// The servers: at least one, without duplicates. All of them share one queue.
+    /// The servers: at least one, without duplicates. All servers share one queue.
     pub servers: Vec<Server>,
-    /// The most slots that all servers together can ever have. There must be connections for all of
-    /// them.
+    /// The maximum number of slots that all servers together can ever have. There must be
+    /// connections for all of them.
     pub limit: u32,
-    /// The most idle connections that are each reserved for one client connection; of all workers
-    /// together.
+    /// The maximum number of idle connections that are each reserved for one client connection,
+    /// over all worker threads.
     pub pinned_connections: usize,
-    /// The timeouts of classes that set none.
+    /// The timeouts of classes that set none of their own.
     pub timeouts: Timeouts,
     /// Whether the application ignores the case of paths; `None` if the file does not declare it.
     pub ignore_case: Option<bool>,
@@ -26,20 +27,20 @@ pub struct Upstream {
     pub keep_alive: TimeSpan,
     /// How often the addresses of servers with a host name are resolved.
     pub resolve_every: TimeSpan,
-    /// TLS settings for `https` servers.
+    /// The TLS settings for `https` servers.
     pub tls: UpstreamTls,
-    /// When a server receives no requests, and when it receives them again.
+    /// The rules for when a server receives no requests, and when it receives them again.
     pub health: Health,
 }
 
 /// Whether the application notices that the client of a running request has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
-    /// Detected at each departure: a server that notices closes the connection.
+    /// The gateway finds out at each departure: a server that notices closes the connection.
     Auto,
-    /// The application stops when its connection is closed.
+    /// The application stops work on a request when its connection is closed.
     Noticed,
-    /// The application works on until its answer begins.
+    /// The application continues to work until its answer begins.
     Unnoticed,
 }
 
@@ -54,16 +55,16 @@ impl Departures {
     }
 }
 
-/// One server of the application.
+/// One server of the application: its protocol and its address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The protocol.
+    /// The protocol that the server speaks.
     pub scheme: Scheme,
-    /// The address that it listens on.
+    /// The address that the server listens on.
     pub endpoint: Endpoint,
 }
 
-/// The protocol of a server.
+/// The protocol that a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// HTTP/1.1 in clear text.
@@ -79,7 +80,7 @@ pub enum Scheme {
 pub enum Endpoint {
     /// A TCP address.
     Tcp {
-        /// A name in lower case, or an address; an IPv6 address without brackets.
+        /// A host name in lower case, or an IP address; an IPv6 address has no brackets.
         host: String,
         /// The TCP port.
         port: u16,
@@ -91,56 +92,57 @@ pub enum Endpoint {
 /// How an `https` server and the gateway authenticate each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// The PEM file of trusted roots; the system's if `None`.
+    /// The PEM file of trusted root certificates; `None` uses those of the system.
     pub ca: Option<PathBuf>,
-    /// The name that the certificate must have and that is sent as SNI; the host of the server's
-    /// URL if `None`.
+    /// The name that the server's certificate must have and that is sent as SNI; `None` uses the
+    /// host of the server's URL.
     pub name: Option<String>,
     /// The PEM file of the gateway's own certificate; set together with `key`.
     pub certificate: Option<PathBuf>,
-    /// The PEM file of the certificate's private key.
+    /// The PEM file of the private key of the gateway's own certificate.
     pub key: Option<PathBuf>,
 }
 
-/// When a server receives no requests, and when it receives them again.
+/// The rules for when a server receives no requests, and when it receives them again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The path of the probe. Without it there are no probes, and only answers to requests count.
+    /// The path of the probe; `None` sends no probes. Then only answers to requests count.
     pub path: Option<String>,
-    /// The interval between probes.
+    /// The interval between two probes of a server.
     pub interval: TimeSpan,
     /// The time within which a server must answer a probe.
     pub timeout: TimeSpan,
-    /// Good answers in a row that bring a server back.
+    /// The number of consecutive good answers to probes that bring a server back.
     pub rise: u32,
-    /// Bad answers in a row that eject a server.
+    /// The number of consecutive bad answers to probes that take a server out.
     pub fall: u32,
-    /// Failed requests in a row that eject a server.
+    /// The number of consecutive failed requests that eject a server.
     pub eject_after: u32,
-    /// The percentage of errors among recent answers that ejects a server, if the others have far
-    /// fewer; 0 is never.
+    /// The percentage of errors among recent answers that ejects a server, if the other servers
+    /// have far fewer. 0 never ejects.
     pub eject_share: u32,
-    /// How long failed requests eject a server.
+    /// The time for which failed requests eject a server.
     pub eject_for: TimeSpan,
-    /// How long a server that is back receives less than its share; zero is not at all.
+    /// The time for which a server that is back receives less than its share of requests; zero
+    /// disables this.
     pub slow_start: TimeSpan,
 }
 
-/// Timeouts of a server.
+/// The timeouts of requests to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Time to connect, TLS included.
+    /// The maximum time to open a connection, TLS handshake included.
     pub connect: TimeSpan,
-    /// Time until the first byte of the answer.
+    /// The maximum time until the first byte of the answer.
     pub response: TimeSpan,
-    /// Time between two bytes of the answer.
+    /// The maximum time between two bytes of the answer.
     pub idle: TimeSpan,
-    /// Time from the slot to the last byte of the answer.
+    /// The maximum time from getting the slot to the last byte of the answer.
     pub total: TimeSpan,
 }
 
 impl Timeouts {
-    /// Returns the shorter of each pair of timeouts.
+    /// Returns the timeouts of which each is the shorter of the two.
     #[must_use]
     pub fn shorter(self, other: Self) -> Self {
         Self {
@@ -152,17 +154,17 @@ impl Timeouts {
     }
 }
 
-/// The collector of traces: `http://HOST:PORT` of an OTLP collector that accepts HTTP.
+/// The address of the trace collector: `http://HOST:PORT` of an OTLP collector that accepts HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
-    /// A name in lower case, or an address; an IPv6 address without brackets.
+    /// A host name in lower case, or an IP address; an IPv6 address has no brackets.
     pub host: String,
     /// The TCP port.
     pub port: u16,
 }
 
 impl Scheme {
-    /// Returns the scheme as it stands before `://`.
+    /// Returns the scheme as it is written before `://`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -171,7 +173,7 @@ impl Scheme {
         }
     }
 
-    /// Returns the port of a URL that names none.
+    /// Returns the default port of the scheme, for a URL that names none.
     pub const fn port(self) -> u16 {
         match self {
             Self::Http | Self::H2c => 80,
@@ -201,7 +203,7 @@ impl fmt::Display for Server {
 }
 
 impl Collector {
-    /// Returns `host:port`.
+    /// Returns `host:port`, with an IPv6 address in brackets.
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
     }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::listen::AdminAddress;
 use crate::words::Worded;
 
-/// A value of a [`ValueKind`](crate::kind::ValueKind).
+/// The value of a key, of a [`ValueKind`](crate::kind::ValueKind).
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// A whole number, or a size in bytes.
@@ -23,8 +23,8 @@ pub(crate) enum Value {
     Admin(AdminAddress),
 }
 
-/// The caller of these methods takes the kind from the same table as the reader. So a mismatch is a
-/// bug in this crate, and the first test that reads the key finds it.
+/// Accessors by type. The caller takes the kind from the same table as the reader, so a mismatch is
+/// a bug in this crate. The first test that reads the key finds it.
 impl Value {
     pub(crate) fn whole(&self) -> u64 {
         match self {
@@ -86,8 +86,8 @@ impl Value {
         }
     }
 
-    /// Returns the value in the form that the engine's catalogue parses. The catalogue has no lists
-    /// and no addresses.
+    /// Returns the value in the syntax that the engine's catalogue parses. The catalogue has no
+    /// lists and no addresses.
     pub(crate) fn parameter(&self) -> String {
         match self {
             Self::Whole(whole) => whole.to_string(),

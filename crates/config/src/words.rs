@@ -1,4 +1,4 @@
-//! Enums whose variants are words in the file.
+//! Enums whose variants are written as words in the file.
 
 use bywash_engine::Tier;
 
@@ -13,7 +13,7 @@ use crate::upstream::Departures;
 pub(crate) trait Worded: Copy + 'static {
     /// Every variant.
     const ALL: &'static [Self];
-    /// The words of the variants, for the table of keys.
+    /// The words of the variants, in the order of `ALL`, for the table of keys.
     const WORDS: &'static [&'static str];
 
     /// Returns the variant of a word that the table of keys has accepted.

@@ -1,8 +1,8 @@
-//! How much of a route's work one client causes.
+//! Estimates how much of a route's work one client causes.
 //!
-//! The algorithm is that of Misra and Gries (1982), with eight counters per route. A client without
-//! a counter takes from all of them. So a client that has more than a ninth of the work keeps a
-//! counter, which is too low by a ninth of the work at most.
+//! The algorithm is that of Misra and Gries (1982), with eight counters per route. Work of a client
+//! without a counter is subtracted from all counters. So a client that has more than a ninth of the
+//! work keeps a counter. The counter is too low by at most a ninth of the work.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,26 +10,26 @@ use bywash_discover::{Column, MOST_COLUMNS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The number of counters of a route.
+/// The number of counters for each route.
 const COUNTED: usize = 8;
-/// The fraction of a route's work above which a client is named.
+/// The fraction of a route's work above which a client is named to operators.
 const MUCH: f64 = 0.1;
 
-/// A client, or rather its network.
+/// A client, identified by its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// A number of the network that no client can choose.
+    /// A keyed hash of the network, which no client can choose.
     pub key: u64,
-    /// The first address of the network.
+    /// The first address of the client's network.
     pub network: IpAddr,
 }
 
-/// The client that causes most of the work of some requests.
+/// The client that causes most of the work of a group of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneClient {
-    /// The address; for IPv6 the network, with the length of the prefix.
+    /// The address of the client. For IPv6: its network with the length of the prefix.
     pub address: String,
-    /// The fraction of these requests' service time that this client caused, at least.
+    /// The lower bound of the fraction of these requests' service time that the client caused.
     pub at_least: f64,
 }
 
@@ -49,13 +49,13 @@ impl Default for Counted {
 #[derive(Clone, Debug, Default)]
 struct Route {
     counted: [Counted; COUNTED],
-    /// The work of all clients.
+    /// The work of all clients for the route, in seconds; older work counts less.
     work: f64,
-    /// The work of transactions.
+    /// The part of `work` that was for transactions, in seconds.
     transactions: f64,
 }
 
-/// The work of each client, by route.
+/// The counters of all routes, by column.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients(Vec<Route>);
 
@@ -66,7 +66,8 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// Adds work of a client, in seconds.
+    /// Adds work for a client's request on a route, in seconds. `transacts` tells whether the
+    /// request is a transaction.
     pub(crate) fn worked(&mut self, column: Column, client: Client, seconds: f64, transacts: bool) {
         let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
         route.work += seconds;
@@ -90,7 +91,7 @@ impl Clients {
         }
     }
 
-    /// Multiplies all earlier work by `part`.
+    /// Multiplies all earlier work by `part`, so that older work counts less.
     pub(crate) fn fade(&mut self, part: f64) {
         for route in &mut self.0 {
             route.work *= part;
@@ -99,16 +100,16 @@ impl Clients {
         }
     }
 
-    /// Clears a column that another route gets.
+    /// Clears the counters of a column, which another route gets.
     pub(crate) fn forget(&mut self, column: Column) {
         if let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) {
             *route = Route::default();
         }
     }
 
-    /// Returns the largest fraction of the work that a single client may have caused. Work that is
-    /// in no counter may belong to the largest client, up to the amount that each counter was
-    /// reduced by.
+    /// Returns the upper bound of the fraction of a route's work that a single client caused. Work
+    /// that is in no counter may belong to the largest client, up to the amount by which each
+    /// counter was reduced.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
         self.part(column, |route| {
             let counted: f64 = route.counted.iter().map(|one| one.work).sum();
@@ -117,7 +118,8 @@ impl Clients {
         })
     }
 
-    /// Returns the client with the most work, if it certainly caused much of it.
+    /// Returns the client with the most work for a route; `None` if it did not surely cause a
+    /// tenth.
     pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
         let at_least = self.part(column, |route| route.most().work);
         let route = column.number().and_then(|number| self.0.get(number))?;
@@ -130,7 +132,7 @@ impl Clients {
         })
     }
 
-    /// Returns whether more than a hundredth of the work is transactions.
+    /// Returns whether more than a hundredth of the route's work is for transactions.
     pub(crate) fn transacts(&self, column: Column) -> bool {
         self.part(column, |route| route.transactions) > 0.01
     }

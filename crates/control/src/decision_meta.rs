@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// The author, reason and duration of a decision.
+/// The author, reason and duration of an operator's decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionMeta {
     /// The author: a name that the other operators know.
     pub by: String,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
-    /// How long the decision holds.
+    /// How long the decision holds, from its beginning.
     #[serde(rename = "for", with = "text")]
     #[schemars(with = "String")]
     pub lasts: TimeSpan,
@@ -36,7 +36,7 @@ pub enum DecisionMetaError {
     /// A text is too long, or has control characters.
     #[error("author and reason have up to 200 characters each, on one line")]
     BadText,
-    /// The duration is out of bounds.
+    /// The duration is shorter or longer than permitted.
     #[error(
         "a decision holds for 10s to 30 days (720h): put a permanent setting into the \
          configuration file"
@@ -47,7 +47,7 @@ pub enum DecisionMetaError {
 impl DecisionMeta {
     const MOST: usize = 200;
 
-    /// Returns the same with the duration from `now` to `end`, clamped to the permitted range.
+    /// Returns `self` with the duration from `now` to `end`, clamped to the permitted range.
     #[must_use]
     pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
         let left = end.duration_since(now);

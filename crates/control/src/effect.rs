@@ -10,26 +10,27 @@ use crate::rule_limits::RuleLimits;
 /// The predicted effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// The fraction of the resource's capacity that these requests can use at most under the rule.
+    /// The maximum fraction of the resource's capacity that the elephant's requests can use under
+    /// the rule.
     pub elephants_most: f64,
-    /// The fraction of the resource's capacity that these requests use without the rule.
+    /// The fraction of the resource's capacity that the elephant's requests use without the rule.
     pub elephants_now: f64,
-    /// The number of these requests per second that will not run, at the present rate. It is a
-    /// lower bound: a request that waits for something other than the resource still holds its
-    /// place under the rule.
+    /// The number of the elephant's requests per second that will not run, at the present rate. It
+    /// is a lower bound: a request that waits for something other than the resource still counts as
+    /// running under the rule.
     pub held_back: f64,
 }
 
 /// Why no effect is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unpredicted {
-    /// A request may use any amount of this resource while it runs.
+    /// It is unknown how much of the resource one request can use while it runs.
     #[error(
         "none: it is not known how much of this resource one request can use while it runs, and \
          whether others get faster with the rule; try the rule to measure it"
     )]
     Unbounded,
-    /// The rule does not limit bytes.
+    /// The resource is bytes, and the rule does not limit bytes.
     #[error(
         "none: a limit on requests at once does not limit bytes; give the rule --bytes or --rate"
     )]
@@ -37,10 +38,10 @@ pub enum Unpredicted {
 }
 
 impl Effect {
-    /// Predicts the effect of a rule with these limits on these requests.
+    /// Predicts the effect of a rule with limits `limits` on the requests of `elephant`.
     ///
     /// # Errors
-    /// If the rule does not bound the use by these requests.
+    /// If the limits do not bound the use of the resource by these requests.
     pub fn of(elephant: &Elephant, limits: &RuleLimits) -> Result<Self, Unpredicted> {
         let by_rate = limits.rate.map(|rate| rate * elephant.cost);
         let max_concurrency = f64::from(limits.max_concurrency);
@@ -67,16 +68,16 @@ impl Effect {
     }
 }
 
-/// How a site performed over some time.
+/// The performance of a site over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gauge {
-    /// When that time ended, where it matters.
+    /// When the period ended; absent where that does not matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How long that time was, in seconds.
+    /// The length of the period, in seconds.
     pub seconds: f64,
-    /// The fraction of the resource's capacity that was used; `null` without readings of the
-    /// resource in that time, and always for `slots` and `bytes`, which are counted from requests.
+    /// The fraction of the resource's capacity that was used. `null` if the resource was not read
+    /// in the period, and always for `slots` and `bytes`, which are counted from requests.
     pub used: Option<f64>,
     /// The responses to the elephant's requests.
     pub elephants: ResponseStats,
@@ -84,7 +85,7 @@ pub struct Gauge {
     pub ants: ResponseStats,
 }
 
-/// The responses to a group of requests.
+/// Statistics of the responses to a group of requests, over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseStats {
     /// The number of requests per second that were answered.
@@ -92,9 +93,10 @@ pub struct ResponseStats {
     /// The number of requests per second that were not answered: rejected, failed, or abandoned by
     /// their clients.
     pub refused: f64,
-    /// The median time to the complete response, in seconds, of the requests that arrived in that
-    /// time; `null` if none of them was answered.
+    /// The median time to the complete response, in seconds, of the requests that arrived in the
+    /// period; `null` if none of them was answered.
     pub p50: Option<f64>,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of the time to the complete response, in seconds; `null` if none was
+    /// answered.
     pub p99: Option<f64>,
 }

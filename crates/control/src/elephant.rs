@@ -1,19 +1,20 @@
-//! A finding, as an operator sees it.
+//! A finding about an elephant, as an operator sees it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clients::OneClient;
 
-/// The units that a resource consists of. They decide which limit of a rule holds back its use.
+/// The kind of units that a resource consists of. It decides which limit of a rule restricts the
+/// use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Processors: a running request keeps at most one of them busy.
     Processors,
-    /// Bytes that are sent to clients.
+    /// Bytes of responses that are sent to clients.
     Bytes,
-    /// Requests that run at once.
+    /// Slots: requests that run at once.
     Slots,
     /// Disks, received bytes, stalls: the maximum that one request uses of such a resource is
     /// unknown.
@@ -25,54 +26,55 @@ pub enum Resource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct Elephant {
-    /// The pattern that the requests match.
+    /// The pattern that the elephant's requests match.
     pub pattern: String,
-    /// Patterns that always occur together with this one. Any of them may cause the load, and the
-    /// cost is that of all together.
+    /// Patterns that always occur together with this one. Any of them may cause the load, and
+    /// `cost` is the cost of all together.
     pub twins: Vec<String>,
-    /// The resource that the requests use.
+    /// The name of the resource that the requests use.
     pub resource: String,
-    /// The units that the resource consists of.
+    /// The kind of units that the resource consists of.
     #[serde(default)]
     pub consists_of: Resource,
-    /// The resource's capacity, in units per second. Two processors have two seconds per second.
+    /// The resource's capacity, in units per second. Two processors have a capacity of two seconds
+    /// per second.
     pub capacity: f64,
-    /// The fraction of the capacity that all requests use together.
+    /// The fraction of the capacity that is used in total, by all requests and without any.
     pub used: f64,
-    /// The estimated cost of one request, in units.
+    /// The estimated cost of one request, in units of the resource.
     pub cost: f64,
-    /// The confidence interval of the cost, of about 95 %.
+    /// The confidence interval of the cost, of about 95 %, in units of the resource.
     pub interval: [f64; 2],
-    /// The fraction of the used amount that these requests use.
+    /// The share of the elephant's requests in the total use of the resource, as a fraction.
     pub share: f64,
-    /// The number of requests per second.
+    /// The number of the elephant's requests per second.
     pub rate: f64,
-    /// How long one request is worked on, on average, in seconds.
+    /// The mean time that one request is worked on, in seconds.
     #[serde(default)]
     pub lasts: f64,
-    /// Whether it was observed for less than 15 minutes. Then the cost is rather too low than too
-    /// high.
+    /// Whether the elephant was observed for less than 15 minutes. Then the estimated cost is more
+    /// often too low than too high.
     pub provisional: bool,
-    /// The fraction of these requests' service time that one client caused, at most.
+    /// The upper bound of the fraction of these requests' service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused the most of it, if it caused at least a tenth.
+    /// The client that caused most of that service time; `null` if none surely caused a tenth.
     #[serde(default)]
     pub one_client: Option<OneClient>,
-    /// Whether some of the requests are transactions.
+    /// Whether some of the elephant's requests are transactions.
     pub transacts: bool,
-    /// The paper's correlation coefficient and its p-value, for comparison.
+    /// The correlation coefficient of the source paper and its p-value, for comparison.
     pub correlation: Option<[f64; 2]>,
 }
 
 impl Elephant {
-    /// Returns the fraction of the resource's capacity that these requests use.
+    /// Returns the fraction of the resource's capacity that the elephant's requests use.
     pub fn of_capacity(&self) -> f64 {
         self.cost * self.rate / self.capacity
     }
 
-    /// Returns whether one processor could do the estimated work while a request is worked on. If
-    /// not, something else that happens at the same time does the work, or the work goes on after
-    /// the response.
+    /// Returns whether one processor could do the estimated work during a request's service time.
+    /// If not, something else that happens at the same time does the work, or the work continues
+    /// after the response.
     pub fn is_plausible(&self) -> bool {
         self.consists_of != Resource::Processors || self.cost <= self.lasts
     }

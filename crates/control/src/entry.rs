@@ -12,59 +12,62 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// A rule that ended this recently was in force during some of the last minute.
+/// The length of the measurement before a rule. If a rule ended less than this ago, it was in force
+/// during part of the measurement.
 const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// The age up to which an earlier measurement of the site still says something about the present.
 const FRESH: TimeSpan = TimeSpan::from_secs(3600);
 
-/// An elephant under its number.
+/// An elephant under its number, with all decisions about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// The number by which operators name it. A number is given only once.
+    /// The number that identifies the elephant to operators. No number is given twice.
     pub number: u32,
-    /// The pattern that its requests match.
+    /// The pattern that the elephant's requests match.
     pub pattern: String,
-    /// The last finding, if there is one: a rule of the file needs no evidence.
+    /// The last finding; `None` if there was none, because a rule of the configuration file needs
+    /// no evidence.
     pub found: Option<Elephant>,
-    /// When it was first found, or came into the file.
+    /// When the elephant was first found, or first came into the configuration file.
     pub since: Timestamp,
-    /// When it was last found.
+    /// When the elephant was last found.
     pub seen: Timestamp,
-    /// Whether the audit log has reported that it was found. That is reported once.
+    /// Whether the audit log has reported the finding, which is reported once.
     #[serde(default)]
     pub told: bool,
-    /// Whether it is here only because an operator asked for it by name. It was not found to use
-    /// much.
+    /// Whether the elephant is listed only because an operator asked for it by name. It was not
+    /// found to use much.
     #[serde(default)]
     pub asked: bool,
-    /// The state: proposed, rejected or ruled.
+    /// The state of the decisions: proposed, rejected or ruled.
     pub state: State,
-    /// The last trial, if there was one.
+    /// The last trial of a rule; `None` if there was none.
     pub trial: Option<Trial>,
-    /// The time until which bywash applies no rule of its own, because an operator has undone a
+    /// The time until which bywash applies no automatic rule, because an operator has undone a
     /// decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone: Option<Timestamp>,
-    /// The last rule that has ended, or was replaced by another.
+    /// The last rule that ended, or was replaced by another rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Box<Ended>>,
-    /// The revision. It changes with every decision, and whenever one ends.
+    /// The revision of the elephant. It changes with every decision, and with the end of a
+    /// decision.
     #[serde(default)]
     pub revision: u64,
 }
 
-/// The state of an elephant.
+/// The state of the decisions about an elephant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// No decision is in force.
+    /// No decision is in force: the elephant is a proposal.
     Proposed,
-    /// An operator has rejected the proposal: the elephant is neither held back nor proposed for
-    /// some time.
+    /// An operator has rejected the proposal. Until the end of the rejection, the elephant is
+    /// neither held back nor proposed.
     Rejected {
-        /// The decision.
+        /// The author, the reason and the duration of the rejection.
         meta: DecisionMeta,
-        /// The end of the rejection.
+        /// When the rejection ends.
         until: Timestamp,
     },
     /// A rule is in force.
@@ -74,34 +77,34 @@ pub enum State {
 /// A rule that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    /// When it ended.
+    /// When the rule ended.
     pub at: Timestamp,
-    /// How the site performed before the rule, if that is known.
+    /// How the site performed before the rule; `None` if that is unknown.
     #[serde(default)]
     pub before: Option<Gauge>,
 }
 
-/// A rule.
+/// A rule in force for the requests of an elephant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// The limits that it sets.
     pub limits: RuleLimits,
-    /// Other routes that the pattern matches as well, and that the rule does not apply to. Empty
-    /// for a rule of the file.
+    /// The patterns of other routes that the rule's pattern matches as well, and that the rule does
+    /// not apply to. Empty for a rule of the configuration file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exempt: Vec<String>,
-    /// The origin of the rule.
+    /// The origin of the rule: who or what decided it.
     pub origin: Origin,
     /// The author of the decision.
     pub by: String,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
     /// When the rule began.
     pub since: Timestamp,
-    /// When the rule ends. A rule of the file has no end.
+    /// When the rule ends; `None` for a rule of the configuration file, which has no end.
     pub until: Option<Timestamp>,
-    /// How the site performed in the last minute without a rule for these requests, if that was
-    /// measured. Always absent for a rule of the file.
+    /// How the site performed in the last minute without a rule for these requests; `None` if that
+    /// was not measured. Always `None` for a rule of the configuration file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Gauge>>,
 }
@@ -112,16 +115,17 @@ pub struct Rule {
 pub enum Origin {
     /// An operator approved it.
     Operator,
-    /// An operator tries it: it is short, and its effect is measured.
+    /// An operator tries the rule: it is short, and its effect is measured.
     Trial,
-    /// The configuration file says that elephants are held back without an operator's approval.
+    /// `act = "auto"` in the configuration file: bywash applied the rule without an operator's
+    /// approval.
     Auto,
-    /// The configuration file contains it.
+    /// The rule is in the configuration file.
     File,
 }
 
 impl Origin {
-    /// Returns the origin's name, as in the API.
+    /// Returns the name of the origin, as the API shows it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Operator => "operator",
@@ -135,24 +139,24 @@ impl Origin {
 /// A trial of a rule: its prediction and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// The limits of the rule.
+    /// The limits of the rule that is tried.
     pub limits: RuleLimits,
-    /// The predicted effect.
+    /// The predicted effect; `None` if none was predicted.
     pub predicted: Option<Effect>,
-    /// How the site performed before the trial, over as long a time. If another rule was in force
-    /// then, it is the measurement from before that rule. If nothing is known, the gauge has zero
-    /// seconds.
+    /// How the site performed before the trial, over a time as long as the trial. If another rule
+    /// was in force then, it is the measurement from before that rule. If nothing is known, the
+    /// gauge has zero seconds.
     pub before: Gauge,
-    /// How the site performed during the trial, if the trial is over.
+    /// How the site performed during the trial; `None` until the trial is over.
     pub during: Option<Gauge>,
 }
 
 impl Entry {
-    /// Returns the limits of a rule with `change` applied to the usual ones.
+    /// Returns the limits of a rule: the usual ones, changed by `change`. The usual limits are
+    /// those of the rule in force, or the proposed ones.
     ///
     /// # Errors
-    /// If the limits make no sense, or if there is neither a finding nor a rule that they could be
-    /// based on.
+    /// If the limits are invalid, or if there is neither a finding nor a rule from which to start.
     pub fn with(&self, change: Change) -> Result<RuleLimits, Refused> {
         let limits = self.usual().ok_or(Refused::Nothing(self.number))?.changed(change);
         match limits.wrong() {
@@ -161,8 +165,8 @@ impl Entry {
         }
     }
 
-    /// Returns whether a decision about it was taken outside the file, as far as the entry alone
-    /// shows.
+    /// Returns whether a decision outside the configuration file was taken about the elephant, as
+    /// far as this entry shows.
     pub(crate) fn was_decided(&self) -> bool {
         let holds = match &self.state {
             State::Ruled(rule) => rule.origin != Origin::File,
@@ -172,18 +176,18 @@ impl Entry {
         holds || self.left_alone.is_some() || self.trial.is_some()
     }
 
-    /// Returns whether nothing is in force for it, not even that it is left alone. Such an entry
-    /// can be forgotten without loss.
+    /// Returns whether no decision is in force for the elephant, not even that it is left alone.
+    /// Such an entry can be forgotten without loss.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.state == State::Proposed && !self.is_left_alone(now)
     }
 
-    /// Returns whether bywash must not apply a rule of its own.
+    /// Returns whether bywash must not apply an automatic rule to the elephant at `now`.
     pub(crate) fn is_left_alone(&self, now: Timestamp) -> bool {
         self.left_alone.is_some_and(|until| now < until)
     }
 
-    /// Returns when the rule in force ends, if there is one with an end.
+    /// Returns when the rule in force ends; `None` if there is no rule or it has no end.
     pub fn ends(&self) -> Option<Timestamp> {
         self.rule().and_then(|rule| rule.until)
     }
@@ -195,8 +199,8 @@ impl Entry {
         }
     }
 
-    /// Returns how the site performed without a rule for these requests. That is `measured`, the
-    /// time until now, if no rule was in force during it. Otherwise it is the measurement from
+    /// Returns how the site performed without a rule for these requests. That is `measured`, of the
+    /// time until `now`, if no rule was in force during it. Otherwise it is the measurement from
     /// before that rule, if it is known and recent.
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
         let is_within = |at: Timestamp, most: TimeSpan| at <= now && now < after(at, most);
@@ -211,7 +215,7 @@ impl Entry {
     }
 
     /// Returns the limits that a rule has by default: those of the rule in force, or the proposed
-    /// ones.
+    /// ones. Returns `None` if there is neither a rule nor a finding.
     fn usual(&self) -> Option<RuleLimits> {
         match &self.state {
             State::Ruled(rule) => Some(rule.limits),

@@ -3,24 +3,25 @@
 //! Discovery reports which requests cause the load. That is evidence. By itself it does not justify
 //! holding a client back, because only the operator knows whether the page may be slow [paper 5.5].
 //! A finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
-//! operator approves it with their name, a reason and a duration. The proposal is then a *rule*,
-//! until the rule ends, is undone, or the configuration file replaces it. A *trial* is a short rule
-//! whose effect is measured.
+//! operator approves the proposal with their name, a reason and a duration. The proposal is then a
+//! *rule*, until the rule ends, is undone, or is replaced by the configuration file. A *trial* is a
+//! short rule whose effect is measured.
 //!
-//! Nothing here reads a clock or a file: the time is an argument, and [`RuleStore::text`] returns
-//! the text to be stored.
+//! Nothing in this crate reads a clock or a file. The time is an argument, and [`RuleStore::text`]
+//! returns the text to be stored.
 //!
 //! # Trust
 //!
-//! The evidence is made of requests that any client can send. One client can make a page look heavy
-//! by requesting it whenever the site is busy. So each finding says how much of its page's work one
-//! client caused ([`Elephant::by_one`]), and if that is much, nothing is done without an operator.
-//! A rule for transactions is rejected, no matter who asks for it. There are no more than
-//! [`MOST_RULES`] rules and [`MOST_ENTRIES`] entries.
+//! The evidence comes from requests that any client can send. One client can make a page look heavy
+//! by requesting it whenever the site is busy. So each finding states how much of its page's work
+//! one client caused ([`Elephant::by_one`]). If that is much, nothing is done without an operator.
+//! A rule for transactions is rejected, no matter who asks for it. There are at most [`MOST_RULES`]
+//! rules and [`MOST_ENTRIES`] entries.
 //!
 //! # Modules
 //!
-//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! The lowest come first. A module uses only those above it in this list, which
+//! `scripts/check-modules` checks.
 //! - `text.rs`: durations and revisions as text. `time.rs`: when decisions begin and end.
 //!   `mode.rs`: the mode of a class.
 //! - `decision_meta.rs`: the author, reason and duration of a decision. `refused.rs`: why one is

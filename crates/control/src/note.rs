@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 use crate::mode::Mode;
 use crate::rule_limits::RuleLimits;
 
-/// A decision, or an event.
+/// A line of the audit log: a decision, or an event such as a reload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// When it happened.
+    /// When the event happened.
     pub at: Timestamp,
-    /// The subject of the decision.
+    /// The subject of the event.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The event.
+    /// The kind of event.
     pub what: What,
-    /// The author: `bywash` if a time has ended, `the file` for the content of the configuration
-    /// file.
+    /// The author: an operator's name, `bywash` if a decision reached its end, or `the file` for
+    /// the content of the configuration file.
     pub by: String,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
-    /// The limits of the rule from now on.
+    /// The limits of the rule from now on; absent if no rule begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RuleLimits>,
-    /// When the decision ends.
+    /// When the decision ends; absent if it has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why the decision could not be written to disk at once. Until it is, it holds only until the
-    /// process ends.
+    /// Why the decision could not be written to disk at once; absent if it was. Until it is
+    /// written, it holds only until the process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
 }
 
-/// The subject of a decision.
+/// The subject of an event in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum Subject {
-    /// Requests that cause the load.
+    /// An elephant: requests that cause much of the load.
     Elephant {
         /// The elephant's number.
         number: u32,
@@ -51,7 +51,7 @@ pub enum Subject {
         class: String,
         /// The mode that the override sets.
         mode: Mode,
-        /// The percentage of clients that the override applies to.
+        /// The percentage of clients that the mode applies to.
         enforce_percent: u8,
     },
     /// The bypass, during which the gateway takes no decisions.
@@ -66,7 +66,8 @@ pub enum Subject {
 pub enum What {
     /// An elephant was found.
     Proposed,
-    /// An operator asked for the effect of a rule although no elephant was found.
+    /// An operator asked for a route by name, to see the effect of a rule, although it was not
+    /// found to be an elephant.
     Asked,
     /// A rule began.
     Approved,
@@ -74,11 +75,11 @@ pub enum What {
     Tried,
     /// A proposal was rejected: the elephant is not held back.
     Rejected,
-    /// A setting of the file was overridden.
+    /// A setting of the configuration file was overridden.
     Overridden,
     /// A decision was undone.
     Undone,
-    /// The time of a decision ended.
+    /// A decision reached its end.
     Ended,
     /// The configuration file was reloaded and is in force.
     Reloaded,

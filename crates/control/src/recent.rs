@@ -1,4 +1,4 @@
-//! The last minutes, request by request, from which the effect of a rule is measured.
+//! The last minutes of traffic, request by request. The effect of a rule is measured from them.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,19 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::effect::{Gauge, ResponseStats};
 
-/// The number of requests that are kept.
+/// The maximum number of requests that are kept.
 const MOST: usize = 200_000;
 /// The length of a window of [`Answers`], for charts.
 pub const WINDOW: TimeSpan = TimeSpan::from_secs(10);
-/// The number of these windows: 15 minutes.
+/// The number of windows that [`Recent::answers`] returns: 15 minutes.
 const WINDOWS: u64 = 90;
-/// How long after its end a request is known here at the latest, unless the gateway is very busy.
+/// The maximum time from the end of a request until it is recorded here, unless the gateway is very
+/// busy.
 const LATE: TimeSpan = TimeSpan::from_secs(1);
-/// How long requests are kept: for the longest trial, and as long before it.
+/// The time for which requests are kept: the longest trial, and the same time before the trial.
 const KEPT: TimeSpan = TimeSpan::from_secs(1300);
 
-/// The responses of one window.
+/// The statistics of the responses in one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answers {
     /// The end of the window.
@@ -29,14 +30,14 @@ pub struct Answers {
     pub ants: ResponseStats,
 }
 
-/// A request that has ended.
+/// A request that has ended, as it is kept.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     at: Time,
     column: Column,
-    /// The elephant whose rule applied to it.
+    /// The number of the elephant whose rule applied to the request.
     rule: Option<u32>,
-    /// How long its client waited for the response; `None` if it got none.
+    /// How long the client waited for the response; `None` if it got none.
     response: Option<TimeSpan>,
 }
 
@@ -48,8 +49,8 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    /// Returns whether the request is one of these; `None` if another elephant's rule applied to
-    /// it.
+    /// Returns whether the request belongs to this elephant; `None` if another elephant's rule
+    /// applied to the request.
     fn has(self, ended: &Ended) -> Option<bool> {
         match ended.rule {
             Some(rule) => (rule == self.rule).then_some(true),
@@ -58,18 +59,18 @@ impl Which {
     }
 }
 
-/// The last requests, and the last use of resources. See the module.
+/// The last requests, and the last use of resources. See the documentation of the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     ended: VecDeque<Ended>,
-    /// The use of resources: the end of a period, the resource, and the fraction of its capacity
-    /// that was used. A period begins where the previous one of its resource ended.
+    /// The use of resources: the end of a period, the index of the resource, and the fraction of
+    /// its capacity that was used. A period begins where the previous period of its resource ended.
     used: VecDeque<(Time, usize, f64)>,
 }
 
 impl Recent {
-    /// Adds a request that has ended. `response` is the time to its response; `None` if it was
-    /// rejected.
+    /// Adds a request that has ended. `response` is the time from arrival to the complete response;
+    /// `None` if the client got none.
     pub(crate) fn ended(
         &mut self,
         at: Time,
@@ -86,8 +87,8 @@ impl Recent {
         }
     }
 
-    /// Adds the fraction of a resource's capacity that was used until `until`, since the previous
-    /// call.
+    /// Adds the fraction `share` of a resource's capacity that was used from the previous call for
+    /// this resource to `until`.
     pub(crate) fn used(&mut self, resource: usize, until: Time, share: f64) {
         self.used.push_back((until, resource, share));
         while self.used.front().is_some_and(|(first, ..)| *first + KEPT < until) {
@@ -95,16 +96,17 @@ impl Recent {
         }
     }
 
-    /// Moves the requests of a column to the other routes, because its route has lost its name.
+    /// Assigns the requests of a column to the other routes, because the name of its route was
+    /// withdrawn.
     pub(crate) fn forget(&mut self, column: Column) {
         for ended in self.ended.iter_mut().filter(|ended| ended.column == column) {
             ended.column = Column::OTHER;
         }
     }
 
-    /// Returns how the site performed between two moments, for an elephant's requests and for all
-    /// others, as far back as requests are kept. Response times are those of requests that arrived
-    /// in that time: a request that had waited since before says something about the time before.
+    /// Returns how the site performed from `from` to `to`, for an elephant's requests and for all
+    /// others, as far back as requests are kept. Response times count only requests that arrived in
+    /// that period: a request that arrived earlier says something about the time before.
     pub(crate) fn gauge(&self, of: Which, resource: Option<usize>, from: Time, to: Time) -> Gauge {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
@@ -122,8 +124,9 @@ impl Recent {
         Gauge { at: None, seconds, used, elephants, ants }
     }
 
-    /// Returns the same by window, the oldest first: all windows that are over and fully known.
-    /// Windows begin at fixed times, so a window always has the same values.
+    /// Returns the responses to an elephant's requests and to all others by window, the oldest
+    /// first. Only windows that have ended and are fully known are returned. Windows begin at fixed
+    /// times, so the values of a window never change.
     pub(crate) fn answers(&self, of: Which, now: Time) -> Vec<Answers> {
         let number = |at: Time| at.as_nanos() / WINDOW.as_nanos();
         let last = number(now - LATE);
@@ -146,7 +149,7 @@ impl Recent {
     }
 }
 
-/// The responses to one of the two groups of requests.
+/// The counts of the responses to one of the two groups of requests.
 #[derive(Clone, Debug, Default)]
 struct Side {
     answered: u64,

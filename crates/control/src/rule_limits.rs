@@ -1,4 +1,4 @@
-//! The content of a rule.
+//! The content of a rule: the limits that it sets.
 
 use std::ops::RangeInclusive;
 
@@ -13,18 +13,19 @@ use crate::text;
 /// The limits that a rule sets for the requests that it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleLimits {
-    /// How many requests may run at once.
+    /// The maximum number of requests that run at once.
     pub max_concurrency: u32,
-    /// How many requests may start per second. If absent, as many as there is room for.
+    /// The maximum number of requests that start per second. If absent, there is no such limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// How many requests may wait.
+    /// The maximum number of requests that wait.
     pub queue: u32,
-    /// How long a request may wait. A request that would have to wait longer is rejected.
+    /// The maximum time that a request waits. A request that would have to wait longer is rejected.
     #[serde(with = "text")]
     #[schemars(with = "String")]
     pub wait: TimeSpan,
-    /// The bytes per second of all their responses together. If absent, there is no limit.
+    /// The maximum number of bytes per second of all responses together. If absent, there is no
+    /// such limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
@@ -33,9 +34,9 @@ pub struct RuleLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Limit<T> {
-    /// The limit has this value.
+    /// The limit is set to this value.
     At(T),
-    /// There is no limit.
+    /// The limit is removed.
     Gone,
 }
 
@@ -48,8 +49,8 @@ impl<T: Copy> Limit<T> {
     }
 }
 
-/// Deserializes a limit that is present. `null` removes the limit, which is not the same as an
-/// absent field.
+/// Deserializes a limit whose field is present. The value `null` removes the limit, whereas an
+/// absent field leaves it as it is.
 fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<Limit<T>>, D::Error> {
@@ -60,35 +61,34 @@ fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// How many requests may run at once.
+    /// The maximum number of requests that run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u32>,
-    /// How many requests may start per second. `null` removes the limit: as many as there is room
-    /// for.
+    /// The maximum number of requests that start per second. `null` removes the limit.
     #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub rate: Option<Limit<f64>>,
-    /// How many requests may wait.
+    /// The maximum number of requests that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
-    /// How long a request may wait, in milliseconds.
+    /// The maximum time that a request waits, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// The bytes per second of their responses. `null` removes the limit.
+    /// The maximum number of bytes per second of all responses together. `null` removes the limit.
     #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub bytes: Option<Limit<u64>>,
 }
 
 impl RuleLimits {
-    /// Returns the limits that bywash proposes: those that hold back the use of the resource that
-    /// the elephant fills, and usual values for the rest.
+    /// Returns the limits that bywash proposes. One of them restricts the use of the resource that
+    /// the elephant fills; the others have usual values.
     ///
     /// - Processors: as many requests at once as there are processors.
-    /// - Bytes: the bytes per second that other requests leave of four fifths of the line, and at
-    ///   least a tenth of the line. Each request that runs keeps a slot until its response is
+    /// - Bytes: of four fifths of the line, the bytes per second that other requests leave, and at
+    ///   least a tenth of the line. Each running request keeps a slot until its response is
     ///   complete, so few may run at once.
-    /// - Slots: a fifth of them.
+    /// - Slots: a fifth of the slots.
     /// - Other resources: one request at once. The effect has to be measured by a trial.
     pub fn proposed(elephant: &Elephant) -> Self {
         let whole = |number: f64| number.clamp(1.0, f64::from(Self::MOST)) as u32;
@@ -108,23 +108,23 @@ impl RuleLimits {
         }
     }
 
-    /// Returns the bytes per second that other requests leave.
+    /// Returns the bytes per second of the line that a rule leaves to the elephant.
     fn left(elephant: &Elephant) -> u64 {
         let others = elephant.used * (1.0 - elephant.share);
         let left = elephant.capacity * (Self::LINE - others).max(Self::LEAST);
         (left as u64).clamp(*Self::BYTES.start(), *Self::BYTES.end())
     }
 
-    /// How many responses may be sent at once.
+    /// The proposed number of responses that are sent at once, for a rule that limits bytes.
     const ANSWERS: u32 = 8;
-    /// The fraction of the slots.
+    /// The proposed fraction of all slots, for a rule that limits slots.
     const SLOTS: f64 = 0.2;
-    /// The fraction of a line that may be used.
+    /// The fraction of a line that all requests together may use.
     const LINE: f64 = 0.8;
     /// The fraction of a line that the requests under a rule get at least.
     const LEAST: f64 = 0.1;
     const MOST: u32 = 100_000;
-    /// The limits in bytes per second that the gateway can keep to.
+    /// The range of limits that the gateway can apply, in bytes per second.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;
 
     /// Returns these limits with `change` applied.
@@ -138,7 +138,7 @@ impl RuleLimits {
         }
     }
 
-    /// Returns the fault of these limits, if there is one.
+    /// Returns why these limits are invalid; `None` if they are valid.
     pub fn wrong(&self) -> Option<&'static str> {
         if !(1..=Self::MOST).contains(&self.max_concurrency) {
             Some("1 to 100000 requests may run at once")
@@ -155,7 +155,7 @@ impl RuleLimits {
         }
     }
 
-    /// Returns the rule for the engine.
+    /// Returns the limits on waiting and running requests, in the engine's form.
     pub fn rule(&self) -> throttle::Rule {
         throttle::Rule {
             max_concurrency: self.max_concurrency,

@@ -1,4 +1,5 @@
-//! Counts of each route by window: how long it held slots, and how many bytes its responses had.
+//! Counts the use of slots and bytes by each route in each window: how long the route's requests
+//! held slots, and how many bytes their responses had.
 //!
 //! A request is reported when it has ended, but it held its slot from its start. So its time is
 //! divided among all windows that it lasted in, up to the last [`WINDOWS`].
@@ -8,17 +9,17 @@ use std::collections::VecDeque;
 use bywash_discover::Column;
 use bywash_units::{Time, TimeSpan};
 
-/// The length of a window: the same as discovery's.
+/// The length of a window, which equals that of discovery.
 pub(crate) const WINDOW: TimeSpan = TimeSpan::from_secs(5);
-/// The number of windows: half an hour.
+/// The number of windows that are kept: half an hour.
 const WINDOWS: usize = 360;
 
 /// The counts of one route in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RouteCounts {
-    /// The number of requests. A request that spans windows counts by fractions.
+    /// The number of requests. A request that spans several windows counts in each by a fraction.
     pub(crate) requests: f64,
-    /// Slot-seconds.
+    /// The time that the requests held slots, in slot-seconds.
     pub(crate) held: f64,
     pub(crate) bytes: f64,
 }
@@ -31,19 +32,20 @@ impl RouteCounts {
     }
 }
 
-/// The routes of a window that are not zero. Each stands once; the list is sorted.
+/// The counts of the routes that had requests in a window, sorted by column, each once.
 type RouteCountsOfWindow = Vec<(Column, RouteCounts)>;
 
-/// The counts of the last windows. See the module.
+/// The counts of all routes in the last windows. See the documentation of the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotUse {
-    /// The number of the first window.
+    /// The number of the oldest window that is kept, counted from time zero.
     first: u64,
     windows: VecDeque<RouteCountsOfWindow>,
 }
 
 impl SlotUse {
-    /// Counts a request that was worked on from `from` to `to`.
+    /// Counts a request that was worked on from `from` to `to`. A request that ended before the
+    /// oldest window is ignored.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, bytes: f64) {
         let last = number(to);
         self.reach(last);
@@ -61,7 +63,8 @@ impl SlotUse {
         }
     }
 
-    /// Makes sure that there is a window `last`, and no more windows than are kept.
+    /// Adds empty windows up to number `last`, and removes the oldest ones beyond the number that
+    /// is kept.
     fn reach(&mut self, last: u64) {
         let kept = WINDOWS as u64;
         if self.windows.is_empty() || last >= self.first + 2 * kept {
@@ -76,7 +79,8 @@ impl SlotUse {
         self.first += too_many as u64;
     }
 
-    /// Moves the counts of a column to the other routes, because its route has lost its name.
+    /// Adds the counts of a column to those of the other routes, because the name of its route was
+    /// withdrawn.
     pub(crate) fn forget(&mut self, column: Column) {
         for window in &mut self.windows {
             if let Ok(at) = window.binary_search_by_key(&column, |(known, _)| *known) {
@@ -86,8 +90,8 @@ impl SlotUse {
         }
     }
 
-    /// Returns the complete windows: the end of each, its counts of `columns`, and its counts of
-    /// all routes.
+    /// Returns the complete windows: the end of each, its counts for each of `columns`, and its
+    /// counts for all routes together.
     pub(crate) fn windows(
         &self,
         now: Time,
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!(held.windows.len(), WINDOWS);
         held.request(column(1), at(0.0), at(1e9), 1.0);
         assert!(held.windows.len() <= WINDOWS);
-        // A request that ended before all windows that are kept is ignored.
+        // A request that ended before the oldest window is ignored.
         held.request(column(1), at(0.0), at(1.0), 1.0);
     }
 

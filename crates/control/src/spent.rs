@@ -1,7 +1,8 @@
 //! Time series of the use of a resource, in total and by route, for charts.
 //!
-//! If the resource is read, the use by a route is its estimated cost times the requests that were
-//! worked on. If it is counted (slots, bytes of responses), the use by a route is the count.
+//! The use of a resource is either read or counted. If it is read, the use by a route is the
+//! route's estimated cost per request, times the requests that were worked on. If it is counted
+//! (slots, bytes of responses), the use by a route is the count.
 
 use bywash_discover::{Column, Discovery, Seen};
 use bywash_units::{Time, TimeSpan};
@@ -9,7 +10,7 @@ use bywash_units::{Time, TimeSpan};
 use crate::elephant::Resource;
 use crate::slot_use::{SlotUse, WINDOW};
 
-/// The use of a resource in the last windows.
+/// The use of a resource in each of the last windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
     /// The resource's capacity, in units per second.
@@ -20,34 +21,35 @@ pub struct Spent {
     pub windows: Vec<Window>,
 }
 
-/// The use in one window. If only part of the window was read, that part stands for the whole.
+/// The use in one window. If only part of the window was read, the use in that part stands for the
+/// whole window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// The end of the window.
     pub until: Time,
-    /// The fraction of the capacity that was used.
+    /// The fraction of the capacity that was used in total.
     pub used: f64,
-    /// The use by each of the requested routes.
+    /// The use by each of the requested routes, in the order of the request.
     pub routes: Vec<RouteUse>,
 }
 
-/// The use by one route in a window.
+/// The use by one route in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RouteUse {
-    /// The number of requests that were worked on. A request that spans windows counts by
-    /// fractions.
+    /// The number of requests that were worked on. A request that spans several windows counts in
+    /// each by a fraction.
     pub requests: f64,
-    /// The fraction of the capacity that they used.
+    /// The fraction of the capacity that these requests used.
     pub used: f64,
 }
 
-/// How far back the windows go.
+/// The total time that the windows cover.
 const KEPT: TimeSpan = TimeSpan::from_secs(1800);
-/// The fraction of a window that must have been read.
+/// The fraction of a window that must have been read for the window to be shown.
 const READ: f64 = 0.5;
 
 impl Spent {
-    /// Returns the use of a resource that is read, given the cost of each route.
+    /// Returns the use of a resource that is read. The cost of a request is given for each route.
     pub(crate) fn read(
         capacity: f64,
         discovery: &Discovery,
@@ -69,7 +71,7 @@ impl Spent {
         Self { capacity, step, windows: discovery.windows(KEPT).filter_map(window).collect() }
     }
 
-    /// Returns the use of a resource that is counted.
+    /// Returns the use of a resource that is counted from requests.
     pub(crate) fn counted(
         capacity: f64,
         of: Resource,

@@ -1,23 +1,23 @@
-//! Sums that need no estimate: how long each route holds slots, and how many bytes its responses
-//! have.
+//! Sums that need no estimate, for each route: how long its requests held slots, and how many bytes
+//! its responses had.
 
 use bywash_discover::{Column, MOST_COLUMNS};
 
-/// The sums of one route. Older requests count less.
+/// The sums of one route, weighted: older requests count less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) requests: f64,
-    /// Slot-seconds.
+    /// The time that the requests held slots, in slot-seconds.
     pub(crate) held: f64,
     pub(crate) bytes: f64,
 }
 
-/// The sums of all routes. See the module.
+/// The sums of all routes. See the documentation of the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     routes: Vec<Sum>,
     all: Sum,
-    /// The seconds that the sums cover; older ones count less.
+    /// The weighted time that the sums cover, in seconds; older seconds count less.
     seconds: f64,
 }
 
@@ -35,7 +35,7 @@ impl Sum {
         self.bytes += bytes;
     }
 
-    /// Subtracts `other`.
+    /// Subtracts the sums of `other`.
     pub(crate) fn take(&mut self, other: Self) {
         self.requests -= other.requests;
         self.held -= other.held;
@@ -80,7 +80,7 @@ impl Tally {
         asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
     }
 
-    /// Returns how long one request of this route lasts, on average, in seconds.
+    /// Returns the mean time that one request of this route holds a slot, in seconds.
     pub(crate) fn lasts(&self, column: Column) -> f64 {
         let route = column.number().and_then(|number| self.routes.get(number));
         route.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
@@ -90,7 +90,7 @@ impl Tally {
         self.all
     }
 
-    /// Returns the seconds that the sums cover.
+    /// Returns the weighted time that the sums cover, in seconds.
     pub(crate) const fn seconds(&self) -> f64 {
         self.seconds
     }

@@ -3,14 +3,14 @@
 use bywash_units::TimeSpan;
 use jiff::Timestamp;
 
-/// Returns the time `span` after `at`, or the latest possible time.
+/// Returns the time `span` after `at`, or the latest time that can be represented.
 pub(crate) fn after(at: Timestamp, span: TimeSpan) -> Timestamp {
     let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the beginning and the end of a decision that has begun by `now`. Its duration is no
-/// longer than the operator asked for.
+/// Returns the corrected beginning and end of a decision that must have begun by `now`. Its
+/// duration does not exceed what the operator asked for.
 pub(crate) fn began_by(
     now: Timestamp,
     since: Timestamp,

@@ -1,9 +1,9 @@
-//! Receives requests and the use of resources, and reports which requests are elephants, by name.
+//! Receives requests and the use of resources, and reports by name which requests are elephants.
 //!
-//! This module combines the parts of `discover`: templates give each request the name of its route,
-//! some routes have a column, and costs are estimated for columns. Next to them are the sums that
-//! need no estimate (`tally`), the clients that cause the work (`clients`), and the last minutes
-//! request by request (`recent`).
+//! This module combines the parts of the crate `discover`. Templates give each request the name of
+//! its route, some routes have a column, and costs are estimated for columns. The module also keeps
+//! sums that need no estimate (`tally`), the clients that cause the work (`clients`), and the last
+//! minutes request by request (`recent`).
 //!
 //! A gateway reports requests as they end; a log reader reports them in the order of the log. All
 //! times are of one clock, which need not show the present.
@@ -22,60 +22,64 @@ use crate::slot_use::SlotUse;
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
-/// A watched resource.
+/// A resource whose use is watched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// The name that operators use.
+    /// The name by which operators know the resource.
     pub name: String,
-    /// The units that it consists of.
+    /// The kind of units that the resource consists of.
     pub consists_of: ConsistsOf,
-    /// The capacity, in units per second.
+    /// The capacity, in units of the resource per second.
     pub capacity: f64,
-    /// The use without any request, in units per second.
+    /// The use of the resource without any request, in units per second.
     pub idle: f64,
 }
 
-/// A request that has ended.
+/// A request that has ended, to be added to the watch.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'t> {
-    /// The method.
+    /// The method of the request.
     pub method: &'t str,
-    /// The path and query.
+    /// The path and query of the request.
     pub target: &'t str,
-    /// The client.
+    /// The client that sent the request.
     pub client: Client,
-    /// When work on it began and ended; `None` if it was rejected.
+    /// When work on the request began and ended; `None` if the request was rejected.
     pub worked: Option<(Time, Time)>,
-    /// The elephant whose rule applied to it.
+    /// The number of the elephant whose rule applied to the request.
     pub rule: Option<u32>,
-    /// How long its client waited for the complete response; `None` if it got none.
+    /// How long the client waited for the complete response; `None` if it got none.
     pub response: Option<TimeSpan>,
-    /// The bytes of the response.
+    /// The number of bytes of the response.
     pub bytes: u64,
-    /// Whether it is a transaction.
+    /// Whether the request is a transaction.
     pub transacts: bool,
-    /// Whether it was answered, and the response does not say that the page does not exist.
+    /// Whether the requested page exists: the request was answered, and the status does not say
+    /// otherwise.
     pub is_good: bool,
 }
 
-/// The load of one route, as far as it needs no estimate. Older requests count less.
+/// The load of one route, as far as it needs no estimate. All values are weighted: older requests
+/// count less.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// The pattern that its requests match; empty for all other requests.
+    /// The pattern that the route's requests match; empty for the requests of all other routes
+    /// together.
     pub pattern: String,
-    /// The number of requests per second.
+    /// The number of the route's requests per second.
     pub rate: f64,
-    /// How long one request holds a slot, on average, in seconds.
+    /// The mean time that one request holds a slot, in seconds.
     pub lasts: f64,
-    /// The number of slots that they hold, on average.
+    /// The mean number of slots that the route's requests hold.
     pub slots: f64,
-    /// The bytes of their responses, per second.
+    /// The number of bytes per second of the responses.
     pub bytes: f64,
-    /// The fraction of their service time that one client caused, at most.
+    /// The upper bound of the fraction of the route's service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused the most, if it caused at least a tenth.
+    /// The client that caused most of the route's service time; `None` if none surely caused a
+    /// tenth.
     pub one_client: Option<OneClient>,
-    /// Whether some of them are transactions.
+    /// Whether some of the route's requests are transactions.
     pub transacts: bool,
 }
 
@@ -93,38 +97,39 @@ impl Part {
     }
 }
 
-/// The name of the slots as a resource. Slots are counted, not read.
+/// The name of the slots as a resource. The use of slots is counted from requests, not read.
 pub const SLOTS: &str = "slots";
-/// The name of the bytes of responses as a resource. They are counted, not read.
+/// The name of the bytes of responses as a resource. Their use is counted from requests, not read.
 pub const BYTES: &str = "bytes";
 
 const SLOTS_OF: (&str, ConsistsOf) = (SLOTS, ConsistsOf::Slots);
 const HELD: fn(Sum) -> f64 = |sum| sum.held;
 
-/// The number of other routes that a rule can exempt. A request under the rule is matched against
-/// each of them.
+/// The maximum number of other routes that a rule can exempt. A request under the rule is matched
+/// against each of them.
 pub const MOST_EXEMPT: usize = 64;
-/// Routes that have not been requested for this long are rarely requested.
+/// The time after which the watch is settled: a route that was not requested in it is rarely
+/// requested.
 const SETTLED: TimeSpan = TimeSpan::from_secs(900);
-/// How often columns are reassigned, and older requests lose weight.
+/// The interval at which columns are reassigned and older requests lose weight.
 const WEIGHED: TimeSpan = TimeSpan::from_secs(60);
-/// The shortest observation from which elephants are reported.
+/// The shortest observation after which elephants are reported.
 const SOME: TimeSpan = TimeSpan::from_secs(60);
-/// A resource that has not been read for this long says nothing about the present.
+/// The time after its last reading when a resource says nothing about the present any more.
 const STALE: TimeSpan = TimeSpan::from_secs(120);
-/// The fraction of the capacity that a route must use to be an elephant, for a resource that is
-/// counted. One route may account for half of the use, which does no harm while capacity is left.
+/// The fraction of the capacity that a route must use to be an elephant, for a counted resource
+/// (slots or bytes). Half of the use by one route does no harm while capacity is left.
 const MUCH: f64 = 0.2;
 
-/// The evidence about all routes. See the module.
+/// The evidence about all routes. See the documentation of the module.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// The watched resources. Each has a discovery of its own, so a resource that cannot be read
-    /// does not affect the others.
+    /// The watched resources. Each has its own discovery, so a resource that cannot be read does
+    /// not affect the others.
     resources: Vec<(Watched, Discovery)>,
     half_life: TimeSpan,
     templates: Templates,
-    /// The version of the templates when columns were last named.
+    /// The version of the templates when the columns were last named.
     version: u64,
     routes: Routes<String>,
     clients: Clients,
@@ -137,8 +142,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Creates a watch of these resources. Requests that match a pattern of `always_track` are one
-    /// route.
+    /// Creates a watch of these resources. All requests that match the same pattern of
+    /// `always_track` form one route. `half_life` is the time after which an observation counts
+    /// half.
     pub fn new(always_track: Vec<Pattern>, resources: Vec<Watched>, half_life: TimeSpan) -> Self {
         let discovery = |watched: Watched| {
             let resource = Resource { capacity: watched.capacity, idle: watched.idle };
@@ -185,8 +191,8 @@ impl Watch {
         }
     }
 
-    /// Forgets the routes whose names the templates have withdrawn. Their requests join the other
-    /// routes.
+    /// Forgets the routes whose names the templates have withdrawn. Their requests count among the
+    /// remaining routes.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
@@ -209,7 +215,8 @@ impl Watch {
         self.recent.forget(column);
     }
 
-    /// Adds the units of a resource, by its index, that were used from `from` to `to`.
+    /// Adds the units of a resource that were used from `from` to `to`. `resource` is its index. An
+    /// unknown index has no effect.
     pub fn used(&mut self, resource: usize, from: Time, to: Time, used: f64) {
         let Some((watched, discovery)) = self.resources.get_mut(resource) else { return };
         discovery.used(from, to, &[used]);
@@ -224,7 +231,7 @@ impl Watch {
         for (_, discovery) in &mut self.resources {
             discovery.advance(now);
         }
-        // The clock may have run for long before the watch begins.
+        // The clock may already have run for long when the watch begins.
         self.begun.get_or_insert(now);
         let before = self.advanced.unwrap_or(now);
         self.tally.passed(now.since(before).as_secs_f64());
@@ -244,7 +251,7 @@ impl Watch {
         }
     }
 
-    /// Returns each resource, how long it was observed, and the fraction of its capacity that was
+    /// Returns each resource, how long it was observed, and the fraction of its capacity that is
     /// used.
     pub fn resources(&self) -> impl Iterator<Item = (&Watched, TimeSpan, f64)> {
         self.resources.iter().map(|(watched, discovery)| {
@@ -253,9 +260,9 @@ impl Watch {
         })
     }
 
-    /// Returns the use of a resource in total and by each of these patterns, given with the cost of
-    /// a request. `slots` is the number of slots. `bytes` is the capacity of the line in bytes per
-    /// second, if known. Returns `None` if there is no such resource.
+    /// Returns the use of a resource over time, in total and by each of `routes`, which are
+    /// patterns with the cost of a request. `slots` is the number of slots. `bytes` is the capacity
+    /// of the line in bytes per second, if known. Returns `None` if there is no such resource.
     pub fn spent(
         &self,
         resource: &str,
@@ -282,7 +289,7 @@ impl Watch {
         Some(Spent::counted(capacity, of, &self.held, now, &columns))
     }
 
-    /// Returns how long requests were counted, and the fraction of `slots` that they held.
+    /// Returns how long requests were counted, and the mean fraction of `slots` that they held.
     pub fn held(&self, slots: f64) -> (TimeSpan, f64) {
         let seen =
             self.begun.zip(self.advanced).map_or(TimeSpan::ZERO, |(from, to)| to.since(from));
@@ -295,7 +302,7 @@ impl Watch {
         (seen, used)
     }
 
-    /// Returns all routes that have a column, the heaviest first, and all others together.
+    /// Returns all routes that have a column, the heaviest first, and all other routes together.
     pub fn routes(&self) -> (Vec<Part>, Part) {
         let seconds = self.tally.seconds();
         let mut others = self.tally.all();
@@ -314,9 +321,9 @@ impl Watch {
         (routes, Part::of(String::new(), others, seconds))
     }
 
-    /// Returns the elephants: by resource, the largest share first; then those of counted
-    /// resources. `slots` is the number of slots. `bytes` is the capacity of the line in bytes per
-    /// second, if known.
+    /// Returns the elephants. Those of read resources come first, by resource, the largest share
+    /// first. Those of counted resources follow. `slots` is the number of slots. `bytes` is the
+    /// capacity of the line in bytes per second, if known.
     pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
@@ -377,9 +384,9 @@ impl Watch {
         }
         let elephant = |(column, sum): (Column, Sum)| {
             let found = self.counted_one(column, sum, counted, capacity, of)?;
-            // A route whose requests take no more than the average is a crowd of ants: while all
-            // requests wait, they all hold slots. More slots than there are can be held in mode
-            // observe.
+            // A route whose requests take no longer than the average request is a crowd of ants.
+            // While all requests wait, such a crowd holds all slots. In mode observe, more slots
+            // than there are can be held.
             let is_much =
                 found.cost >= all / every.requests && found.share * found.used.min(1.0) >= MUCH;
             is_much.then_some(found)
@@ -389,7 +396,7 @@ impl Watch {
         found
     }
 
-    /// Returns the use of a counted resource by one route.
+    /// Returns the use of a counted resource (slots or bytes) by one route.
     fn counted_one(
         &self,
         column: Column,
@@ -420,24 +427,25 @@ impl Watch {
         })
     }
 
-    /// Returns the use of `slots` by the route with this name, whether it is much or little.
+    /// Returns the use of `slots` by the route with this name, however small it is. Returns `None`
+    /// if the route has no column, or if it is too new for a finite rate.
     pub fn named(&self, pattern: &str, slots: f64) -> Option<Elephant> {
         let column = self.column(pattern)?;
         let (_, sum) = self.tally.routes().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
         let found = self.counted_one(column, sum, SLOTS_OF, slots, HELD)?;
-        // The first moment gives no finite rates.
+        // Immediately after the start, rates are not finite.
         [found.cost, found.share, found.used, found.rate]
             .iter()
             .all(|x| x.is_finite())
             .then_some(found)
     }
 
-    /// Returns for each pattern the other routes that it matches as well: more specific ones, of
-    /// these the heaviest, sorted by name.
+    /// Returns for each pattern the more specific routes that the pattern matches as well. If there
+    /// are too many, the heaviest are returned. The names are sorted.
     pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
         for name in self.routes.by_weight() {
-            // A route without a column may have lost its name.
+            // The name of a route without a column may have been withdrawn.
             if let (Ok(route), true) = (name.parse::<Pattern>(), self.is_route(name)) {
                 known.push((route, name));
             }
@@ -453,35 +461,34 @@ impl Watch {
         patterns.iter().map(within).collect()
     }
 
-    /// Returns whether a pattern is the name of a route at present. If it is not, requests that it
-    /// matches and that have other names now may get this name later.
+    /// Returns whether a pattern is the name of a route at present. If it is not, some requests
+    /// that match the pattern have other names now, and may get this name later.
     pub fn is_route(&self, pattern: &str) -> bool {
         self.templates.now(pattern) == pattern
     }
 
-    /// Returns whether the watch has observed requests long enough that hardly any route is still
-    /// unknown.
+    /// Returns whether the watch has observed requests long enough to know nearly all routes.
     pub fn is_settled(&self) -> bool {
         let watched = self.begun.zip(self.advanced).map(|(from, to)| to.since(from));
         watched.is_some_and(|watched| watched >= SETTLED) && self.templates.entries() > 0
     }
 
-    /// Returns how the site performed between two moments, for this elephant's requests and for all
-    /// others.
+    /// Returns how the site performed from `from` to `to`, for the requests of this elephant and
+    /// for all others.
     pub fn gauge(&self, of: &Entry, from: Time, to: Time) -> Gauge {
         let name = of.found.as_ref().map(|found| &found.resource);
         let resource = self.resources.iter().position(|(watched, _)| Some(&watched.name) == name);
         self.recent.gauge(self.which(of), resource, from, to)
     }
 
-    /// Returns the responses to this elephant's requests and to all others, by window, over the
-    /// last 15 minutes or as far back as requests are kept.
+    /// Returns the responses to this elephant's requests and to all others, by window. They cover
+    /// the last 15 minutes, or the time for which requests are kept if that is shorter.
     pub fn answers(&self, of: &Entry, now: Time) -> Vec<Answers> {
         self.recent.answers(self.which(of), now)
     }
 
-    /// Returns whether requests of this name can be distinguished from all others before there is a
-    /// rule for them.
+    /// Returns whether requests with this name can already be distinguished from all others,
+    /// without a rule for them.
     pub fn tells_apart(&self, pattern: &str) -> bool {
         self.column(pattern).is_some()
     }
@@ -490,7 +497,7 @@ impl Watch {
         Which { column: self.column(&of.pattern), rule: of.number }
     }
 
-    /// Returns the column of a route that has one.
+    /// Returns the column of a route; `None` if the route has none.
     fn column(&self, pattern: &str) -> Option<Column> {
         self.routes.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER)
     }

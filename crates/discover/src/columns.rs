@@ -1,22 +1,22 @@
-//! Numbers of routes.
+//! The numbers of routes, which identify columns of sums and matrices.
 
-/// The number of routes that are distinguished; all others are [`Column::OTHER`].
+/// The maximum number of routes with a column of their own. All others share [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;
 
-/// The number of a route, or [`Column::OTHER`].
+/// The column of a route: its number, or [`Column::OTHER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(u16);
 
 impl Column {
-    /// All routes without a column of their own.
+    /// The column of all routes that have none of their own.
     pub const OTHER: Self = Self(0);
 
-    /// Returns column `number`, counted from 0; `None` beyond [`MOST_COLUMNS`].
+    /// Returns the column of route `number`, counted from 0; `None` from [`MOST_COLUMNS`] on.
     pub const fn new(number: usize) -> Option<Self> {
         if number < MOST_COLUMNS { Some(Self(number as u16 + 1)) } else { None }
     }
 
-    /// Returns the number of the column; `None` for [`Column::OTHER`].
+    /// Returns the number of the route, counted from 0; `None` for [`Column::OTHER`].
     pub const fn number(self) -> Option<usize> {
         if self.0 == 0 { None } else { Some(self.0 as usize - 1) }
     }

@@ -1,4 +1,4 @@
-//! The discovery of elephants from requests and from the use of resources.
+//! The discovery of elephants from the requests of an application and its use of resources.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -14,34 +14,36 @@ use crate::rows::{Rows, Spread, Work};
 use crate::settings::Settings;
 use crate::sums::Sums;
 
-/// The last minutes, in which new elephants are searched for separately.
+/// The length of the recent past, in which new elephants are searched for separately.
 const RECENT: TimeSpan = TimeSpan::from_secs(5 * 60);
-/// The fraction of findings that may be false.
+/// The maximum expected fraction of findings that are false.
 const FALSE: f64 = 0.01;
-/// The same for new elephants, which are searched for over and over.
+/// The maximum expected fraction of new elephants that are false. It is smaller because they are
+/// searched for over and over.
 const FALSE_NEW: f64 = 0.001;
-/// The largest p-value of a new elephant by the windows that price it.
+/// The maximum p-value of a new elephant in the windows that price it.
 const SURE_NEW: f64 = 0.001;
-/// The shortest coarse window.
+/// The minimum length of a coarse window.
 const COARSE: TimeSpan = TimeSpan::from_secs(5);
-/// The fraction of a window whose use must have been read.
+/// The minimum fraction of a window whose use must have been read for the window to count.
 const READ: f64 = 0.99;
 
-/// A window in the past.
+/// A window in the past, with its work and use.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'d> {
     /// The end of the window.
     pub until: Time,
-    /// The fraction of the window whose use was read. The work is that of this fraction.
+    /// The fraction of the window, 0 to 1, in which the use was read. The work covers the same
+    /// fraction.
     pub read: f64,
-    /// The use of each resource.
+    /// The use of each resource in the window, in seconds of its full capacity.
     pub used: &'d [f64],
     work: &'d Work,
 }
 
 impl Seen<'_> {
-    /// Returns the number of requests of a route that were worked on. A request that spans windows
-    /// counts by fractions.
+    /// Returns the number of requests of a route that were worked on in the window. A request that
+    /// spans several windows counts by fractions.
     pub fn worked(&self, column: Column) -> f64 {
         let routes = self.work.all();
         let at = routes.binary_search_by_key(&column, |(known, _)| *known);
@@ -49,23 +51,25 @@ impl Seen<'_> {
     }
 }
 
-/// The evidence about all routes, and the estimates from it. See the [crate].
+/// The evidence about all routes, and the estimates from it. See the [crate] documentation.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     settings: Settings,
     rows: Rows,
-    /// The open windows: the fraction of each that was read, and the use of each resource.
+    /// The open windows: the fraction of each whose use was read, and the use of each resource in
+    /// it.
     used: VecDeque<(f64, Vec<f64>)>,
     sums: Sums,
     rings: Rings,
     /// The end of the last window whose use was read.
     read_until: Time,
-    /// The number of requests, including fractions, that came too late or too early to be counted.
+    /// The number of requests that were too late or too early to be counted. A request may be lost
+    /// in part.
     lost: f64,
 }
 
 impl Discovery {
-    /// Creates a discovery without evidence.
+    /// Creates a discovery with these settings, without any evidence yet.
     pub fn new(settings: Settings) -> Self {
         let windows = |span: TimeSpan| span.as_nanos().div_ceil(settings.step.as_nanos());
         let fading = libm::exp2(-settings.step.as_secs_f64() / settings.half_life.as_secs_f64());
@@ -81,13 +85,14 @@ impl Discovery {
         }
     }
 
-    /// Adds a request that was worked on from `from` to `to`.
+    /// Adds a request of a route, which was worked on from `from` to `to`. Parts in windows that
+    /// are closed or too far ahead are lost and counted ([`Discovery::lost`]).
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
         self.sums.took(to.since(from).as_secs_f64());
         self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
     }
 
-    /// Adds the use of each resource from `from` to `to`, in seconds.
+    /// Adds the use of each resource from `from` to `to`, in seconds of its full capacity.
     pub fn used(&mut self, from: Time, to: Time, used: &[f64]) {
         let all = to.since(from).as_nanos();
         if all == 0 {
@@ -111,14 +116,15 @@ impl Discovery {
         }
     }
 
-    /// Closes the windows that are older than the lag. A window whose use was not read is left out.
+    /// Closes the windows that ended longer ago than the lag of the settings. A window whose use
+    /// was not read is left out.
     pub fn advance(&mut self, now: Time) {
         let lag = self.settings.lag.as_nanos().div_ceil(self.settings.step.as_nanos());
         let until = self.rows.number(now).saturating_sub(lag);
         while self.rows.first() < until {
             let number = self.rows.first();
             if self.used.is_empty() {
-                // Nothing was read since the last window, however long ago that is.
+                // No use was read since the last window, however long ago that is.
                 self.sums.pass(u32::try_from(until - number).unwrap_or(u32::MAX));
                 self.rows.skip_to(until);
                 return;
@@ -136,16 +142,16 @@ impl Discovery {
         }
     }
 
-    /// Adds the evidence of a route to that of all others, because the route is no longer
-    /// distinguished.
+    /// Adds the evidence of a route to that of all other routes, because the route no longer has a
+    /// column.
     pub fn fold(&mut self, column: Column) {
         self.rows.fold(column);
         self.sums.fold(column);
         self.rings.fold(column);
     }
 
-    /// Returns the number of requests that were not counted because they came too late or too
-    /// early.
+    /// Returns the number of requests, including fractions, that came too late or too early to be
+    /// counted.
     pub fn lost(&self) -> f64 {
         self.lost
     }
@@ -155,18 +161,17 @@ impl Discovery {
         self.read_until
     }
 
-    /// Returns how long resources were observed.
+    /// Returns the total time during which resources were observed.
     pub fn seen(&self) -> TimeSpan {
         TimeSpan::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
     }
 
-    /// Returns the length of a coarse window.
+    /// Returns the length of a coarse window, which is a whole number of steps.
     pub fn window(&self) -> TimeSpan {
         TimeSpan::from_nanos(self.rings.coarse_steps() * self.settings.step.as_nanos())
     }
 
-    /// Returns the coarse windows of the last `last`, the oldest first. The newest may be
-    /// incomplete.
+    /// Returns the coarse windows of the last `last`, oldest first. The newest may be incomplete.
     pub fn windows(&self, last: TimeSpan) -> impl Iterator<Item = Seen<'_>> {
         let window = self.window().as_nanos();
         let newest = self.rings.coarse().back().map_or(0, Window::number);
@@ -181,20 +186,21 @@ impl Discovery {
         })
     }
 
-    /// Returns the paper's statistic for a route and a resource; `None` if either did not vary.
+    /// Returns the paper's statistic for a route and a resource. Returns `None` if either did not
+    /// vary.
     pub fn correlation(&self, column: Column, resource: usize) -> Option<Correlation> {
         Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
     }
 
-    /// Returns the fraction of a resource's capacity that was used.
+    /// Returns the used fraction of a resource's capacity, with older use counting less.
     pub fn utilisation(&self, resource: usize) -> f64 {
         let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
-    /// Returns the elephants: by resource, the largest share first. Elephants that show in the last
-    /// minutes only follow after these, because a new elephant is invisible in the sums over a long
-    /// past.
+    /// Returns the elephants, resource by resource, each with the largest share first. Elephants
+    /// that show only in the last minutes follow after these. They are searched for separately
+    /// because a new elephant is invisible in sums over a long past.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;
         let (sums, span) = (&self.sums, self.sums.span());

@@ -1,12 +1,13 @@
-//! The tests, among many at once, whose results can be believed.
+//! The results of many simultaneous tests that can be believed.
 //!
-//! Benjamini and Hochberg (1995): of the believed results, a fraction of at most `q` is expected to
-//! be wrong.
+//! Source: Benjamini and Hochberg (1995). Of the believed results, a fraction of at most `q` is
+//! expected to be wrong.
 
 use alloc::vec::Vec;
 
-/// Returns the largest believable p-value of `listed`, out of `tests` tests in total; none of the
-/// tests that are not listed is believed. A negative result means that none is believable.
+/// Returns the largest p-value of `listed` that can be believed. There were `tests` tests in total,
+/// and those that are not listed are not believed. A negative result means that none can be
+/// believed.
 pub(crate) fn threshold(listed: &[f64], tests: usize, q: f64) -> f64 {
     let mut sorted: Vec<f64> = listed.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -23,7 +24,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_paper_rejects_four_of_fifteen() {
-        // Benjamini and Hochberg (1995), section 4.2.
+        // The example in Benjamini and Hochberg (1995), section 4.2.
         let p = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
             0.5719, 0.6528, 0.7590, 1.0,

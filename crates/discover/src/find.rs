@@ -1,4 +1,4 @@
-//! The first stage: the few routes that may be elephants.
+//! The first stage: finds the few routes that may be elephants, the candidates.
 
 use alloc::vec::Vec;
 
@@ -7,28 +7,29 @@ use crate::nnls::nnls;
 use crate::rows::Spread;
 use crate::sums::{ALL, Sums};
 
-/// The largest number of candidates.
+/// The maximum number of candidates of one resource.
 const MOST: usize = 8;
-/// The share of the use below which a route is not a candidate.
+/// The minimum share of the resource's total use for a route to be a candidate.
 const LEAST: f64 = 0.005;
-/// The correlation of two routes' work from which they cannot be distinguished.
+/// The correlation of the work on two routes from which on they cannot be distinguished.
 const TWINS: f64 = 0.95;
 
-/// A route, and the routes that always occur together with it.
+/// A candidate: a route, with the routes that always occur together with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) column: Column,
     pub(crate) twins: Vec<Column>,
-    /// The approximate share of the total use.
+    /// The approximate share of the resource's total use.
     pub(crate) share: f64,
 }
 
-/// Returns the routes that have been worked on.
+/// Returns the routes that have any work in the sums.
 pub(crate) fn seen(sums: &Sums) -> Vec<Column> {
     (0..ALL).map(Column::of_index).filter(|column| sums.work(*column) > 0.0).collect()
 }
 
-/// Returns the candidates, the largest share first. The column for all others is never a candidate.
+/// Returns the candidates of a resource, the largest share first. All other routes together are
+/// never a candidate.
 pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidate> {
     let seen = seen(sums);
     let line = |j: &Column| seen.iter().map(move |k| (*j, *k)).collect::<Vec<_>>();
@@ -48,7 +49,8 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     with_twins(sums, &seen, &candidates)
 }
 
-/// Merges a candidate into a larger candidate that is its twin.
+/// Merges each candidate into a larger one whose work it cannot be distinguished from, and adds the
+/// other routes of that kind.
 fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Candidate> {
     let mut alone: Vec<Candidate> = Vec::new();
     for candidate in candidates {

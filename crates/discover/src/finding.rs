@@ -1,4 +1,4 @@
-//! Elephants: candidates that pass a statistical test, and their costs.
+//! The elephants: candidates that pass a statistical test, with their costs.
 
 use alloc::vec::Vec;
 
@@ -13,79 +13,82 @@ use crate::rows::Spread;
 use crate::settings::{Resource, Settings};
 use crate::sums::Sums;
 
-/// The time of observation below which all findings are provisional.
+/// The time of observation from which on findings may be more than provisional.
 const ENOUGH: TimeSpan = TimeSpan::from_secs(15 * 60);
-/// The windows with which candidates are chosen, and with which they are tested in addition to
-/// short windows. If requests are not brief, short windows alone would also name routes that arrive
-/// in the same second as an elephant.
+/// The length of the windows by which candidates are chosen. Candidates are tested by them, too, in
+/// addition to short windows. If requests are not brief, short windows alone would also name routes
+/// whose requests arrive in the same second as an elephant.
 const TEST: Length = Length::Coarse(1);
-/// The lengths of windows that prices are computed for after the short ones, in coarse windows. A
-/// length is used only if there are at least [`WINDOWS`] of it.
+/// The lengths of windows for estimates of costs, in coarse windows. They are used in addition to
+/// the short windows. A length is used only if at least [`WINDOWS`] windows of it have been
+/// observed.
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
-/// The number of windows below which nothing is certain.
+/// The minimum number of observed windows of one length for a certain result.
 const WINDOWS: u64 = 60;
-/// The share of the use above which a route is an elephant.
+/// The share of a resource's total use from which on a route is an elephant.
 const ELEPHANT: f64 = 0.05;
-/// The correlation from which coarse windows cannot distinguish two candidates, although short
-/// windows did.
+/// The correlation of two candidates from which on coarse windows cannot distinguish them. Short
+/// windows may still have distinguished them.
 const ALIKE: f64 = 0.9;
-/// The number of request durations from which a window is long enough. Then hardly any work lies in
-/// another window than assumed.
+/// The length from which on a window is long enough, in mean durations of requests. Then hardly any
+/// work lies in another window than assumed.
 const SPANS: f64 = 10.0;
-/// How far a cost may be from the cost of longer windows, as a fraction of that cost's margin.
+/// The maximum distance of a cost from the cost of longer windows, as a fraction of the error
+/// margin of that cost.
 const CLOSE: f64 = 0.5;
 
-/// The kind of evidence for a finding.
+/// How strong the evidence for a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A few minutes of observation. The cost is rather too low than too high, and its certainty is
-    /// unknown.
+    /// Less than 15 minutes, or too few windows, of observation. The cost is rather too low than
+    /// too high, and its certainty is unknown.
     Provisional,
-    /// A test that is corrected for multiple testing.
+    /// The finding has passed a test that is corrected for multiple testing.
     Confirmed,
 }
 
-/// An elephant: a route that causes a large share of the use of a resource, with its estimated
-/// cost.
+/// An elephant: a route that causes a large share of the use of a resource, with the estimated cost
+/// of its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The index of the resource in [`Settings::resources`].
     pub resource: usize,
-    /// The route.
+    /// The route that the finding is about.
     pub column: Column,
-    /// Routes that always occur together with this one. Any of them may cause the load, and the
-    /// cost is that of all together.
+    /// The routes that always occur together with this one. Any of them may cause the load, and the
+    /// cost is that of one request of each.
     pub twins: Vec<Column>,
-    /// The cost of one request, in seconds of the resource.
+    /// The cost of one request, in seconds of the resource's full capacity.
     pub cost: f64,
-    /// The confidence interval of the cost, of about 95 %. For a provisional finding both ends are
-    /// the cost itself.
+    /// The ends of the confidence interval of the cost (about 95 %), in the same unit. For a
+    /// provisional finding both ends are the cost itself.
     pub interval: [f64; 2],
-    /// The share of the total use of the resource.
+    /// The route's share of the resource's total use.
     pub share: f64,
-    /// The number of requests per second.
+    /// The mean number of requests of the route per second.
     pub rate: f64,
-    /// The probability of so high a cost if the true cost is zero.
+    /// The probability of an estimated cost of at least this size if the true cost were zero
+    /// (p-value).
     pub p: f64,
-    /// The kind of evidence.
+    /// How strong the evidence for the finding is.
     pub evidence: Evidence,
-    /// When such requests seem to compute.
+    /// When, within its time span, a request of this route seems to use the resource.
     pub spread: Spread,
 }
 
-/// The evidence to be judged.
+/// The evidence from which findings are computed.
 pub(crate) struct Case<'d> {
     pub(crate) settings: &'d Settings,
     pub(crate) sums: &'d Sums,
     pub(crate) rings: &'d Rings,
-    /// The fraction of findings that may be false.
+    /// The maximum expected fraction of findings that are false.
     pub(crate) falsely: f64,
-    /// The mean duration of requests in seconds, weighted by duration: many short requests do not
-    /// hide a long one.
+    /// The mean duration of requests in seconds, weighted by duration, so that many short requests
+    /// do not hide a long one.
     pub(crate) span: f64,
 }
 
-/// The candidates of one resource, and the spread of requests that fits it best.
+/// The candidates of one resource, and the spread of requests that fits the resource best.
 struct Suspects {
     resource: usize,
     spread: Spread,
@@ -93,13 +96,14 @@ struct Suspects {
 }
 
 impl Case<'_> {
-    /// Returns the elephants: by resource, the largest share first.
+    /// Returns the elephants, resource by resource, each with the largest share first.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let resources = 0..self.settings.resources.len();
         let mut suspects: Vec<Suspects> =
             resources.map(|resource| self.suspects(resource)).collect();
         let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
-        // One at a time: two similar candidates hide each other until one of them is removed.
+        // Candidates are removed one at a time: two similar ones hide each other until one of them
+        // is removed.
         while self.leaves_one_out(&mut suspects, is_enough) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
@@ -112,19 +116,19 @@ impl Case<'_> {
         findings
     }
 
-    /// Returns how long resources were observed, in seconds.
+    /// Returns for how long resources were observed, in seconds.
     fn seconds(&self) -> f64 {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    /// Returns whether a window of `steps` is long compared with requests. Then it does not matter
-    /// when within its time span a request computes.
+    /// Returns whether a window of `steps` steps is long compared with a request. If so, it does
+    /// not matter when within its time span a request computes.
     fn are_long(&self, steps: u64) -> bool {
         steps as f64 * self.settings.step.as_secs_f64() >= SPANS * self.span
     }
 
-    /// Returns whether windows of one step are long compared with requests. Such windows carry the
-    /// most information.
+    /// Returns whether even a window of one step is long compared with a request. Such windows
+    /// carry the most information.
     fn are_brief(&self) -> bool {
         self.are_long(1)
     }
@@ -140,10 +144,10 @@ impl Case<'_> {
         Windows::new(&windows, &of.candidates, of.spread, of.resource, idle)
     }
 
-    /// Returns the candidates with the spread that concentrates the use on the fewest routes. With
-    /// the wrong spread, an elephant's work is smeared over the routes that its visitors request
-    /// before and after it. (The residual of the fit does not tell: a resource that is never idle
-    /// is explained best by a route that never varies.)
+    /// Returns the candidates of a resource, with the spread that attributes its use to the fewest
+    /// routes. With a wrong spread, part of an elephant's work is attributed to the routes that its
+    /// visitors request before and after it. The residual of the fit cannot choose the spread: a
+    /// resource that is never idle is explained best by a route that never varies.
     fn suspects(&self, resource: usize) -> Suspects {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
@@ -160,8 +164,8 @@ impl Case<'_> {
         if late.0 > whole.0 { late.1 } else { whole.1 }
     }
 
-    /// Removes a candidate that fails the test, or whose share is far from an elephant's: the one
-    /// with the largest p-value. Returns whether there was one.
+    /// Removes one candidate: of those that fail the test or have a far smaller share than an
+    /// elephant, the one with the largest p-value. Returns whether there was one.
     fn leaves_one_out(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
         let prices: Vec<Vec<Price>> =
             suspects.iter().map(|of| self.tested(of, is_enough)).collect();
@@ -178,7 +182,8 @@ impl Case<'_> {
         true
     }
 
-    /// Returns prices by coarse windows. The p-value is the larger one of both lengths of windows.
+    /// Returns the costs of the candidates by coarse windows. The p-value of each is the larger one
+    /// of both lengths of windows.
     fn tested(&self, of: &Suspects, is_enough: bool) -> Vec<Price> {
         let short = self.windows(of, Length::Step).prices();
         if !is_enough || self.are_brief() {
@@ -192,14 +197,14 @@ impl Case<'_> {
             .collect()
     }
 
-    /// Returns the findings, each with the cost from the shortest windows that longer ones do not
-    /// contradict (Lepski's rule). Long windows give uncertain costs. Short windows give wrong
-    /// costs, because a request does not compute evenly over its time span; for brief requests that
-    /// does not matter.
+    /// Returns the findings of one resource. The cost of each is from the shortest windows whose
+    /// result longer windows do not contradict (Lepski's rule). Long windows give uncertain costs.
+    /// Short windows give wrong costs, because a request does not compute evenly over its time
+    /// span. Brief requests do not have that problem.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
         let windows = self.rings.coarse().len() as u64;
         let coarse = self.rings.coarse_steps();
-        // A window that is longer than a window that is long enough is of no use.
+        // A window is not needed if a shorter one is already long enough.
         let shorter = [1].into_iter().chain(LENGTHS.map(|times| times * coarse));
         let wanted =
             LENGTHS.into_iter().zip(shorter).filter(|(_, shorter)| !self.are_long(*shorter));

@@ -1,7 +1,7 @@
 //! Least squares with non-negative costs.
 //!
 //! The algorithm is Lawson and Hanson's active set (1974) over the normal equations, in the form of
-//! Bro and de Jong (1997): columns that would be negative are left out, and enter one by one while
+//! Bro and de Jong (1997). Columns that would be negative are left out. They enter one by one while
 //! that improves the fit.
 
 use alloc::vec;
@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 
 use nalgebra::{DMatrix, DVector};
 
-/// The amount that is added to the diagonal, relative to the largest entry, so that columns that
-/// are sums of others do no harm.
+/// The amount that is added to the diagonal of the matrix, as a fraction of its largest entry. It
+/// keeps the equations solvable when a column is the sum of others.
 const RIDGE: f64 = 1e-9;
-/// The number of steps per column beyond which rounding prevents a better fit.
+/// The maximum number of steps per column. Rounding prevents a better fit after that.
 const STEPS: usize = 3;
 
-/// Returns the `x ≥ 0` that minimises ½ xᵀ G x − bᵀ x. `gram` is G, `b.len()` × `b.len()`,
-/// symmetric.
+/// Returns the `x ≥ 0` that minimises ½ xᵀ G x − bᵀ x. `gram` is G, a symmetric matrix of `b.len()`
+/// × `b.len()`.
 pub(crate) fn nnls(gram: &[f64], b: &[f64]) -> Vec<f64> {
     let n = b.len();
     let mut x = vec![0.0; n];
@@ -35,15 +35,15 @@ pub(crate) fn nnls(gram: &[f64], b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Fits the passive columns, and removes those that become zero. Returns `false` if they cannot be
-/// fitted.
+/// Fits the passive columns (those whose cost may be positive), and removes those whose cost
+/// becomes zero. Returns `false` if they cannot be fitted.
 fn settle(gram: &[f64], b: &[f64], x: &mut [f64], passive: &mut Vec<usize>) -> bool {
     while !passive.is_empty() {
         let Some(fit) = solve(gram, b, passive) else {
             passive.pop().into_iter().for_each(|j| x[j] = 0.0);
             return false;
         };
-        // How far `x` can move towards the fit before an entry becomes negative.
+        // The fraction of the way to the fit after which an entry of `x` becomes negative.
         let step = |(at, j): (usize, &usize)| (fit[at] <= 0.0).then(|| x[*j] / (x[*j] - fit[at]));
         let steps = passive.iter().enumerate().filter_map(step);
         let least =
@@ -73,7 +73,8 @@ fn settle(gram: &[f64], b: &[f64], x: &mut [f64], passive: &mut Vec<usize>) -> b
     true
 }
 
-/// Returns the least-squares solution for these columns alone.
+/// Returns the least-squares solution for these columns alone; `None` if the equations cannot be
+/// solved.
 fn solve(gram: &[f64], b: &[f64], columns: &[usize]) -> Option<DVector<f64>> {
     let (n, k) = (b.len(), columns.len());
     let largest = columns.iter().map(|j| gram[j * n + j]).fold(0.0, f64::max);

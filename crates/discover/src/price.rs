@@ -1,4 +1,4 @@
-//! The second stage: the costs of the candidates, and whether they can be believed.
+//! The second stage: estimates the costs of the candidates, and tests whether they can be believed.
 
 use alloc::vec::Vec;
 
@@ -11,36 +11,36 @@ use crate::ring::Window;
 use crate::rows::Spread;
 use crate::sums::ALL;
 
-/// The windows to fit: the use of a resource in each beyond its idle use, and the work in it.
+/// The windows to fit: the use of a resource in each beyond the idle use, and the work in each.
 pub(crate) struct Windows {
-    /// A column for each candidate, and one for all routes that are neither candidates nor twins of
-    /// one.
+    /// The work in each window (row) by column. There is a column for each candidate, and one for
+    /// all other routes that are not twins of a candidate.
     design: DMatrix<f64>,
     used: DVector<f64>,
-    /// The number of steps that were read, over all windows.
+    /// The total number of steps in the windows whose use was read.
     steps: f64,
-    /// The total use in these steps.
+    /// The total use in these steps, in seconds of the resource.
     whole: f64,
-    /// The total work of each column.
+    /// The total work of each column, in requests.
     work: Vec<f64>,
 }
 
 /// The number of preceding windows that predict the error of a window.
 const MEMORY: usize = 4;
-/// The largest sum of their coefficients. With a larger sum, little of the use would be left to
-/// explain.
+/// The maximum sum of the coefficients by which preceding windows predict a window's error. With a
+/// larger sum, little of the use would be left to explain.
 const MOST_EXPLAINED: f64 = 0.8;
 
-/// The price of one candidate over the windows.
+/// The estimated cost of one candidate, with its certainty, over the given windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Price {
     pub(crate) cost: f64,
-    /// Half the width of the interval.
+    /// Half the width of the 95 % confidence interval of the cost.
     pub(crate) margin: f64,
     pub(crate) p: f64,
-    /// The share of the total use.
+    /// The candidate's share of the resource's total use.
     pub(crate) share: f64,
-    /// The number of requests per step.
+    /// The mean number of requests of the candidate per step.
     pub(crate) rate: f64,
 }
 
@@ -78,7 +78,7 @@ impl Windows {
         Self { steps, whole: used.sum(), work, design, used }
     }
 
-    /// Returns the costs of all columns.
+    /// Returns the cost of a request for each column, in seconds of the resource.
     fn fit(&self) -> Vec<f64> {
         let normal = self.design.transpose() * &self.design;
         let right = self.design.transpose() * &self.used;
@@ -90,10 +90,12 @@ impl Windows {
     }
 
     /// Subtracts from each window the error that the preceding windows predict (Cochrane and
-    /// Orcutt, 1949), as far as the errors are correlated. The speed of a machine that others share
-    /// drifts slowly, and the drift hides the effect of the mix of requests, which differs from
-    /// window to window. While everything is busy, the mix is the only information. (The first
-    /// windows have no predecessors, and windows on both sides of a gap are few.)
+    /// Orcutt, 1949), as far as errors are correlated.
+    ///
+    /// The speed of a machine that others share drifts slowly. The drift hides the effect of the
+    /// mix of requests, which differs from window to window. While the resource is always busy,
+    /// that mix is the only information. The first windows have no predecessors, and windows on
+    /// both sides of a gap are few.
     fn whitened(self) -> Self {
         let Some(memory) = memory(&self.residual(&self.fit())) else { return self };
         let left = self.used.len() - MEMORY;
@@ -107,7 +109,7 @@ impl Windows {
         Self { design, used, ..self }
     }
 
-    /// Returns how alike the work on two candidates is: Pearson's coefficient, or 0 if one of them
+    /// Returns Pearson's coefficient of the work on two candidates; 0 if the work on one of them
     /// never varies.
     pub(crate) fn alike(&self, j: usize, k: usize) -> f64 {
         let centred = |j: usize| {
@@ -119,7 +121,8 @@ impl Windows {
         if norms > 0.0 { j.dot(&k) / norms } else { 0.0 }
     }
 
-    /// Returns the prices of the candidates.
+    /// Returns the estimated costs of the candidates. They are zero if the windows cannot determine
+    /// them.
     pub(crate) fn prices(self) -> Vec<Price> {
         self.whitened().fitted()
     }
@@ -132,7 +135,7 @@ impl Windows {
         let price = |j| Price { p: 1.0, rate: rate(j), ..Price::default() };
         let mut prices: Vec<Price> = (0..candidates).map(price).collect();
         let errors = errors(&self.design.select_columns(&active), &self.residual(&costs));
-        // If less was used than the resource's idle use, there is nothing to explain.
+        // If less was used than the resource's idle use, nothing is left to explain.
         let Some((errors, student)) = errors.filter(|_| self.whole > 0.0) else { return prices };
         let quantile = student.inverse_cdf(0.975);
         let explained: f64 = costs.iter().zip(&self.work).map(|(cost, work)| cost * work).sum();
@@ -148,9 +151,9 @@ impl Windows {
     }
 }
 
-/// Returns the coefficients by which the preceding windows, the last first, predict the error of a
-/// window (the Yule-Walker equations). Returns `None` if they predict nothing, or if there are too
-/// few windows.
+/// Returns the coefficients by which the preceding windows predict the error of a window (the
+/// Yule-Walker equations). The first is that of the last window. Returns `None` if they predict
+/// nothing, or if there are too few windows.
 fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     let windows = residual.len();
     if windows <= 2 * MEMORY {
@@ -165,9 +168,9 @@ fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     (explained > 0.0).then(|| memory * (MOST_EXPLAINED / explained).min(1.0))
 }
 
-/// Returns the standard errors of Newey and West (1987), and Student's distribution with their
-/// degrees of freedom. The errors of successive windows may be correlated, and may grow with the
-/// load. Returns `None` if there are not more windows than columns.
+/// Returns the standard errors of the costs (Newey and West, 1987), and Student's distribution with
+/// their degrees of freedom. The errors of successive windows may be correlated, and may grow with
+/// the load. Returns `None` if there are not more windows than columns.
 fn errors(design: &DMatrix<f64>, residual: &DVector<f64>) -> Option<(Vec<f64>, StudentsT)> {
     let (windows, columns) = design.shape();
     let freedom = windows.checked_sub(columns).filter(|freedom| *freedom > 0)? as f64;

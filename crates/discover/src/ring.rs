@@ -1,4 +1,4 @@
-//! The last windows, one by one, because fading sums do not tell how certain a cost is.
+//! The last windows, kept one by one. Fading sums alone do not show how certain a cost is.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use crate::columns::Column;
 use crate::rows::{Row, Work};
 
-/// The work and the use in a period.
+/// The work and the use of resources in one window.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     number: u64,
     pub(crate) work: Work,
     pub(crate) used: Vec<f64>,
-    /// The number of steps in it whose use was read.
+    /// The number of steps in the window whose use was read.
     pub(crate) steps: u32,
 }
 
@@ -23,17 +23,17 @@ impl Window {
     }
 }
 
-/// The number of short windows that are kept: with a step of a second, half an hour.
+/// The maximum number of short windows that are kept: half an hour with a step of a second.
 const MOST_SHORT: usize = 1800;
-/// The number of coarse windows that are kept: with the shortest length, two hours.
+/// The maximum number of coarse windows that are kept: two hours with the shortest coarse window.
 const MOST_COARSE: usize = 1440;
 
-/// The length of the windows to be used.
+/// The length of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// One step.
+    /// One step: a short window.
     Step,
-    /// The given number of coarse windows.
+    /// This number of coarse windows, taken together as one window.
     Coarse(u64),
 }
 
@@ -50,13 +50,14 @@ impl Rings {
         Self { short: Ring::new(1, MOST_SHORT), coarse: Ring::new(steps, MOST_COARSE) }
     }
 
-    /// Adds a step and the use in it.
+    /// Adds the work of the step with the number `step`, and the use of each resource in it.
     pub(crate) fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         self.short.add(step, row, used);
         self.coarse.add(step, row, used);
     }
 
-    /// Returns the windows of this length, each as a list of its parts. The last may be incomplete.
+    /// Returns the windows of this length, each as a list of the windows that it consists of. The
+    /// last may be incomplete.
     pub(crate) fn windows(&self, length: Length) -> Vec<Vec<&Window>> {
         match length {
             Length::Step => self.short.together(1),
@@ -64,7 +65,7 @@ impl Rings {
         }
     }
 
-    /// Returns the windows of the last `steps` steps.
+    /// Returns rings with only the windows of the last `steps` steps.
     pub(crate) fn recent(&self, steps: u64) -> Self {
         Self { short: self.short.recent(steps), coarse: self.coarse.recent(steps) }
     }
@@ -84,7 +85,7 @@ impl Rings {
         self.coarse.steps
     }
 
-    /// Returns the number of steps that were read.
+    /// Returns the number of steps whose use was read, over all windows.
     pub(crate) fn steps(&self) -> u64 {
         self.coarse.windows.iter().map(|window| u64::from(window.steps)).sum()
     }
@@ -95,12 +96,12 @@ impl Rings {
     }
 }
 
-/// The last windows of one length.
+/// The last windows of one length, as a ring.
 #[derive(Clone, Debug)]
 struct Ring {
-    /// The number of steps of a window.
+    /// The number of steps in one window.
     steps: u64,
-    /// The number of windows that are kept.
+    /// The maximum number of windows that are kept.
     most: usize,
     windows: VecDeque<Window>,
 }
@@ -110,11 +111,11 @@ impl Ring {
         Self { steps, most, windows: VecDeque::new() }
     }
 
-    /// Adds a step and the use in it.
+    /// Adds the work of a step, and the use of each resource in it.
     fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         let number = step / self.steps;
         if self.windows.back().is_none_or(|last| last.number != number) {
-            // After a gap in the readings this also removes windows that are too old.
+            // After a gap in the readings, several windows may be too old.
             let is_old = |window: &Window| window.number + self.most as u64 <= number;
             while self.windows.front().is_some_and(is_old) {
                 self.windows.pop_front();
@@ -129,7 +130,8 @@ impl Ring {
         last.steps += 1;
     }
 
-    /// Returns the last windows by their number, so that a gap in the readings counts as time.
+    /// Returns a ring with only the windows of the last `steps` steps. Windows are chosen by
+    /// number, so that a gap in the readings counts as time.
     fn recent(&self, steps: u64) -> Self {
         let last = self.windows.back().map_or(0, |window| window.number);
         let is_old = |window: &&Window| window.number + steps / self.steps <= last;
@@ -138,7 +140,7 @@ impl Ring {
     }
 
     /// Groups the windows, `times` to a group, aligned in time. A group with few readings is as
-    /// good as the others, because both sides of the equation cover the same steps.
+    /// good as the others, because its work and its use cover the same steps.
     fn together(&self, times: u64) -> Vec<Vec<&Window>> {
         let mut groups: Vec<Vec<&Window>> = Vec::new();
         for window in &self.windows {

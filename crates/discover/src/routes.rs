@@ -1,13 +1,13 @@
-//! The routes that are distinguished: those on which most time is spent, not the most frequent. An
-//! elephant may be rare.
+//! The routes that are distinguished: those on which most time is spent, because an elephant may be
+//! rare.
 //!
-//! Clients choose what they request, and so the routes, so there may be millions. Up to
-//! [`MOST_COLUMNS`] routes have a column, and up to [`MOST_KNOWN`] are watched. A watched route
-//! that becomes heavier than the lightest route with a column takes over that column, and the past
-//! of the lighter route joins all others. When the list of watched routes is full, a new route
-//! evicts the lightest and begins with its weight. So no heavy route is missed (Metwally, Agrawal
-//! and El Abbadi 2005, Space-Saving). A stream of new names evicts light routes, but costs no
-//! memory.
+//! Clients choose what they request, so there may be millions of routes. Up to [`MOST_COLUMNS`]
+//! routes have a column, and up to [`MOST_KNOWN`] are watched. A route's weight is the time spent
+//! on its requests. A watched route that becomes heavier than the lightest route with a column
+//! takes over that column. The evidence of the lighter route then joins that of all others. When
+//! the list of watched routes is full, a new route evicts the lightest one and begins with its
+//! weight. So no heavy route is missed (Metwally, Agrawal and El Abbadi 2005, Space-Saving). A
+//! stream of new names evicts light routes, but costs no memory.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -17,30 +17,32 @@ use bywash_units::TimeSpan;
 
 use crate::columns::{Column, MOST_COLUMNS};
 
-/// The number of routes that are watched.
+/// The maximum number of routes that are watched.
 pub const MOST_KNOWN: usize = 4096;
-/// How many times heavier a route must be than another to take its column. It keeps columns from
-/// changing back and forth.
+/// The factor by which a route must be heavier than another to take over its column. It keeps
+/// columns from changing back and forth.
 const HEAVIER: f64 = 1.5;
 
 #[derive(Clone, Debug)]
 struct Known {
     column: Option<Column>,
-    /// The time in flight, in seconds. Older requests count less.
+    /// The faded total time of the route's requests, in seconds.
     weight: f64,
 }
 
-/// The routes that are watched, and their columns. See the module. `K` is the name of a route.
+/// The routes that are watched, with their columns. See the module documentation. `K` is the type
+/// of a route's name.
 #[derive(Clone, Debug)]
 pub struct Routes<K> {
     known: BTreeMap<K, Known>,
-    /// The routes without a column, the lightest first.
+    /// The watched routes without a column, the lightest first.
     without: BTreeSet<(Weight, K)>,
-    /// The name of each column.
+    /// The name of the route of each column; `None` if the column is free.
     names: Vec<Option<K>>,
 }
 
-/// A weight as an integer. Because a weight is never negative, the bits have the same order.
+/// A weight in the form of an integer that sorts alike. A weight is never negative, so the bits of
+/// the number have its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight(u64);
 
@@ -57,7 +59,8 @@ impl<K: Ord + Clone> Default for Routes<K> {
 }
 
 impl<K: Ord + Clone> Routes<K> {
-    /// Counts a request that took `took`, and returns the column of its route.
+    /// Counts a request that took `took`, and returns the column of its route. Routes without a
+    /// column of their own share the column for all others.
     pub fn column(&mut self, route: &K, took: TimeSpan) -> Column {
         let seconds = took.as_secs_f64();
         if let Some(known) = self.known.get_mut(route) {
@@ -81,14 +84,15 @@ impl<K: Ord + Clone> Routes<K> {
         column.unwrap_or(Column::OTHER)
     }
 
-    /// Forgets the lightest route without a column, and returns its weight.
+    /// Forgets the lightest watched route without a column, and returns its weight.
     fn forget_lightest(&mut self) -> f64 {
         let lightest = self.without.pop_first();
         lightest.and_then(|(_, route)| self.known.remove(&route)).map_or(0.0, |known| known.weight)
     }
 
-    /// Multiplies all weights by `fading`, and gives the columns of light routes to heavy ones. The
-    /// caller must [fold](crate::Discovery::fold) the returned columns before the next request.
+    /// Multiplies all weights by `fading`, and gives the columns of light routes to heavy ones.
+    /// Returns the columns that were taken. The caller must [fold](crate::Discovery::fold) them
+    /// before the next request.
     #[must_use]
     pub fn weigh(&mut self, fading: f64) -> Vec<Column> {
         self.known.values_mut().for_each(|known| known.weight *= fading);
@@ -119,8 +123,8 @@ impl<K: Ord + Clone> Routes<K> {
         folded
     }
 
-    /// Forgets a route that no longer exists. The caller must [fold](crate::Discovery::fold) the
-    /// returned column before the next request.
+    /// Forgets a route that no longer exists. Returns its column, if it had one. The caller must
+    /// [fold](crate::Discovery::fold) that column before the next request.
     pub fn forget(&mut self, route: &K) -> Option<Column> {
         let known = self.known.remove(route)?;
         if let Some(index) = known.column.and_then(Column::number) {
@@ -136,19 +140,20 @@ impl<K: Ord + Clone> Routes<K> {
         self.known.len()
     }
 
-    /// Returns all routes that are watched, the heaviest first.
+    /// Returns all routes that are watched, heaviest first.
     pub fn by_weight(&self) -> Vec<&K> {
         let mut all: Vec<_> = self.known.iter().collect();
         all.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
         all.into_iter().map(|(route, _)| route).collect()
     }
 
-    /// Returns the name of the route with this column.
+    /// Returns the name of the route with this column; `None` for a free column and the column of
+    /// all others.
     pub fn name(&self, column: Column) -> Option<&K> {
         self.names.get(column.number()?)?.as_ref()
     }
 
-    /// Returns the column of a route, if it has one.
+    /// Returns the column of a route; `None` if the route has no column of its own.
     pub fn of(&self, route: &K) -> Option<Column> {
         self.known.get(route)?.column
     }

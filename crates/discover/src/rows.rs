@@ -3,10 +3,10 @@
 //! A request is reported when it has ended, but belongs to all windows since its start. So windows
 //! stay open for a while, and are closed in order.
 //!
-//! The point within its time span at which a request computes is not visible. If requests share
-//! processors, it computes all the time ([`Spread::Whole`]). If they wait for their turn, as at a
-//! full server that serves in order of arrival, it computes at the end ([`Spread::Late`]). Both are
-//! kept, and the one that fits better is used.
+//! It is not visible when within its time span a request computes. If requests share processors,
+//! each computes all the time ([`Spread::Whole`]). At a full server that serves in order of
+//! arrival, each waits and computes at the end ([`Spread::Late`]). The sums are kept for both
+//! assumptions, and the one that fits better is used.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::columns::Column;
 
-/// The assumption about when a request computes.
+/// The assumption about when, within its time span, a request computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// The request computes over its whole time span.
@@ -28,14 +28,14 @@ impl Spread {
     pub(crate) const ALL: [Self; 2] = [Self::Whole, Self::Late];
 }
 
-/// A request's weight in a window, by [`Spread`].
+/// The weight of a request in a window, under each assumption of [`Spread`].
 pub(crate) type Weight = [f64; Spread::ALL.len()];
 
-/// Weights by route. Each route stands once; the list is sorted.
+/// Weights by route, sorted by route. Each route has one entry.
 #[derive(Clone, Debug)]
 pub(crate) struct ByRoute<const N: usize>(Vec<(Column, [f64; N])>);
 
-/// The work in a window.
+/// The work in a window: the weights of requests by route, under each assumption of [`Spread`].
 pub(crate) type Work = ByRoute<{ Spread::ALL.len() }>;
 
 impl<const N: usize> Default for ByRoute<N> {
@@ -60,7 +60,7 @@ impl<const N: usize> ByRoute<N> {
         &self.0
     }
 
-    /// Adds the weight of a route to that of all others.
+    /// Adds the weight of a route to that of all other routes, and removes the route.
     pub(crate) fn fold(&mut self, column: Column) {
         if let Ok(at) = self.0.binary_search_by_key(&column, |(known, _)| *known) {
             let (_, weight) = self.0.remove(at);
@@ -69,11 +69,11 @@ impl<const N: usize> ByRoute<N> {
     }
 }
 
-/// The work in one window. Only few of the routes have any.
+/// The work in one window. Only routes with work in it have entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) work: Work,
-    /// The number of requests that began.
+    /// The number of requests that began in the window, by route.
     pub(crate) begun: ByRoute<1>,
 }
 
@@ -84,11 +84,11 @@ impl Row {
     }
 }
 
-/// The windows that requests may still belong to.
+/// The open windows, to which requests that end later may still belong.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     step: TimeSpan,
-    /// The number of the first open window.
+    /// The number of the first open window; windows are numbered from the start of the clock.
     first: u64,
     open: VecDeque<Row>,
     most: usize,
@@ -104,8 +104,8 @@ impl Rows {
         at.as_nanos() / self.step.as_nanos()
     }
 
-    /// Adds a request that was worked on from `from` to `to`. Parts in windows that are closed or
-    /// too far ahead are lost. Returns the fraction that was not lost.
+    /// Adds a request of a route, which was worked on from `from` to `to`. The parts in windows
+    /// that are closed or too far ahead are lost. Returns the fraction that was not lost.
     pub(crate) fn spread(&mut self, column: Column, from: Time, to: Time) -> f64 {
         let to = to.max(from);
         let late = Time::from_nanos(to.as_nanos().saturating_sub(self.step.as_nanos())).max(from);
@@ -125,7 +125,8 @@ impl Rows {
         kept
     }
 
-    /// Returns the fraction of the time from `from` to `to` that lies in a window.
+    /// Returns the fraction of the time from `from` to `to` that lies in the window with this
+    /// number.
     fn part(&self, number: u64, from: Time, to: Time) -> f64 {
         let step = self.step.as_nanos();
         let (begins, ends) = (from.as_nanos(), to.as_nanos());
@@ -152,13 +153,13 @@ impl Rows {
         self.first
     }
 
-    /// Closes the first window.
+    /// Closes the first open window, and returns its work.
     pub(crate) fn close(&mut self) -> Row {
         self.first += 1;
         self.open.pop_front().unwrap_or_default()
     }
 
-    /// Drops all windows before this one, after a gap in time.
+    /// Drops all windows before the one with this number, after a gap in time.
     pub(crate) fn skip_to(&mut self, number: u64) {
         if number > self.first {
             self.open.clear();

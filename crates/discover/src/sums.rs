@@ -1,7 +1,11 @@
 //! Fading sums over all short windows.
 //!
-//! Older windows count less, by half with each half-life. Instead of scaling every sum down in
-//! every window, newer windows get a larger weight, and from time to time all sums are scaled down.
+//! The weight of a window halves with each half-life. Instead of scaling all sums down in every
+//! window, newer windows get a larger weight. All sums are scaled down only when that weight gets
+//! too large.
+//!
+//! In this module, x(j) is the work on route j in a window, y is the use of a resource, and a(j) is
+//! the number of requests of route j that began.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,40 +13,40 @@ use alloc::vec::Vec;
 use crate::columns::{Column, MOST_COLUMNS};
 use crate::rows::{Row, Spread, Weight, Work};
 
-/// The number of columns, with the one for all others.
+/// The number of columns: those of routes, and one for all other routes together.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
 
-/// The weight of a new window above which all sums are scaled down.
+/// The weight of a new window from which on all sums are scaled down.
 const HEAVY: f64 = 1e100;
 
-/// The sums. See the module.
+/// The fading sums of all windows. See the module documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct Sums {
-    /// The factor from the weight of one window to that of the next.
+    /// The weight of a window divided by that of the window before.
     growth: f64,
     /// The weight of the next window.
     weight: f64,
-    /// The sum of the windows' weights.
+    /// The sum of the weights of all windows.
     pub(crate) count: f64,
-    /// The durations of requests in seconds, and their squares.
+    /// The sum of the durations of requests in seconds, and the sum of their squares.
     spans: [f64; 2],
-    /// Σ x(j) x(k) for j ≤ k, `ALL` × `ALL`.
+    /// Σ x(j) x(k) for j ≤ k: a matrix of `ALL` × `ALL`.
     gram: Vec<Weight>,
-    /// Σ x(j).
+    /// Σ x(j), by column.
     work: Vec<Weight>,
-    /// Σ x(j) y, by resource.
+    /// Σ x(j) y, by resource and column.
     cross: Vec<Vec<Weight>>,
-    /// Σ y and Σ y², by resource.
+    /// Σ y and Σ y², by resource; y is the use of the resource in a window.
     used: Vec<[f64; 2]>,
-    /// Σ a(j) and Σ a(j)², where a(j) is the number of requests that began.
+    /// Σ a(j) and Σ a(j)², by column; a(j) counts the requests that began.
     begun: Vec<[f64; 2]>,
-    /// Σ a(j) y, by resource.
+    /// Σ a(j) y, by resource and column.
     begun_cross: Vec<Vec<f64>>,
 }
 
 impl Sums {
-    /// Creates empty sums. `fading` is the fraction of a window's weight that remains one step
-    /// later.
+    /// Creates empty sums for `resources` resources. `fading` is the fraction of a window's weight
+    /// that remains one window later.
     pub(crate) fn new(resources: usize, fading: f64) -> Self {
         Self {
             growth: 1.0 / fading,
@@ -58,7 +62,7 @@ impl Sums {
         }
     }
 
-    /// Adds the duration of a request.
+    /// Adds the duration of a request in seconds.
     pub(crate) fn took(&mut self, seconds: f64) {
         self.spans[0] += self.weight * seconds;
         self.spans[1] += self.weight * seconds * seconds;
@@ -69,7 +73,7 @@ impl Sums {
         if self.spans[0] > 0.0 { self.spans[1] / self.spans[0] } else { 0.0 }
     }
 
-    /// Adds a window and its use of each resource.
+    /// Adds a window: its work and the use of each resource in it.
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
         self.worked(&row.work, used);
         let weight = self.weight;
@@ -83,8 +87,8 @@ impl Sums {
         self.pass(1);
     }
 
-    /// Adds the work of a window, with the weight of the next window, and its use of each resource.
-    /// It updates all sums but those for [`Self::correlation`].
+    /// Adds the work of a window, and the use of each resource in it. Leaves out the sums for
+    /// [`Self::correlation`].
     pub(crate) fn worked(&mut self, work: &Work, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
@@ -105,7 +109,7 @@ impl Sums {
         }
     }
 
-    /// Advances by `windows` windows.
+    /// Advances time by `windows` windows, so that the earlier ones weigh less.
     pub(crate) fn pass(&mut self, windows: u32) {
         self.weight *= libm::pow(self.growth, f64::from(windows));
         if self.weight > HEAVY {
@@ -124,13 +128,13 @@ impl Sums {
         self.used.iter_mut().chain(&mut self.begun).flatten().for_each(|sum| *sum *= by);
     }
 
-    /// Adds the sums of a route to those of all others.
+    /// Adds the sums of a route to those of all other routes, and frees the column of the route.
     pub(crate) fn fold(&mut self, column: Column) {
         let (from, to) = (column.index(), Column::OTHER.index());
         if from == to {
             return;
         }
-        // The column of all others is the first one.
+        // The first column is that of all other routes.
         let lost = core::mem::take(&mut self.gram[gram_index(from, from)]);
         let both = core::mem::take(&mut self.gram[gram_index(to, from)]);
         add(&mut self.gram[to * ALL + to], lost);
@@ -146,34 +150,35 @@ impl Sums {
         for sums in &mut self.begun_cross {
             sums[to] += core::mem::take(&mut sums[from]);
         }
-        // It is unknown how often both routes began in the same window, so the paper's statistic is
-        // approximate for all others.
+        // It is unknown how often requests of both routes began in the same window. So the paper's
+        // statistic is approximate for all other routes together.
         let [count, squares] = core::mem::take(&mut self.begun[from]);
         self.begun[to][0] += count;
         self.begun[to][1] += squares;
     }
 
-    /// Returns Σ x(j) x(k), for the fit of `y`.
+    /// Returns Σ x(j) x(k), for the least-squares fit.
     pub(crate) fn products(&self, spread: Spread, j: Column, k: Column) -> f64 {
         self.gram[gram_index(j.index(), k.index())][spread as usize]
     }
 
-    /// Returns Σ x(j) y, for the fit of `y`.
+    /// Returns Σ x(j) y, for the least-squares fit.
     pub(crate) fn cross(&self, spread: Spread, j: Column, resource: usize) -> f64 {
         self.cross[resource][j.index()][spread as usize]
     }
 
-    /// Returns the number of requests of this route, in windows of the present weight.
+    /// Returns the faded number of requests of a route. The unit is the weight of the newest
+    /// window.
     pub(crate) fn work(&self, column: Column) -> f64 {
         self.work[column.index()][Spread::Whole as usize] / self.weight
     }
 
-    /// Returns Σ y, in windows of the present weight.
+    /// Returns the faded use of a resource. The unit is the weight of the newest window.
     pub(crate) fn used(&self, resource: usize) -> f64 {
         self.used[resource][0] / self.weight
     }
 
-    /// Returns Pearson's coefficient of two routes' work.
+    /// Returns Pearson's coefficient of the work on two routes.
     pub(crate) fn alike(&self, j: Column, k: Column) -> f64 {
         let at = |j, k| self.products(Spread::Whole, j, k) / self.count;
         let mean = |j: Column| self.work[j.index()][Spread::Whole as usize] / self.count;
@@ -182,8 +187,8 @@ impl Sums {
         together / libm::sqrt(alone(j) * alone(k))
     }
 
-    /// Returns Pearson's coefficient of requests that began and the use of a resource; `None` if
-    /// either never varied.
+    /// Returns Pearson's coefficient of the requests that began and the use of a resource, per
+    /// window. Returns `None` if either never varied.
     pub(crate) fn correlation(&self, column: Column, resource: usize) -> Option<f64> {
         let ([count, squares], [used, used_squares]) =
             (self.begun[column.index()], self.used[resource]);
@@ -194,13 +199,13 @@ impl Sums {
         (alone > 1e-18).then(|| (together / libm::sqrt(alone)).clamp(-1.0, 1.0))
     }
 
-    /// Returns how many windows of the present weight the sums are worth.
+    /// Returns the faded number of windows. The unit is the weight of the newest window.
     pub(crate) fn windows(&self) -> f64 {
         self.count / self.weight
     }
 }
 
-/// Returns the index of Σ x(j) x(k).
+/// Returns the index of Σ x(j) x(k) in `gram`.
 const fn gram_index(j: usize, k: usize) -> usize {
     if j < k { j * ALL + k } else { k * ALL + j }
 }

@@ -1,20 +1,21 @@
-//! Checks of the certificates that a configuration names. `bywash check` and `bywash doctor` reject
-//! with them what the gateway would reject at its start.
+//! Checks the certificates that a configuration names. `bywash check` and `bywash doctor` use the
+//! checks to reject what the gateway would reject at its start.
 
 use bywash_config::{Certificate, Config, Scheme, Upstream};
 use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
 
-/// The problems of certificates.
+/// The problems of the certificates that a configuration names.
 #[derive(Debug, Default)]
 pub struct CertificateProblems {
-    /// Problems that keep the gateway from starting.
+    /// The problems that prevent the start of the gateway.
     pub errors: Vec<TlsError>,
-    /// Problems with which the gateway still starts.
+    /// The problems with which the gateway still starts.
     pub warnings: Vec<Warning>,
 }
 
 impl CertificateProblems {
-    /// Reads every file that `config` names for TLS, on either side.
+    /// Reads every file that `config` names for TLS towards clients and servers, and returns the
+    /// problems.
     pub fn of(config: &Config) -> Self {
         let mut certificate_problems = Self::default();
         if let Some(tls) = &config.tls {
@@ -27,7 +28,7 @@ impl CertificateProblems {
         certificate_problems
     }
 
-    /// Returns whether there is no problem.
+    /// Returns whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.errors.is_empty() && self.warnings.is_empty()
     }
@@ -44,8 +45,8 @@ fn pair(certificate: &Certificate) -> Pair {
     Pair { chain: certificate.chain.clone(), key: certificate.key.clone() }
 }
 
-/// Checks the gateway's role as a TLS client of its servers. This is the first reader of these
-/// files.
+/// Checks the gateway's role as a TLS client of its servers, and returns warnings. No earlier check
+/// reads these files.
 fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     bywash_tls::client(client_options(upstream, true))?;
     let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {

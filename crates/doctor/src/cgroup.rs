@@ -1,4 +1,5 @@
-//! Checks the limits of a container or unit: the CPU quota and the memory of its control group.
+//! Checks the limits of the control group of a container or systemd unit: its CPU quota and its
+//! memory.
 //!
 //! `bywash_sense` reads the limits. `bywash_gateway` computes how the gateway uses the memory.
 
@@ -7,8 +8,8 @@ use bywash_sense::{Grant, tighter};
 
 use super::finding::Finding;
 
-/// Returns how many workers a gateway with these limits starts if the file says 0. It counts as the
-/// standard library does.
+/// Returns the number of worker threads that a gateway with these limits starts if the
+/// configuration sets 0. The number is computed as in the standard library.
 pub(super) fn cores(grant: &Grant) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let whole = grant.cpu.map_or(usize::MAX, |cpu| (cpu as usize).max(1));
@@ -45,8 +46,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
 
 const MIB: u64 = 1 << 20;
 
-/// Compares the memory limit, or else all memory of the machine (`machine`), with the gateway's own
-/// budget.
+/// Compares the gateway's own memory budget with the memory limit, or without one, with the memory
+/// of the machine (`machine`).
 pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config) -> Finding {
     let Some(have) = tighter(grant.memory, machine) else {
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");

@@ -1,5 +1,5 @@
-//! Checks of the clocks. bywash uses only the monotonic clock for scheduling. It uses the wall
-//! clock to decide whether a certificate is valid, and in the log.
+//! Checks the clocks of the machine. bywash uses only the monotonic clock for scheduling. It uses
+//! the wall clock to decide whether a certificate is valid, and in the log.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use super::finding::Finding;
 
 const CHECK: &str = "clock";
 
-/// Both clocks, read one right after the other.
+/// The times of both clocks, read one right after the other.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     /// The time since an arbitrary moment.
@@ -16,7 +16,7 @@ struct Reading {
     wall: SystemTime,
 }
 
-/// The time between the two readings of the clocks.
+/// The time between the two readings of both clocks.
 const WATCHED: Duration = Duration::from_millis(50);
 
 pub(super) fn clocks() -> Finding {
@@ -28,7 +28,7 @@ pub(super) fn clocks() -> Finding {
 }
 
 /// The range of plausible wall-clock times, in seconds since 1970: from 2026-01-01 to 2100-01-01.
-/// An earlier time is wrong because this version of bywash is newer. A later time is a wrong
+/// An earlier time is wrong, because this version of bywash is newer. A later time is a wrong
 /// setting.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
@@ -66,8 +66,9 @@ fn judge(before: Reading, after: Reading) -> Finding {
     finding.with("wall_clock_s", seconds).with("stepped_ms", stepped.as_millis() as u64)
 }
 
-/// Formats a time in UTC, to the minute. The conversion of days to a date follows Howard Hinnant's
-/// `civil_from_days`: its years begin in March, so that a leap day is the last of its year.
+/// Formats a time, in seconds since 1970, in UTC to the minute. The conversion of days to a date
+/// follows Howard Hinnant's `civil_from_days`. Its years begin in March, so that a leap day is the
+/// last of its year.
 fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400 + 719_468, seconds % 86_400 / 60);
     let (era, day) = (days / 146_097, days % 146_097);
@@ -82,7 +83,7 @@ fn date(seconds: u64) -> String {
 
 const SYNC: &str = "time sync";
 
-/// Looks for a service that synchronises the clock. systemd-timesyncd creates a file when it has
+/// Checks whether a service synchronises the clock. systemd-timesyncd creates a file when it has
 /// set the clock, and the other daemons have a PID file while they run.
 pub(super) fn synchronised(exists: impl Fn(&Path) -> bool) -> Finding {
     if exists(Path::new("/run/systemd/timesync/synchronized")) {
@@ -108,7 +109,7 @@ mod tests {
     use super::super::finding::Verdict;
     use super::*;
 
-    /// Judges readings before and after, in milliseconds; the wall clock counts from 2026-11-20.
+    /// Judges two readings, given in milliseconds; the wall clock counts from 2026-11-20.
     fn judged(monotonic: [u64; 2], wall: [i64; 2]) -> Finding {
         let base = UNIX_EPOCH + Duration::from_secs(1_795_132_800);
         let reading = |monotonic: u64, wall: i64| Reading {

@@ -1,4 +1,4 @@
-//! The result of a check: its verdict, numbers with units, and the remedy.
+//! The result of a check: its verdict, its numbers with units, and the remedy.
 
 use std::fmt::{self, Write};
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Ok,
-    /// The subject works, but should be mended.
+    /// The subject works, but should be corrected.
     Warning,
-    /// The subject does not work, or not as it must.
+    /// The subject does not work, or not correctly.
     Problem,
     /// The subject was not checked, or the check had no result.
     Unknown,
@@ -32,11 +32,11 @@ impl Verdict {
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) verdict: Verdict,
-    /// The result as text, every number with its unit.
+    /// The result as text, in which every number has its unit.
     pub(super) found: String,
-    /// The remedy.
+    /// The remedy as text; `None` if none is needed.
     pub(super) remedy: Option<String>,
-    /// The same numbers for programs; the end of each name is the unit.
+    /// The numbers of the result, for programs. The name of each ends with its unit.
     numbers: Map<String, Value>,
 }
 
@@ -62,7 +62,7 @@ impl Finding {
         Self { verdict: Verdict::Problem, ..Self::warning(check, found, remedy) }
     }
 
-    /// Makes a finding without a result; `remedy` says how to get one.
+    /// Creates a finding for a check without a result. `remedy` says how to get one.
     pub(super) fn unknown(
         check: &'static str,
         found: impl Into<String>,
@@ -71,14 +71,14 @@ impl Finding {
         Self { verdict: Verdict::Unknown, ..Self::warning(check, found, remedy) }
     }
 
-    /// Adds a number for programs.
+    /// Adds a number of the result, for programs.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.numbers.insert(name.to_owned(), value.into());
         self
     }
 }
 
-/// All findings.
+/// The findings of all checks.
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
 impl Findings {
@@ -104,7 +104,7 @@ impl Findings {
     }
 }
 
-/// The maximum columns of a line; a terminal is rarely narrower.
+/// The maximum width of a line in columns. A terminal is rarely narrower.
 const WIDTH: usize = 100;
 const VERDICT: usize = 9;
 const CHECK: usize = 16;
@@ -126,7 +126,7 @@ impl fmt::Display for Findings {
     }
 }
 
-/// Splits a text into lines of at most `width` characters, except for longer words.
+/// Splits a text into lines of at most `width` characters. A longer word gets its own line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

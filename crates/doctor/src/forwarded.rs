@@ -1,5 +1,5 @@
-//! Checks of a request that came through the hop in front: whether the hop names its client, lets
-//! clients forge that, and reuses its connections.
+//! Checks a request that came through the hop in front: whether the hop names its client, whether
+//! it lets clients forge that name, and whether it reuses its connections.
 
 use std::net::IpAddr;
 
@@ -13,22 +13,24 @@ use super::hop::Hop;
 const FIELDS: &str = "front fields";
 const REUSE: &str = "front reuse";
 
-/// The fields that the test forges, as any client could, to see whether the hop passes them on
-/// (addresses for documentation: RFC 5737; names that do not exist: RFC 6761).
+/// The header fields that the test forges, as any client could, to see whether the hop passes them
+/// on. The addresses are reserved for documentation (RFC 5737), and the names do not exist (RFC
+/// 6761).
 pub(super) const FORGED: [(&str, &str); 2] =
     [("X-Forwarded-For", "192.0.2.66"), ("X-Forwarded-Host", "forged.invalid")];
 
-/// A request that came through the hop.
+/// A request that came to the origin through the hop.
 pub(super) struct ForwardedRequest {
     pub(super) hop: Hop,
-    /// The request as it came to the origin.
+    /// The request as the origin received it.
     pub(super) request: Request,
-    /// The hop's address at the origin.
+    /// The address from which the hop connected to the origin.
     pub(super) peer: IpAddr,
 }
 
 impl ForwardedRequest {
-    /// Checks whether the gateway will know the client's address, and trust only the hop for it.
+    /// Checks whether the gateway will know the client's address, and will trust only the hop for
+    /// it.
     pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
         let (fields, peer) = (&self.request.fields, self.peer);
         let forged = forged(fields);
@@ -95,8 +97,8 @@ impl ForwardedRequest {
     }
 }
 
-/// Returns the field that arrives as the client forged it. A hop that appends its own value is all
-/// right, because only the last element counts.
+/// Returns the name of a field that arrives as the client forged it; `None` if there is none. A hop
+/// that appends its own value is correct, because only the last element counts.
 fn forged(fields: &Fields) -> Option<&'static str> {
     let last = |name: &str| {
         let value = fields.named(name.as_bytes()).last()?;

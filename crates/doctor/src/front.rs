@@ -1,11 +1,11 @@
 //! Tests whether the hop in front closes its connection when a client has left, and what else it
 //! does to requests.
 //!
-//! The gateway itself holds no request for a test. The doctor therefore has an origin of its own
-//! ([`Origin`]), and the operator points a test location of the hop at it, with the settings of the
-//! real one. Three requests go through the hop. The first is answered: it shows that the hop leads
-//! here and which product it is. A GET and a POST are held unanswered, their client closes, and the
-//! origin waits for the hop to close in turn.
+//! The gateway itself cannot hold a request for a test. So the doctor has its own origin
+//! ([`Origin`]), to which the operator directs a test location of the hop, with the settings of the
+//! real location. Three requests go through the hop. The first is answered: it shows that the hop
+//! leads to this origin, and which product the hop is. Then a GET and a POST are held unanswered.
+//! Their client closes its connection, and the origin waits for the hop to close as well.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -27,23 +27,23 @@ use crate::front_url::Front;
 
 const CLOSES: &str = "front closes";
 
-/// The maximum time for the hop to pass a request on, and to answer.
+/// The maximum time for the hop to forward a request, and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The maximum time for the hop to close. A hop that passes closes on does so at once; one that has
-/// not within this time will not.
+/// The maximum time for the hop to close its connection. A hop that passes closes on does so at
+/// once. One that has not closed within this time will not.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How long a client waits before it leaves.
+/// The time that a client waits before it leaves.
 const WAITED: Duration = Duration::from_millis(200);
 
-/// Runs the test. `listen` says which hops the gateway trusts.
+/// Runs the test, and returns its findings. `listen` says which hops the gateway trusts.
 pub(super) async fn test(
     front: &Front,
     address: SocketAddr,
     listen: Option<&Listen>,
 ) -> Vec<Finding> {
-    // The token keeps other requests from being taken for the test; nothing else depends on it.
+    // The token only distinguishes the requests of the test from others, so it need not be secret.
     let random = || RandomState::new().hash_one("doctor");
     let token = format!("{:016x}{:016x}", random(), random());
     let mut origin = match Origin::listen(address, &token).await {
@@ -74,7 +74,7 @@ pub(super) async fn test(
     ]
 }
 
-/// The path of the test's requests through the hop.
+/// The route of the test's requests through the hop.
 struct Route<'a> {
     front: &'a Front,
     token: &'a str,
@@ -82,7 +82,7 @@ struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Sends a request and has it answered.
+    /// Sends a request that the origin answers, and returns it as it arrived there.
     async fn answered(&self, origin: &mut Origin) -> Result<ForwardedRequest, String> {
         let (held, mut connection) = self.held(origin, &Method::GET, b"").await?;
         let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
@@ -97,7 +97,7 @@ impl Route<'_> {
         }
     }
 
-    /// Sends a request, and returns when the origin has it.
+    /// Sends a request that the origin holds, and returns when it has arrived there.
     async fn held(
         &self,
         origin: &mut Origin,
@@ -141,7 +141,9 @@ impl Route<'_> {
         timeout(PATIENCE, sent).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Returns how long after its client the hop closes as well, if it does so soon.
+    /// Sends a request, then closes the client's connection. Returns the time until the hop closes
+    /// its connection as well; `None` if that takes longer than [`SOON`]. It is an error if the hop
+    /// closes while the client still waits.
     async fn left(
         &self,
         origin: &mut Origin,
@@ -149,7 +151,8 @@ impl Route<'_> {
         body: &[u8],
     ) -> Result<Option<Duration>, String> {
         let (mut held, connection) = self.held(origin, method, body).await?;
-        // The control: a hop that closes anyway passes no close on.
+        // This is the control: a hop that closes although its client still waits does not pass
+        // closes on.
         if held.closes(WAITED).await.is_some() {
             let why = "while its client still waits for an answer, the hop closes its connection";
             return Err(format!("{why} to the origin ({method})"));
@@ -157,7 +160,8 @@ impl Route<'_> {
         drop(connection);
         let after = held.closes(SOON).await;
         if after.is_none() {
-            // The hop waits no longer, but would take an origin that closes for a broken one.
+            // The hop no longer needs an answer, but it might regard an origin that closes as
+            // broken.
             held.answer().await;
         }
         Ok(after)
@@ -177,7 +181,8 @@ impl Route<'_> {
     }
 }
 
-/// Returns the value of the `Host` field: the host, and the port unless it is the scheme's default.
+/// Returns the value of the `Host` field: the host, with the port unless it is the scheme's
+/// default.
 fn host(server: &Server) -> String {
     let authority = server.authority();
     let usual = format!(":{}", server.scheme.port());

@@ -5,14 +5,14 @@ use std::str::FromStr;
 use bywash_config::{Endpoint, Scheme, Server};
 use http::Uri;
 
-/// The URL at which the hop leads to the doctor's origin.
+/// The URL of the hop's test location, which leads to the doctor's origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Front {
     pub(crate) server: Server,
     pub(crate) target: String,
 }
 
-/// Parses `http://HOST[:PORT]/PATH`, or the same with https.
+/// Parses `http://HOST[:PORT]/PATH` or `https://HOST[:PORT]/PATH`.
 impl FromStr for Front {
     type Err = &'static str;
 

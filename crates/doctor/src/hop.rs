@@ -1,8 +1,8 @@
-//! The product of the hop in front, as its answers name it, and the setting that makes it pass
-//! closes on.
+//! Recognises the product of the hop in front by its answers, and knows the setting that makes the
+//! product pass closes on.
 //!
 //! The behaviour of each product was observed with `scripts/fronts`, which runs `bywash doctor
-//! --front` before them (docs/how-to/systemd-and-containers.md).
+//! --front` in front of it (docs/how-to/systemd-and-containers.md).
 
 use bywash_message::{Fields, Name};
 
@@ -14,19 +14,19 @@ pub(super) enum Hop {
     Varnish,
     Caddy,
     Envoy,
-    /// A hop that does not name itself, such as HAProxy.
+    /// A hop whose answers do not name the product, such as HAProxy.
     Unnamed,
 }
 
 impl Hop {
-    /// Identifies the product by the fields of its answer.
+    /// Identifies the product by the header fields of its answer.
     pub(super) fn of(answer: &Fields) -> Self {
         let says = |name: Name, word: &str| {
             answer
                 .all(name)
                 .any(|value| String::from_utf8_lossy(value).to_ascii_lowercase().contains(word))
         };
-        // Varnish passes on the field Server of the server behind it, so it is checked first.
+        // Varnish forwards the `Server` field of the server behind it, so it is checked first.
         if says(Name::Via, "varnish") || answer.named(b"X-Varnish").next().is_some() {
             return Self::Varnish;
         }
@@ -52,7 +52,8 @@ impl Hop {
         }
     }
 
-    /// Returns what makes the product close its connection when its client has gone.
+    /// Returns the setting that makes the product close its connection when its client has left, as
+    /// text.
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Nginx => {

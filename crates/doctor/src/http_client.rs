@@ -1,5 +1,6 @@
-//! A small HTTP/1.1 client for the active tests. It times its steps and leaves on demand: dropping
-//! a [`Connection`] closes the connection. It has no time limits of its own; the caller sets them.
+//! A small HTTP/1.1 client for the active tests. It measures the duration of each step, and can
+//! leave at any time: dropping a [`Connection`] closes the connection. It has no time limits of its
+//! own; the caller sets them.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 pub(super) const LIMITS: Limits = Limits { target: 8192, fields: 100, bytes: 16 * 1024 };
 
-/// The bytes of a body that may arrive before they are discarded: more than two reads.
+/// The maximum number of bytes of a body that are held before they are discarded: more than two
+/// reads.
 const PART: usize = 64 * 1024;
 
 /// A byte stream in both directions.
@@ -22,22 +24,23 @@ trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// A connection to a server.
+/// A connection to a server, for one request at a time.
 pub(super) struct Connection {
     stream: Box<dyn ByteStream>,
     answer: Answer,
 }
 
-/// The durations of the steps to a connection.
+/// The durations of the steps of opening a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps {
-    /// The time from the name to an address.
+    /// The duration of the name lookup.
     pub(super) lookup: Duration,
     pub(super) connect: Duration,
     pub(super) tls: Option<Duration>,
 }
 
-/// Connects as the gateway does; `tls` is for a server that is reached by `https`.
+/// Opens a connection as the gateway does, and returns the durations of the steps. `tls` is used
+/// for a server that is reached by `https`.
 pub(super) async fn dial(
     server: &Server,
     tls: Option<&Connector>,
@@ -76,7 +79,7 @@ impl Connection {
         Self { stream: Box::new(stream), answer: Answer::new(Method::GET, LIMITS, PART) }
     }
 
-    /// Sends a whole request.
+    /// Sends a whole request on the connection.
     pub(super) async fn ask(
         &mut self,
         method: &Method,
@@ -94,13 +97,13 @@ impl Connection {
         asynchronous::head(&mut self.stream, &mut self.answer).await
     }
 
-    /// Reads the whole answer and discards its body.
+    /// Reads the whole answer, discards its body, and returns its head.
     pub(super) async fn answer(&mut self) -> io::Result<Response> {
         let response = self.head().await?;
         while !self.answer.has_ended() {
             self.answer.body.clear();
             let received = asynchronous::receive(&mut self.stream, &mut self.answer).await;
-            // A body without a length may end with an error of the connection.
+            // A body without a length ends with the connection, also if that ends with an error.
             if let Err(error) = received
                 && self.answer.feed(&[]).is_err()
             {
@@ -111,14 +114,14 @@ impl Connection {
     }
 }
 
-/// Formats a duration for people: in tenths of a millisecond, and from one second on in hundredths
-/// of a second.
+/// Formats a duration for people: below one second in tenths of a millisecond, otherwise in
+/// hundredths of a second.
 pub(super) fn shown(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
-/// Returns milliseconds with three decimals, for programs.
+/// Returns a duration in milliseconds, rounded to three decimals, for programs.
 pub(super) fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

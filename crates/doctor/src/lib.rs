@@ -1,10 +1,9 @@
 //! `bywash doctor`: checks whether the machine, the hop in front and the application behind let the
 //! gateway do its work, and says what to do otherwise.
 //!
-//! Some checks only read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`). Others try:
-//! connections to the application (`upstream.rs`), and on request two tests that send requests
-//! (`front.rs`, `slow.rs`). The code that judges is separate from the code that reads, and is
-//! tested alone.
+//! Some checks only read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`). Others open
+//! connections to the application (`upstream.rs`). On request, two tests send requests (`front.rs`,
+//! `slow.rs`). The code that judges is separate from the code that reads, and is tested alone.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -37,9 +36,9 @@ pub use certificates::CertificateProblems;
 use finding::{Finding, Findings, Verdict};
 use process::Process;
 
-/// Runs all checks. The exit code is 1 if there is a problem.
+/// Runs all checks and prints their findings. The exit code is 1 if one of them is a problem.
 pub fn doctor(args: &Doctor) -> Result<(), Failure> {
-    // The tests open a connection for each request.
+    // The tests open a connection for each request, which needs many open files.
     bywash_sentry::raise_file_limit();
     let (config, file) = setup::config(&args.config);
     let mut findings = Findings(vec![clock::clocks(), clock::synchronised(Path::exists), file]);
@@ -55,7 +54,7 @@ pub fn doctor(args: &Doctor) -> Result<(), Failure> {
     tell(&findings, args.json)
 }
 
-/// Returns the findings about the resources that the machine grants to a process.
+/// Returns the findings about the resources that the machine grants to the process.
 fn machine(config: &Config, process: &Process) -> [Finding; 3] {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let grant = bywash_sense::grant(&process.read("cgroup").unwrap_or_default(), read);
@@ -73,8 +72,8 @@ fn machine(config: &Config, process: &Process) -> [Finding; 3] {
     ]
 }
 
-/// Runs the checks that open connections, for a configuration and the process that it is checked
-/// for.
+/// Runs the checks that open connections, and returns their findings. `known` is the configuration,
+/// and the process that it is checked for.
 fn tried(args: &Doctor, known: Option<(&Config, &Process)>) -> Result<Vec<Finding>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::running)?.block_on(async {

@@ -1,4 +1,4 @@
-//! Checks of the system's limits: open files, and connections that wait to be accepted.
+//! Checks the system's limits: open files, and connections that wait to be accepted.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use super::process::Process;
 const FILES: &str = "files";
 const QUEUE: &str = "accept queue";
 
-/// Checks the limit on open files, as every connection is one. The gateway raises its soft limit to
-/// the hard one when it starts.
+/// Checks the limit on open files, as every connection is an open file. The gateway raises its soft
+/// limit to the hard limit when it starts.
 pub(super) fn files(process: &Process, config: &Config, workers: usize) -> Finding {
     let limits = process.read("limits").and_then(|text| file_limits(&text));
     let Some((soft, hard)) = limits else {
@@ -43,7 +43,8 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
     finding.with("files_limit", have).with("files_needed", need)
 }
 
-/// The backlog that the gateway asks for. The kernel silently grants no more than `somaxconn`.
+/// The backlog that the gateway requests for its listeners. The kernel silently grants at most
+/// `somaxconn`.
 const BACKLOG: u64 = 4096;
 
 pub(super) fn accept_queue() -> Finding {

@@ -1,8 +1,8 @@
 //! The doctor's own origin, to which the hop in front leads for the test.
 //!
 //! The origin holds requests that carry the doctor's token, until the test answers them or their
-//! connection closes. Any other request gets a short answer, so that the hop's health checks
-//! succeed.
+//! connection closes. Any other request gets a short answer at once, so that the hop's health
+//! checks succeed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,30 +18,31 @@ use tokio::time::timeout;
 
 use super::http_client::LIMITS;
 
-/// The field with the token. A hop passes unknown fields on.
+/// The header field with the token. Hops forward unknown fields.
 pub(super) const TOKEN: &str = "Doctor-Token";
 
-/// The maximum number of connections. A hop opens one for each request of the test, and some for
-/// its own purposes.
+/// The maximum number of open connections. A hop opens one for each request of the test, and some
+/// for its own purposes.
 const MOST: usize = 64;
 
-/// The maximum time for a head.
+/// The maximum time for the head of a request to arrive, and for an answer to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Origin {
     held: mpsc::Receiver<HeldRequest>,
 }
 
-/// A request that waits for its answer.
+/// A request of the test that waits for its answer.
 pub(super) struct HeldRequest {
     stream: TcpStream,
     pub(super) request: Request,
-    /// The address of the hop.
+    /// The address from which the hop connected.
     pub(super) peer: SocketAddr,
 }
 
 impl Origin {
-    /// Listens as long as the runtime runs.
+    /// Starts to listen on `address`, for requests with this token. The origin listens as long as
+    /// the runtime runs.
     pub(super) async fn listen(address: SocketAddr, token: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let (keep, held) = mpsc::channel(MOST);
@@ -49,11 +50,11 @@ impl Origin {
         Ok(Self { held })
     }
 
-    /// Waits for the next request of the test.
+    /// Waits for the next request of the test, and returns it.
     pub(super) async fn receives(&mut self) -> HeldRequest {
         match self.held.recv().await {
             Some(held) => held,
-            // The accepting task has ended, so no request will come.
+            // The task that accepts connections has ended, so no request will come.
             None => std::future::pending().await,
         }
     }
@@ -82,7 +83,7 @@ async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<HeldR
     }
 }
 
-/// Reads the head of a request. Any bytes after it are not looked at.
+/// Reads the head of a request. Bytes after the head are ignored.
 async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<HeldRequest> {
     let (mut input, mut head) = (Vec::new(), Head::default());
     loop {
@@ -98,7 +99,7 @@ async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<HeldRequest
 }
 
 impl HeldRequest {
-    /// Answers and closes.
+    /// Answers the request, and closes the connection.
     pub(super) async fn answer(mut self) {
         let (mut bytes, mut fields) = (Vec::new(), Fields::new());
         fields.push(b"Cache-Control", b"no-store");
@@ -106,17 +107,18 @@ impl HeldRequest {
         let framing = Framing::Length(body.len() as u64);
         write_response(&mut bytes, StatusCode::OK, b"", &fields, framing, Some("close"));
         bytes.extend_from_slice(body);
-        // A hop that has gone needs no answer.
+        // If the hop has already left, it needs no answer.
         let _ = timeout(PATIENCE, self.stream.write_all(&bytes)).await;
         let _ = self.stream.shutdown().await;
     }
 
-    /// Waits until the hop closes, for at most `limit`, and returns how long that took.
+    /// Waits until the hop closes its connection, for at most `limit`. Returns how long that took;
+    /// `None` if the hop has not closed.
     pub(super) async fn closes(&mut self, limit: Duration) -> Option<Duration> {
         let begun = Instant::now();
         let mut unread = [0; 4096];
         let closed = async {
-            // An error is a reset: the hop has closed as well.
+            // A read error is a reset of the connection, so the hop has closed as well.
             while self.stream.read(&mut unread).await.is_ok_and(|read| read > 0) {}
             begun.elapsed()
         };

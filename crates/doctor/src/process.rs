@@ -1,5 +1,6 @@
-//! The process whose limits are checked: the running gateway, with limits that its supervisor has
-//! set, or else this shell, from which a gateway would inherit them.
+//! Finds the process whose limits are checked. It is the running gateway, whose supervisor may have
+//! set limits. Otherwise it is this process, with the limits of its shell, which a gateway would
+//! inherit.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,17 +17,18 @@ use super::session;
 /// A process whose limits are checked.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
-    /// The folder in `/proc`.
+    /// The folder of the process in `/proc`.
     folder: PathBuf,
-    /// Whether it is a running gateway, and not this process.
+    /// Whether the process is a running gateway, and not this process.
     pub(super) is_gateway: bool,
 }
 
 const CHECK: &str = "gateway";
 
 impl Process {
-    /// Returns the gateway that answers at the address of `config`, if one does, and the findings
-    /// about it.
+    /// Returns the process of the gateway that answers at the admin address of `config`, and the
+    /// findings about it. Returns this process if no gateway answers, or if its process is not
+    /// visible.
     pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
         let admin = &config.listen.admin;
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
@@ -54,26 +56,28 @@ impl Process {
         Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
     }
 
-    /// Returns the process with this id, unless its name shows that it is another one: a container
-    /// has its own process ids.
+    /// Returns the process with this ID; `None` if its name shows that it is another program. A
+    /// container has its own process IDs.
     fn at(id: u32) -> Option<Self> {
         let process = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
         process.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(process)
     }
 
-    /// Returns the number of the user as whom the process runs (proc(5): the second one of `Uid`).
+    /// Returns the ID of the user as whom the process runs: the effective one, second in `Uid`
+    /// (proc(5)).
     pub(super) fn user(&self) -> Option<u32> {
         let status = self.read("status")?;
         let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
         users.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
-    /// Reads one of the files in `/proc` about the process.
+    /// Reads the file `name` in the process's folder in `/proc`; `None` if it cannot be read.
     pub(super) fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(name)).ok()
     }
 
-    /// Returns how many of the process's threads serve clients, if it is a gateway.
+    /// Returns the number of the process's threads that serve clients; `None` if it is not a
+    /// gateway.
     pub(super) fn workers(&self) -> Option<usize> {
         if !self.is_gateway {
             return None;

@@ -1,4 +1,4 @@
-//! Checks whether requests have the session cookie, by the status of the running gateway.
+//! Checks whether requests have the session cookie, from the status of the running gateway.
 
 use bywash_api::{SessionCookieStatus, Status};
 use bywash_terminal::text::escaped;
@@ -7,7 +7,7 @@ use super::finding::Finding;
 
 const CHECK: &str = "session cookie";
 
-/// Judges the sessions and the classes of purchases in a status.
+/// Judges the sessions, and the classes that are part of a purchase, from a status.
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let warnings = status.classes.iter().filter_map(|class| {
         let warning = class.warning.as_deref()?;

@@ -1,4 +1,4 @@
-//! Checks of the configuration file and the certificates that it names: `bywash check` in short.
+//! Checks the configuration file and the certificates that it names: `bywash check` in short.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::certificates::CertificateProblems;
 const FILE: &str = "configuration";
 const CERTIFICATES: &str = "certificates";
 
-/// The maximum number of quoted messages; `bywash check` has all of them.
+/// The maximum number of messages that are quoted. `bywash check` shows all of them.
 const QUOTED: usize = 3;
 
-/// Returns the configuration if it is valid, and the finding about the file.
+/// Returns the configuration, `None` if it is not valid, and the finding about the file.
 pub(super) fn config(file: &Path) -> (Option<Config>, Finding) {
     match Config::read(file) {
         Ok((config, warnings)) => (Some(config), judge(file, &warnings)),
@@ -59,7 +59,8 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
     errors.chain(certificate_problems.warnings.iter().map(warned)).collect()
 }
 
-/// Judges a warning. An expired certificate is still served, and every client rejects it.
+/// Judges a warning about a certificate. An expired one is a problem: the gateway still uses it,
+/// but every client rejects it.
 fn warned(warning: &Warning) -> Finding {
     let message = warning.to_string();
     let (found, remedy) = halves(&message);
@@ -80,7 +81,8 @@ fn warned(warning: &Warning) -> Finding {
     }
 }
 
-/// Splits a message of `bywash_tls` into the problem and the remedy after the last `; ` or `: `.
+/// Splits a message of `bywash_tls` into the problem and the remedy, which follows the last `; ` or
+/// `: `.
 fn halves(message: &str) -> (String, String) {
     let end = message.rfind("; ").max(message.rfind(": "));
     let (found, remedy) = message.split_at(end.unwrap_or(message.len()));

@@ -1,10 +1,11 @@
-//! Tests from outside whether the application stops working when its client closes.
+//! Tests whether the application stops work on a request when its client closes the connection.
 //!
-//! The test times a request for a path that takes the time T alone, together with two crowds. The
-//! first crowd is `upstream.limit` requests that go on. This is the control: it shows that a crowd
-//! slows the request at all. The second crowd is as many requests that have been abandoned. If
-//! abandoned work stops, the second time is T. If it goes on, the second time equals the first. If
-//! the control is no slower than T, there is room for all requests and the test has no result.
+//! The test measures how long a request for a path takes: alone (the time T), and at the same time
+//! as each of two crowds. The first crowd is `upstream.limit` requests that continue. It is the
+//! control, which shows that a crowd slows the request at all. The second crowd is as many requests
+//! that have been abandoned. If abandoned work stops, the second time is T. If it continues, the
+//! second time equals the first. If the control is no slower than T, the application has room for
+//! all requests and the test has no result.
 
 use std::io;
 use std::sync::Arc;
@@ -24,44 +25,45 @@ use crate::certificates::client_options;
 
 const CHECK: &str = "abandoned work";
 
-/// The maximum size of a crowd: enough for any pool of workers that is worth testing in this way.
+/// The maximum number of requests in a crowd. It fills any pool of workers that is worth testing
+/// so.
 const MOST: usize = 256;
 
-/// How long a crowd works before it leaves.
+/// The time for which the requests of a crowd run before the measurement.
 const HEAD_START: Duration = Duration::from_millis(200);
 
-/// The useful time of a request alone. A shorter request is over before its client can leave. A
-/// longer one makes the test longer and adds nothing.
+/// The range of the duration of a request alone in which the test is useful. A shorter request is
+/// over before its client can leave. A longer one only makes the test longer.
 const USEFUL: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(20);
 
-/// The maximum time to wait for anything.
+/// The maximum time for each step of the test.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The times that one request took.
+/// The durations of one request, alone and next to each crowd.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     alone: Duration,
-    /// The duration next to the crowd that goes on.
+    /// The duration next to the crowd that continues.
     kept: Duration,
     /// The duration next to the crowd that was abandoned.
     left: Duration,
 }
 
-/// A conclusion about the application.
+/// The conclusion of the test about the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Conclusion {
     Stops,
-    /// The application stops some of the work, or stops it later.
+    /// The application stops only part of the abandoned work, or stops it late.
     Partly,
     GoesOn,
-    /// The application has room for more than the crowd.
+    /// The application has room for more requests than the crowd, so the test has no result.
     HasRoom,
 }
 
 impl Times {
-    /// Judges where `left` lies between `alone` and `kept`, in thirds, because a busy machine blurs
-    /// the times.
+    /// Judges in which third of the range from `alone` to `kept` the duration `left` lies. Thirds
+    /// are used because the times are imprecise on a busy machine.
     fn judge(self) -> Conclusion {
         let seconds = |time: Duration| time.as_secs_f64();
         let slowdown = seconds(self.kept) - seconds(self.alone);
@@ -76,8 +78,8 @@ impl Times {
     }
 }
 
-/// Runs the test against the servers of `config`. It takes some multiples of the time that `path`
-/// takes.
+/// Runs the test against the servers of `config`. It takes several times as long as a request for
+/// `path`.
 pub(super) async fn test(config: &Config, path: &str) -> Finding {
     if config.upstream.servers.iter().any(|server| server.scheme == Scheme::H2c) {
         let found = "h2c:// servers are not tested";
@@ -101,7 +103,7 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
 }
 
 async fn measure(application: &Arc<Application>, concurrency: usize) -> Result<Times, Finding> {
-    // The first request may have caches to fill.
+    // The first request may fill caches, so the second is measured.
     let first = application.whole().await?;
     let second = application.whole().await?;
     let alone = first.min(second);
@@ -116,7 +118,7 @@ async fn measure(application: &Arc<Application>, concurrency: usize) -> Result<T
     }
     tokio::time::sleep(HEAD_START).await;
     let kept = application.whole().await?;
-    // The next crowd must find the application idle.
+    // The next crowd must find the application idle, so this waits for the end of the first.
     let _ = timeout(LONGEST, going_on.join_all()).await;
     let leaving = application.open_all(concurrency).await?;
     tokio::time::sleep(HEAD_START).await;
@@ -184,7 +186,7 @@ struct Application {
 }
 
 impl Application {
-    /// Times one request from connect to the last byte.
+    /// Returns the duration of one request, from connecting to the last byte of the answer.
     async fn whole(&self) -> Result<Duration, Finding> {
         let begun = Instant::now();
         let ask = async {
@@ -199,7 +201,8 @@ impl Application {
         }
     }
 
-    /// Opens `size` connections at the same time over all servers, each with its request sent.
+    /// Opens `size` connections at the same time, spread over all servers, and sends a request on
+    /// each.
     async fn open_all(self: &Arc<Self>, size: usize) -> Result<Vec<Connection>, Finding> {
         let mut connections = JoinSet::new();
         for number in 0..size {

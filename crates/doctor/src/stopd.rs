@@ -14,11 +14,11 @@ use super::process::Process;
 const DAEMON: &str = "stop daemon";
 const DATABASE: &str = "database";
 
-/// The maximum time for a connection.
+/// The maximum time to open a connection.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Connects to the socket of the stop daemon and to each database of the file, without a log-in.
-/// `process`: the process whose limits are checked.
+/// Connects to the socket of the stop daemon and to each database of the configuration, without a
+/// log-in. `process` is the process whose limits are checked.
 pub(super) async fn reach(config: &Config, process: &Process) -> Vec<Finding> {
     let mut findings = Vec::new();
     let stopd = &config.stopd;
@@ -32,7 +32,7 @@ pub(super) async fn reach(config: &Config, process: &Process) -> Vec<Finding> {
     findings
 }
 
-/// Connects to the stop daemon. `gateway`: the user of the running gateway.
+/// Connects to the socket of the stop daemon. `gateway` is the user ID of the running gateway.
 async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
     let address = socket.display();
     match within(UnixStream::connect(socket)).await {
@@ -51,8 +51,8 @@ async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
     }
 }
 
-/// Judges a connection that the doctor's user has made. The folder of the socket is closed to most
-/// users, but not to root.
+/// Judges a connection that the doctor's own user has opened. The folder of the socket is closed to
+/// most users, but not to root. So a connection by root proves nothing about the gateway's user.
 fn reached(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
     let user = own.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
     let found = format!("{} accepts connections of the doctor's user, {user}", socket.display());

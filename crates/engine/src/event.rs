@@ -1,21 +1,22 @@
-//! Events: the engine's input.
+//! The events that are the engine's input.
 
 use bywash_units::{Ratio, Utility};
 
 use crate::request::{AddressKey, ClassId, Request, RequestId, SessionKey, Signals};
 
-/// An event. Every driver must be able to report each of them.
+/// An event that a driver reports to the engine. Every driver must be able to report each kind.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A request has arrived. The engine answers with `Dispatch` or `Shed`, immediately or later.
+    /// A request has arrived. The engine answers with the action `Dispatch` or `Shed`, now or
+    /// later.
     Arrived {
-        /// The request's number, in use until its last event or action.
+        /// The request's number, in use until the request's last event or action.
         id: RequestId,
         /// The facts known about the request.
         request: Request,
     },
-    /// A waiting request has waited for as long as its client had announced. The engine answers
-    /// with `Shed`. For a running request the driver reports that its client has left.
+    /// A waiting request has reached the deadline that its client announced. The engine answers
+    /// with `Shed`. For a running request the driver reports `ClientGone` or `Departed` instead.
     OutOfTime {
         /// The request's number.
         id: RequestId,
@@ -26,19 +27,19 @@ pub enum Event {
         /// The request's number.
         id: RequestId,
     },
-    /// The client of a running request has left, and the application goes on with its work.
-    /// `Finished` follows.
+    /// The client of a running request has left, and the application goes on working for the
+    /// request. `Finished` follows.
     Departed {
         /// The request's number.
         id: RequestId,
     },
-    /// The response to a running request has begun, so the request can no longer be stopped.
+    /// The response to a running request has begun, so the engine can no longer stop the request.
     Answering {
         /// The request's number.
         id: RequestId,
     },
     /// A running request waits for its client, which sends or reads slowly, and not for the
-    /// application. The driver may report this again when the rate changes.
+    /// application. The driver may report this repeatedly, when the rate has changed.
     ClientSlow {
         /// The request's number.
         id: RequestId,
@@ -50,7 +51,7 @@ pub enum Event {
         /// The request's number.
         id: RequestId,
     },
-    /// The whole body of a running request has been received; it was unfinished before.
+    /// The whole body of a running request has been received. Before, part of the body was missing.
     BodyComplete {
         /// The request's number.
         id: RequestId,
@@ -62,25 +63,24 @@ pub enum Event {
         /// How the request ended.
         end: End,
     },
-    /// A request has ended whose outcome was not decided here. Only the engine's own accounting
-    /// held a place or a slot for it. The engine frees that place or slot and learns nothing from
-    /// the request.
+    /// A request has ended whose fate another part than the engine decided. The engine frees the
+    /// place or slot that the request held, and learns nothing from the request.
     Withdrawn {
         /// The request's number.
         id: RequestId,
     },
-    /// A session was served, which proves how far it has come.
+    /// A session was served an answer, which proves how far the session has come.
     Served {
-        /// The session.
+        /// The key of the session.
         session: SessionKey,
-        /// The answer.
+        /// The answer that was served.
         service: Service,
-        /// The signals that the request showed.
+        /// The signals that the request itself showed.
         signals: Signals,
-        /// The revenue that the application reported for the answer; usually zero.
+        /// The revenue that the application reported for this answer; usually zero.
         revenue: Utility,
-        /// Whether the answer was sent while the client still waited. A later answer was work done
-        /// and proves a path, but it says nothing about what visitors do next.
+        /// Whether the answer was sent while the client still waited. A later answer proves a path,
+        /// too, but it says nothing about what visitors do next.
         in_time: bool,
     },
     /// A session continues under another key because its application has set a new cookie.
@@ -95,33 +95,34 @@ pub enum Event {
 }
 
 impl Event {
-    /// Creates the event that a session was served content of `class`, in time and without revenue.
+    /// Creates the event that a session was served content of `class`, in time and without reported
+    /// revenue.
     pub fn served(session: SessionKey, class: ClassId) -> Self {
         let (signals, revenue) = (Signals::NONE, Utility::default());
         Self::Served { session, service: Service::content(class), signals, revenue, in_time: true }
     }
 }
 
-/// An answer to a request of a session.
+/// An answer that a session was served.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
-    /// The class of the request.
+    /// The class of the request that was answered.
     pub class: ClassId,
-    /// The client's address, if it is known.
+    /// The address of the client, if it is known.
     pub address: Option<AddressKey>,
-    /// The kind of the answer.
+    /// The kind of the answer, such as a redirection.
     pub answer: AnswerKind,
-    /// Whether a source that the driver trusts, such as a verified token, says that the session
-    /// began earlier. If the engine does not remember the session, this answer is then not taken
-    /// for the session's beginning.
+    /// Whether a source that the driver trusts, such as a verified token, says that the session had
+    /// begun earlier. Then the engine does not take this answer for the session's beginning, even
+    /// if it does not remember the session.
     pub had_begun: bool,
-    /// Whether the answer meets the conditions of success of its class. If not, the session was
-    /// served, but the class was not.
+    /// Whether the answer meets the conditions of success of its class. Otherwise the session
+    /// counts as served, but not as served this class.
     pub succeeded: bool,
 }
 
 impl Service {
-    /// A success of `class` with content, at an unknown address.
+    /// Creates the record of a successful answer of `class` with content, at an unknown address.
     pub const fn content(class: ClassId) -> Self {
         let answer = AnswerKind::Content;
         Self { class, address: None, answer, had_begun: false, succeeded: true }
@@ -131,60 +132,61 @@ impl Service {
 /// The kind of an answer, which decides whether it proves that a session was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerKind {
-    /// The requested content.
+    /// The content that was asked for.
     Content,
-    /// A redirection. Logins and orders are answered with one, but so is a static route, which
-    /// costs the server no work.
+    /// A redirection. Logins and orders are answered with one. So are some static routes, which
+    /// cost the server no work.
     Redirect,
-    /// The client's cached copy is still valid.
+    /// The answer "not modified": the client's cached copy is still valid.
     NotModified,
 }
 
 /// How a running request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The upstream answered. The slot was held until then.
+    /// The upstream answered. The request held its slot until the answer ended.
     Answered {
         /// Whether the answer came while the client still waited.
         in_time: bool,
-        /// Whether the client was slow to take the answer. The duration then says nothing about the
+        /// Whether the client was slow to take the answer. Then the duration says nothing about the
         /// upstream.
         held_up: bool,
-        /// Whether the application did what the request asked for. An application that did not (an
-        /// error, a page that does not exist) may answer much sooner.
+        /// Whether the application did what the request asked for. If it did not (an error, a
+        /// missing page), it may have answered much sooner than usual.
         done: bool,
     },
-    /// The request exceeded its time limit, which is what too many slots lead to.
+    /// The request exceeded its time limit. Too many slots lead to time-outs.
     TimedOut,
-    /// The client had left before (`Departed`).
+    /// The client had left before the end, as `Departed` reported.
     Abandoned {
-        /// Whether the application answered all the same. Otherwise it stopped, or its time ended.
+        /// Whether the application answered nevertheless. Otherwise it stopped its work, or the
+        /// time limit ended the request.
         answered: bool,
     },
-    /// The upstream failed to answer. The duration carries no information.
+    /// The upstream failed to answer. The duration says nothing about the application.
     Failed,
 }
 
 impl End {
-    /// A complete answer in time.
+    /// The end of a request that was answered completely and in time.
     pub const ANSWERED: Self = Self::Answered { in_time: true, held_up: false, done: true };
 }
 
-/// A measurement of the machine since the last one.
+/// A measurement of the machine, over the time since the previous measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// The quantity that was measured.
     pub meter: Meter,
-    /// The measured value.
+    /// The measured value, as a share.
     pub share: Ratio,
 }
 
 /// A quantity of the machine that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meter {
-    /// The share of CPU time in use.
+    /// The share of the machine's CPU time that was in use.
     Cpu,
-    /// The share of time in which at least one task waited for the CPU (the kernel's pressure stall
-    /// information, «some»).
+    /// The share of time in which at least one task waited for the CPU. Linux reports it as
+    /// pressure stall information, line «some».
     Pressure,
 }

@@ -1,19 +1,20 @@
 //! Every decision of bywash, as a pure state machine.
 //!
-//! `(state, now, event) → actions`: no I/O, no clock, no entropy, no threads. Time and measurements
-//! are arguments. The gateway drives the engine with the operating system's clock, the simulator
-//! drives it with an event heap, and both run the same code. The crate is `no_std`: a policy that
-//! reads a clock or opens a socket does not compile.
+//! The machine is a function `(state, now, event) → actions`. It has no I/O, no clock, no
+//! randomness and no threads: time and measurements are arguments. The gateway drives it with the
+//! operating system's clock, and the simulator with an event heap. Both run the same code. The
+//! crate is `no_std`, so a policy that reads a clock or opens a socket does not compile.
 //!
 //! [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
 //! [`Reason`]. [`RequestTable`] carries the actions out where each request has a task.
 //!
 //! # Modules
 //!
-//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! The list begins with the lowest module. A module uses only modules before it in this list, which
+//! `scripts/check-modules` checks.
 //! - `request.rs`: a request as the engine sees it. `reason.rs`: the reason for a decision.
 //! - `parameters.rs`: the parameters of policies. `mean_service.rs`: the mean service time.
-//! - `event.rs`: the engine's input. `action.rs`: its output.
+//! - `event.rs`: the engine's input. `action.rs`: the engine's output.
 //! - `lists.rs`: the doubly linked lists of every queue.
 //! - `classify/`: maps method and path to a class.
 //! - `value/`: learns what requests are worth.

@@ -1,8 +1,9 @@
-//! Doubly linked lists over request numbers: the one data structure of every queue.
+//! Doubly linked lists over request numbers, on which every queue is built.
 //!
-//! A number is in no list (`list == NONE`, other fields meaningless) or in exactly one list of the
-//! set. The links are indices into one array, so removing a request from the middle takes four
-//! stores, and nothing is allocated once the array is as long as the highest number.
+//! A number is either in no list (then `list == NONE`, and its other fields mean nothing) or in
+//! exactly one list of the set. The links are indices into one array. So removing a request from
+//! the middle takes four stores, and nothing is allocated once the array is as long as the highest
+//! number.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,7 +27,7 @@ struct Ends {
     length: u32,
 }
 
-/// A set of lists; each request is in one of them or in none.
+/// A set of lists. Each request is in at most one of them.
 #[derive(Debug)]
 pub(crate) struct Lists {
     links: Vec<Link>,
@@ -37,63 +38,62 @@ pub(crate) struct Lists {
 const EMPTY: Ends = Ends { front: NONE, back: NONE, length: 0 };
 
 impl Lists {
-    /// Creates empty lists, as many as `lists`.
+    /// Creates a set of `lists` empty lists.
     pub(crate) fn new(lists: usize) -> Self {
         Self { links: Vec::new(), ends: vec![EMPTY; lists], length: 0 }
     }
 
-    /// Creates empty lists with room for the numbers below `most`, so that nothing is allocated
-    /// later.
+    /// Creates `lists` empty lists with room for the numbers below `most`, so that nothing is
+    /// allocated later.
     pub(crate) fn with_room(lists: usize, most: usize) -> Self {
         Self { links: Vec::with_capacity(most), ..Self::new(lists) }
     }
 
-    /// Adds empty lists until there are at least `lists`.
+    /// Adds empty lists until the set has at least `lists`.
     pub(crate) fn grow(&mut self, lists: usize) {
         self.ends.resize(self.ends.len().max(lists), EMPTY);
     }
 
-    /// Makes room for the numbers below `most`, so that nothing is allocated when one of them
-    /// arrives.
+    /// Makes room for the numbers below `most`, so that adding one of them allocates nothing.
     pub(crate) fn make_room(&mut self, most: usize) {
         self.links.reserve(most.saturating_sub(self.links.len()));
     }
 
-    /// Returns the number of requests in all lists.
+    /// Returns the total number of requests in all lists.
     pub(crate) const fn total(&self) -> usize {
         self.length
     }
 
-    /// Returns the number of requests in one list.
+    /// Returns the number of requests in the list with this index.
     pub(crate) fn length(&self, list: usize) -> u32 {
         self.ends[list].length
     }
 
-    /// Returns the request that has been in this list longest.
+    /// Returns the request that entered this list first; `None` if the list is empty.
     pub(crate) fn front(&self, list: usize) -> Option<RequestId> {
         some(self.ends[list].front)
     }
 
-    /// Returns the request that entered this list last.
+    /// Returns the request that entered this list last; `None` if the list is empty.
     pub(crate) fn back(&self, list: usize) -> Option<RequestId> {
         some(self.ends[list].back)
     }
 
-    /// Returns the requests of one list, from front to back.
+    /// Returns the requests of this list, from front to back.
     pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
         successors(self.front(list), |id| some(self.links[id.index()].after))
     }
 
-    /// Returns the requests of one list, from back to front.
+    /// Returns the requests of this list, from back to front.
     pub(crate) fn iter_back(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
         successors(self.back(list), |id| some(self.links[id.index()].before))
     }
 
-    /// Puts `id` at the back of a list.
+    /// Appends `id` to the back of a list.
     ///
     /// # Panics
-    /// Panics if `id` is in a list already. This is the engine's own invariant and is checked in
-    /// production too.
+    /// Panics if `id` is in a list already. This is an invariant of the engine, which is checked in
+    /// production, too.
     pub(crate) fn push_back(&mut self, list: usize, id: RequestId) {
         if id.index() >= self.links.len() {
             let free = Link { before: NONE, after: NONE, list: NONE };
@@ -111,7 +111,7 @@ impl Lists {
         self.length += 1;
     }
 
-    /// Removes `id` from its list. Returns that list, or `None` if it was in none.
+    /// Removes `id` from its list. Returns the index of that list; `None` if `id` was in no list.
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<usize> {
         let link = self.links.get_mut(id.index()).filter(|link| link.list != NONE)?;
         let Link { before, after, list } = *link;
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A few thousand random operations have the same effect as on plain deques.
+    /// Checks a few thousand random operations against plain deques.
     #[test]
     fn lists_behave_like_deques() {
         let mut seed = 1_u64;

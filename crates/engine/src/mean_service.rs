@@ -1,8 +1,8 @@
-//! The mean service time of requests, smoothed.
+//! The smoothed mean service time of requests.
 
 use bywash_units::TimeSpan;
 
-/// The exponentially weighted mean of service times.
+/// The exponentially weighted mean of service times (the times for which requests held a slot).
 ///
 /// It depends mostly on the last hundred requests. So it follows a change in the mix of requests
 /// quickly, but not a single request.
@@ -12,16 +12,16 @@ pub struct MeanService {
     seen: u32,
 }
 
-/// The weight of a new measurement once there are enough of them.
+/// The weight of a new measurement once there are 64 or more.
 const WEIGHT: f64 = 1.0 / 64.0;
 
 impl MeanService {
-    /// A mean without any measurement.
+    /// The mean before any measurement.
     pub const UNKNOWN: Self = Self { mean: TimeSpan::ZERO, seen: 0 };
 
-    /// Creates a mean of `seen` measurements, as [`MeanService::mean`] and [`MeanService::seen`]
-    /// returned them earlier. The more measurements there were, the less the next one changes the
-    /// mean.
+    /// Creates the mean that an earlier one had reached, from its [`MeanService::mean`] and
+    /// [`MeanService::seen`]. The more measurements `seen` counts, the less the next one changes
+    /// the mean.
     pub const fn new(mean: TimeSpan, seen: u32) -> Self {
         Self { mean, seen }
     }
@@ -29,17 +29,17 @@ impl MeanService {
     /// Adds the service time of one more request.
     pub(crate) fn learn(&mut self, service: TimeSpan) {
         self.seen = self.seen.saturating_add(1);
-        // The plain mean is used at first, so that the first request does not keep too much weight.
+        // At first the plain mean is used. Otherwise the first request would keep too much weight.
         let weight = WEIGHT.max(1.0 / f64::from(self.seen));
         self.mean = self.mean.scale(1.0 - weight) + service.scale(weight);
     }
 
-    /// Returns the mean; zero while nothing is known.
+    /// Returns the mean service time; zero while nothing has been measured.
     pub const fn mean(&self) -> TimeSpan {
         self.mean
     }
 
-    /// Returns the number of measurements. The count saturates.
+    /// Returns the total number of measurements. The count saturates.
     pub const fn seen(&self) -> u32 {
         self.seen
     }

@@ -1,5 +1,5 @@
-//! The parameters of policies: their kinds, ranges and defaults, and the values that a file gives
-//! them.
+//! The parameters of policies: their types, ranges and defaults, and the values that a
+//! configuration gives them.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,95 +7,94 @@ use core::fmt;
 
 use bywash_units::{Ratio, TimeSpan};
 
-/// A kind of policy, named by the decision that it makes. It determines what is built from the
-/// policy's settings.
+/// A kind of policy, named by what it decides (schedulers, concurrency limits, terminations).
 pub trait Decides: Clone + 'static {
-    /// The function that builds the policy.
+    /// The type of the function that builds a policy of this kind from its settings.
     type Build: Copy + Send + Sync;
 }
 
-/// A policy of the catalogue.
+/// A policy of the catalogue, with its description and the function that builds it.
 pub struct Policy<D: Decides> {
-    /// The policy's name in files and on the command line.
+    /// The name that the configuration and the command line use for the policy.
     pub name: &'static str,
-    /// The source of the policy.
+    /// The paper or publication that the policy comes from.
     pub source: &'static str,
-    /// A description in one line.
+    /// A description of the policy in one line.
     pub about: &'static str,
-    /// The policy's parameters.
+    /// The parameters of the policy.
     pub parameters: &'static [Parameter],
     /// The function that builds the policy from its settings.
     pub build: D::Build,
 }
 
-/// The description of a policy, without the function that builds it, for policies of any kind.
+/// The description of a policy of any kind, without the function that builds the policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The policy's name in files and on the command line.
+    /// The name that the configuration and the command line use for the policy.
     pub name: &'static str,
-    /// The source of the policy.
+    /// The paper or publication that the policy comes from.
     pub source: &'static str,
-    /// A description in one line.
+    /// A description of the policy in one line.
     pub about: &'static str,
-    /// The policy's parameters.
+    /// The parameters of the policy.
     pub parameters: &'static [Parameter],
 }
 
 /// A parameter of a policy.
 #[derive(Debug)]
 pub struct Parameter {
-    /// The parameter's name.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// The values that the parameter accepts.
+    /// The values that the parameter accepts, with the default.
     pub domain: Domain,
-    /// The reason to change it, in one line.
+    /// The reason for an operator to change the parameter, in one line.
     pub why: &'static str,
 }
 
-/// The values that a parameter accepts: unit, range and default.
+/// The values that a parameter accepts: their type, their range and the default.
 #[derive(Debug)]
 pub enum Domain {
-    /// A whole number.
+    /// A whole number, such as a number of requests.
     Count {
-        /// The minimum.
+        /// The smallest accepted value.
         min: u32,
-        /// The maximum.
+        /// The largest accepted value.
         max: u32,
-        /// The default.
+        /// The value of a parameter that is not given.
         default: u32,
     },
-    /// A fraction, 0 to 1.
+    /// A share, from 0 to 1.
     Ratio {
-        /// The minimum.
+        /// The smallest accepted value.
         min: f64,
-        /// The maximum.
+        /// The largest accepted value.
         max: f64,
-        /// The default.
+        /// The value of a parameter that is not given.
         default: f64,
     },
-    /// Any number.
+    /// Any finite number within the range, without a unit.
     Number {
-        /// The minimum.
+        /// The smallest accepted value.
         min: f64,
-        /// The maximum.
+        /// The largest accepted value.
         max: f64,
-        /// The default.
+        /// The value of a parameter that is not given.
         default: f64,
     },
-    /// A duration.
+    /// A duration, written with its unit.
     TimeSpan {
-        /// The minimum.
+        /// The shortest accepted duration.
         min: TimeSpan,
-        /// The maximum.
+        /// The longest accepted duration.
         max: TimeSpan,
-        /// The default.
+        /// The duration of a parameter that is not given.
         default: TimeSpan,
     },
-    /// One of a few words; the first is the default.
+    /// One of the listed words. The first word is the default.
     Choice(&'static [&'static str]),
 }
 
-/// A value of a parameter.
+/// The value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A value of [`Domain::Count`].
@@ -110,21 +109,21 @@ pub enum Value {
     Choice(&'static str),
 }
 
-/// Why a parameter was refused.
+/// The reason for which a parameter was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterError {
-    /// The policy has no parameter of that name.
+    /// The policy has no parameter with the given name.
     Unknown {
-        /// The given name.
+        /// The name that was given.
         name: String,
     },
-    /// The value is of another kind or out of range.
+    /// The given value has the wrong type or is out of range.
     Value {
         /// The parameter's name.
         name: String,
-        /// The given value.
+        /// The value as it was given.
         given: String,
-        /// The accepted values.
+        /// A description of the accepted values.
         takes: String,
     },
 }
@@ -143,16 +142,17 @@ impl fmt::Display for ParameterError {
 impl core::error::Error for ParameterError {}
 
 impl<D: Decides> Policy<D> {
-    /// Returns the policy's description.
+    /// Returns the policy's description without the function that builds it.
     pub const fn entry(&self) -> Entry {
         let Self { name, source, about, parameters, .. } = *self;
         Entry { name, source, about, parameters }
     }
 
-    /// Reads parameters from text. Parameters that are not given have their defaults.
+    /// Parses the parameters that are given as pairs of name and value. A parameter that is not
+    /// given has its default.
     ///
     /// # Errors
-    /// Returns all mistakes at once.
+    /// Returns all mistakes at once: unknown names and unacceptable values.
     pub fn settings<'a>(
         &'static self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -201,7 +201,7 @@ impl Domain {
         }
     }
 
-    /// Returns a description of the accepted values for people: kind and range.
+    /// Returns a description of the accepted values, their type and range, for people.
     pub fn takes(&self) -> String {
         match self {
             Self::Count { min, max, .. } => alloc::format!("a whole number from {min} to {max}"),
@@ -214,7 +214,7 @@ impl Domain {
         }
     }
 
-    /// Returns the default as it would be written in a file.
+    /// Returns the default value as it would be written in a configuration.
     pub fn default_text(&self) -> String {
         match self.default() {
             Value::Count(n) => n.to_string(),
@@ -225,7 +225,7 @@ impl Domain {
         }
     }
 
-    /// Returns the unit of the values.
+    /// Returns the unit of the values; empty if they have none.
     pub const fn unit(&self) -> &'static str {
         match self {
             Self::Count { .. } => "requests",
@@ -237,8 +237,8 @@ impl Domain {
     }
 }
 
-/// A policy with a value for each of its parameters, from which a scheduler, a limit or a
-/// termination is built.
+/// A policy together with a value for each of its parameters. A scheduler, a concurrency limit or a
+/// termination is built from it.
 #[derive(Clone)]
 pub struct Settings<D: Decides> {
     pub(crate) policy: &'static Policy<D>,
@@ -263,7 +263,7 @@ impl<D: Decides> Settings<D> {
         self.policy.name
     }
 
-    /// Returns every parameter with its value, for people.
+    /// Returns every parameter of the policy with its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
         self.policy.parameters.iter().zip(self.values.iter().copied())
     }
@@ -273,10 +273,11 @@ impl<D: Decides> Settings<D> {
         self.values[index.expect("a policy asks only for the parameters in its entry")]
     }
 
-    /// Returns the value of a parameter that the policy's entry declares as a count.
+    /// Returns the value of the parameter `name`, which the policy declares as [`Domain::Count`].
     ///
     /// # Panics
-    /// Panics if the entry does not declare it so, which is a mistake in the policy.
+    /// Panics if the policy has no such parameter or declares another type, which is a mistake in
+    /// the policy.
     pub fn count(&self, name: &str) -> u32 {
         match self.value(name) {
             Value::Count(count) => count,
@@ -284,10 +285,11 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// Returns the value of a parameter that the policy's entry declares as a share.
+    /// Returns the value of the parameter `name`, which the policy declares as [`Domain::Ratio`].
     ///
     /// # Panics
-    /// Panics if the entry does not declare it so, which is a mistake in the policy.
+    /// Panics if the policy has no such parameter or declares another type, which is a mistake in
+    /// the policy.
     pub fn share(&self, name: &str) -> Ratio {
         match self.value(name) {
             Value::Ratio(share) => share,
@@ -295,10 +297,11 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// Returns the value of a parameter that the policy's entry declares as a number.
+    /// Returns the value of the parameter `name`, which the policy declares as [`Domain::Number`].
     ///
     /// # Panics
-    /// Panics if the entry does not declare it so, which is a mistake in the policy.
+    /// Panics if the policy has no such parameter or declares another type, which is a mistake in
+    /// the policy.
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Number(number) => number,
@@ -306,10 +309,12 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// Returns the value of a parameter that the policy's entry declares as a span.
+    /// Returns the value of the parameter `name`, which the policy declares as
+    /// [`Domain::TimeSpan`].
     ///
     /// # Panics
-    /// Panics if the entry does not declare it so, which is a mistake in the policy.
+    /// Panics if the policy has no such parameter or declares another type, which is a mistake in
+    /// the policy.
     pub fn span(&self, name: &str) -> TimeSpan {
         match self.value(name) {
             Value::TimeSpan(span) => span,
@@ -317,10 +322,11 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// Returns the value of a parameter that the policy's entry declares as a choice.
+    /// Returns the value of the parameter `name`, which the policy declares as [`Domain::Choice`].
     ///
     /// # Panics
-    /// Panics if the entry does not declare it so, which is a mistake in the policy.
+    /// Panics if the policy has no such parameter or declares another type, which is a mistake in
+    /// the policy.
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
             Value::Choice(word) => word,
@@ -331,7 +337,8 @@ impl<D: Decides> Settings<D> {
 
 impl<D: Decides> PartialEq for Settings<D> {
     fn eq(&self, other: &Self) -> bool {
-        // Names are unique in the catalogue, and policies exist only there.
+        // Equal names mean the same policy: names are unique in the catalogue, and policies exist
+        // only there.
         self.name() == other.name() && self.values == other.values
     }
 }

@@ -1,49 +1,51 @@
-//! The reason for a decision, as an enum: logs, metrics, headers and the console read the same
-//! value.
+//! The reasons for decisions. Logs, metrics, headers and the console all use the values of this
+//! enum.
 
-/// The reason for an action.
+/// The reason for a decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A slot was free and no request waited.
+    /// The request got a free slot, and no request waited.
     SlotFree,
-    /// The request was the best of those that waited.
+    /// The request got a slot because it ranked best of those that waited.
     Best,
-    /// The slot belonged to the floor share. It went to the class that had waited longest, or to a
-    /// request under a rule.
+    /// The request got a slot of a floor share. Such a slot goes to the class that has waited
+    /// longest, or to a request under a rule.
     FloorShare,
-    /// A rule lets requests of this route run only when no other request waits, and none did.
+    /// The request got a slot because no other request waited. Its rule lets it run only then.
     AfterOthers,
-    /// The queue was full and no worse request waited in it.
+    /// The request was refused because the queue was full and no worse request waited.
     QueueFull,
-    /// The queue was full and a better request arrived, so this one was evicted.
+    /// The waiting request was evicted because the queue was full and a better request arrived.
     Evicted,
-    /// The queue was full, and the request ranked behind others because of the behaviour of its
-    /// session or address.
+    /// The request was refused because the queue was full and it ranked behind others. The cause of
+    /// its rank was the behaviour of its session or address.
     SetBack,
-    /// The principal had as many requests waiting as one principal may.
+    /// The request was refused because its principal had as many requests waiting as one may have.
     PrincipalCap,
-    /// The request had waited for the longest time allowed.
+    /// The request was refused because it had waited for the maximum time.
     WaitedTooLong,
-    /// The request waited, and a new configuration left no place for it in the queue.
+    /// The waiting request was refused because a new configuration left no place for it in the
+    /// queue.
     Reconfigured,
-    /// A rule limits requests of this route, and the request would have had to wait too long.
+    /// The request was refused because of a throttle rule: it would have had to wait too long.
     Throttled,
     /// The client closed the connection.
     ClientLeft,
-    /// The request was stopped because it had run for the longest time allowed.
+    /// The request was stopped because it had run for the maximum time.
     RanTooLong,
-    /// The request was preempted: others were about to be lost, and its remaining run promised
-    /// less.
+    /// The request was stopped because others were about to be lost and it promised less than they
+    /// did.
     Preempted,
-    /// The request was stopped: its client was slow to send or to read, others waited, and slow
-    /// clients held more slots than they may.
+    /// The request was stopped because its client was slow to send or to read. Others waited, and
+    /// slow clients held more slots than they may.
     SlowClient,
-    /// The request's body was too large for the memory that the gateway had left.
+    /// The request was refused because its body was too large for the memory that the gateway had
+    /// left.
     MemoryFull,
 }
 
 impl Reason {
-    /// All reasons, for tables of metrics.
+    /// All reasons, in the order in which metrics list them.
     pub const ALL: [Self; 16] = [
         Self::SlotFree,
         Self::Best,
@@ -85,7 +87,7 @@ impl Reason {
         }
     }
 
-    /// Returns an explanation for an operator who reads a refusal.
+    /// Returns an explanation of a refusal for an operator.
     pub const fn explanation(self) -> &'static str {
         match self {
             Self::SlotFree => "A slot was free and no request waited.",
@@ -136,29 +138,29 @@ impl Reason {
     }
 }
 
-/// The outcome of a request: each has exactly one.
+/// The outcome of a request. Each request has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Answered in time.
+    /// The request was answered in time.
     Served,
-    /// Answered after the client's patience had run out.
+    /// The request was answered after the patience of its class.
     Late,
-    /// Refused before it ran.
+    /// The request was refused before it ran.
     Shed,
-    /// Refused because of a rule that an operator approved.
+    /// The request was refused because of a throttle rule that an operator approved.
     Throttled,
-    /// Refused because it had waited longer than a request may.
+    /// The request was refused because it had waited for the maximum time.
     Expired,
-    /// Stopped while it ran.
+    /// The request was stopped while it ran.
     Terminated,
-    /// The client left.
+    /// The client left before it had the answer.
     Orphaned,
-    /// The upstream failed.
+    /// The upstream failed to answer in full.
     UpstreamError,
 }
 
 impl Outcome {
-    /// All outcomes, for tables of metrics.
+    /// All outcomes, in the order in which metrics list them.
     pub const ALL: [Self; 8] = [
         Self::Served,
         Self::Late,

@@ -1,14 +1,14 @@
-//! A request as the engine sees it, and the types of its keys and identifiers.
+//! The engine's view of a request, with the types of its keys and identifiers.
 
 use alloc::string::String;
 
 use bywash_units::{TimeSpan, Utility};
 
-/// The number of a request that the engine holds.
+/// The number by which the driver and the engine refer to a request that the engine holds.
 ///
-/// The driver assigns the numbers and keeps them dense (a slab index), because the engine's tables
-/// are arrays over them. A number is in use from `Arrived` until its last event or action. After
-/// that it may be assigned again.
+/// The driver assigns the numbers. It keeps them small and dense (slab indices), because the
+/// engine's tables are arrays indexed by them. A number is in use from the request's `Arrived`
+/// event until its last event or action. After that the driver may assign it to another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
@@ -29,15 +29,16 @@ impl ClassId {
     }
 }
 
-/// A set of classes; it holds at most [`ClassSet::MOST`].
+/// A set of classes, stored as one bit per class; at most [`ClassSet::MOST`] classes exist.
 ///
-/// Outside one process the bits mean something only together with the class names. State that is
-/// kept across a restart is split with [`ClassSet::iter`] and collected again.
+/// A bit stands for the index of a class in the present configuration. To keep a set across a
+/// restart, save the names of the classes that [`ClassSet::iter`] yields, and collect the set again
+/// from their new indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassSet(u64);
 
 impl ClassSet {
-    /// The maximum number of classes.
+    /// The maximum number of classes in a set, and so in a configuration.
     pub const MOST: usize = 64;
     /// The empty set.
     pub const NONE: Self = Self(0);
@@ -58,7 +59,7 @@ impl ClassSet {
         self.0 == 0
     }
 
-    /// Returns whether the set has exactly one class.
+    /// Returns whether the set contains exactly one class.
     pub const fn is_one(self) -> bool {
         self.0.is_power_of_two()
     }
@@ -74,7 +75,7 @@ impl ClassSet {
         self.0
     }
 
-    /// Returns the set that [`ClassSet::bits`] gave this number for. Every number is a valid set.
+    /// Creates a set from the number that [`ClassSet::bits`] returned. Every number is a valid set.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
@@ -85,7 +86,7 @@ impl ClassSet {
         Self(self.0 | other.0)
     }
 
-    /// Returns the classes of the set, by index.
+    /// Returns the classes of the set, in ascending order of their indices.
     pub fn iter(self) -> impl Iterator<Item = ClassId> {
         let mut left = self.0;
         core::iter::from_fn(move || {
@@ -107,12 +108,12 @@ impl FromIterator<ClassId> for ClassSet {
 pub enum Tier {
     /// Part of a purchase.
     Transaction,
-    /// All other requests.
+    /// Any other request.
     Browsing,
 }
 
 impl Tier {
-    /// Returns the name that files, logs and metrics use.
+    /// Returns the name that the configuration, logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transaction => "transaction",
@@ -126,22 +127,24 @@ impl Tier {
 pub struct Class {
     /// The class's name.
     pub name: String,
-    /// Whether the class is part of a purchase.
+    /// Whether requests of the class are a step of a purchase.
     pub tier: Tier,
-    /// The utility of one request of the class.
+    /// The configured worth of one request of the class. Only its ratio to other utilities counts.
     pub utility: Utility,
-    /// The average revenue of a successful answer; zero if the class itself brings none.
+    /// The average revenue of one successful answer of the class; zero if its answers bring none.
     pub revenue: Utility,
-    /// The number of places in the class's queue, for schedulers with a queue per class. `None`
-    /// means the policy's default.
+    /// The maximum number of waiting requests of the class, for schedulers with a queue per class.
+    /// `None` means the default of the policy.
     pub queue: Option<u32>,
-    /// The classes of which a session must have been served at least one to have a proven path to
-    /// this class. If the set is empty, being served anything is enough.
+    /// The classes that lead to this one. A session has a proven path to this class if it was
+    /// served at least one of them. If the set is empty, a session that was served any class has a
+    /// proven path.
     pub requires: ClassSet,
-    /// The bounds on the running time of requests that can be stopped; `None` if no request of the
-    /// class can be stopped.
+    /// The bounds on the running time of the class's requests, within which they may be stopped.
+    /// `None` means that no request of the class may be stopped.
     pub stop: Option<Bounds>,
-    /// A configured value of a session that is at this class; `None` to use the learned value.
+    /// The configured value of a session from this class on, which replaces the learned value.
+    /// `None` means that the learned value counts.
     pub fixed_value: Option<Utility>,
 }
 
@@ -149,49 +152,52 @@ impl Class {
     /// The name of the class of requests that no pattern matches.
     pub const OTHER: &str = "other";
 
-    /// Returns whether every scheduler treats this class as it treats `other`. The only name that
-    /// matters to schedulers is [`Class::OTHER`]; paths do not matter.
+    /// Returns whether no scheduler can distinguish this class from `other`.
+    ///
+    /// Schedulers look at the tier, the utility and the queue length of a class. Of its name they
+    /// see only whether it is [`Class::OTHER`].
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
         let of = |class: &Self| (class.tier, class.utility, class.queue, class.name == Self::OTHER);
         of(self) == of(other)
     }
 }
 
-/// The bounds that a class grants to its requests that can be stopped.
+/// The bounds on the running time of the requests of a class that may be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The time before which no request is stopped: LB of paper 2.
+    /// The running time before which no request is stopped (LB in paper 2).
     pub min: TimeSpan,
-    /// The time after which an answer is no longer useful: UB of paper 2.
+    /// The running time after which an answer is no longer useful (UB in paper 2).
     pub max: TimeSpan,
 }
 
-/// A rule's number; it is never reused.
+/// The number of a throttle rule. A number is never assigned to another rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u32);
 
-/// A visitor's session, as the keyed hash of its cookie.
+/// The key of a visitor's session: a keyed hash of the session cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionKey(pub u64);
 
-/// A client address, as a keyed hash.
+/// The key of a client address: a keyed hash of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressKey(pub u64);
 
-/// The signals that a request shows before its session has proven anything: a cookie of an earlier
-/// visit, a filled cart, the site that the visitor comes from.
+/// The signals that a request shows before its session has proven anything. Examples of signals are
+/// a cookie of an earlier visit, a filled cart, and the site that the visitor comes from.
 ///
-/// The driver numbers the kinds of signals. Whether a kind means anything is measured, never
-/// assumed.
+/// The driver numbers the kinds of signals. The engine measures what each combination says about
+/// later orders, and assumes nothing about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signals(u8);
 
 impl Signals {
-    /// The maximum number of kinds. Every combination of kinds is counted.
+    /// The maximum number of kinds of signals. The engine counts every combination of kinds
+    /// separately.
     pub const KINDS: usize = 4;
     /// The number of combinations of kinds.
     pub const MOST: usize = 1 << Self::KINDS;
-    /// No signals.
+    /// The empty set of signals.
     pub const NONE: Self = Self(0);
 
     /// Returns these signals with `kind` added.
@@ -214,15 +220,15 @@ impl Signals {
         self.0 as usize
     }
 
-    /// Returns the signals that [`Signals::index`] gave this number for. Bits above the kinds are
-    /// dropped.
+    /// Creates signals from the number that [`Signals::index`] returned. Bits from
+    /// [`Signals::KINDS`] on are ignored.
     pub const fn from_index(index: usize) -> Self {
         Self((index % Self::MOST) as u8)
     }
 }
 
-/// The content that one visitor asks for, as a keyed hash. A request and its repetition have the
-/// same key.
+/// The key that identifies a request and its repetitions: a keyed hash of the visitor and of what
+/// is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey(pub u64);
 
@@ -237,42 +243,45 @@ pub enum Upload {
 
 /// The facts known about a request when it arrives.
 ///
-/// The engine trusts only facts that the driver has verified. The session counts only if the engine
-/// itself has seen it being served, or if a token that the driver has verified says that it was
-/// served.
+/// The engine trusts only facts that the driver has verified. A claimed session counts only if the
+/// engine itself has seen that it was served, or if a verified token says so.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// The request's class; the lowest if there are several.
+    /// The request's class. If the path can be read as several classes, the one with the lowest
+    /// index.
     pub class: ClassId,
-    /// Further classes, if the path can be read in more than one way. The request is treated as
-    /// strictly as the strictest of them would be ([`strict`](crate::classify::strict)).
+    /// The other classes that the path can be read as; usually empty. For each kind of treatment
+    /// the request is treated as the strictest of all its classes
+    /// ([`strict`](crate::classify::strict)).
     pub also: ClassSet,
-    /// The session that the request claims.
+    /// The session that the request claims to belong to.
     pub session: Option<SessionKey>,
     /// The client's address.
     pub address: Option<AddressKey>,
-    /// Whether the address is charged for the waiting request as long as the session is not proven.
+    /// Whether the waiting request counts against its address as long as its session is not proven.
     pub charged: bool,
-    /// The signals that the request shows.
+    /// The signals that the request itself shows.
     pub signals: Signals,
-    /// The classes that the session was served according to a token that the driver has verified.
+    /// The classes that a verified token says the session was served.
     pub proven: ClassSet,
-    /// The key that identifies a repetition of this request.
+    /// The key by which a repetition of this request is recognised.
     pub attempt: Option<AttemptKey>,
     /// Whether the request itself declares that it is a repetition.
     pub retry: bool,
-    /// Whether the driver would stop the request while it runs, if its class can be stopped. This
-    /// is decided on arrival, so that a later change of settings cannot make the driver and the
-    /// engine disagree.
+    /// Whether the driver is willing to stop the request while it runs, if its class allows that.
+    ///
+    /// The driver decides this when the request arrives. So a later change of settings cannot make
+    /// the driver and the engine disagree.
     pub cancellable: bool,
-    /// How much of the body has been received.
+    /// How much of the request's body has been received.
     pub upload: Upload,
-    /// The rule that the request falls under, as an elephant. Rules do not apply to transactions.
+    /// The throttle rule whose pattern the request matches. Rules do not apply to transactions.
     pub rule: Option<RuleId>,
 }
 
 impl Request {
-    /// Creates a request of `class` about which nothing else is known.
+    /// Creates a request of `class` about which nothing else is known. It may be stopped, and its
+    /// body is complete.
     pub const fn of(class: ClassId) -> Self {
         Self {
             class,
@@ -291,20 +300,20 @@ impl Request {
     }
 }
 
-/// How far a session has come, as far as that is proven. Better standings sort first.
+/// The proven progress of a request's session. Better standings sort first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// A transaction of a session with a proven path to it.
+    /// A request of a transaction class whose session has a proven path to that class.
     Transaction,
-    /// A request of a session that was served before.
+    /// Any other request of a session that was served before.
     InProgress,
-    /// A request of a session about which nothing is known.
+    /// Any request of a session that is not known to have been served.
     New,
 }
 
 impl Standing {
     pub(crate) const COUNT: usize = 3;
-    /// All standings.
+    /// All standings, best first.
     pub const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
 
     /// Returns the name that logs use.

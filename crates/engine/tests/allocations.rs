@@ -1,6 +1,6 @@
-//! No decision allocates once the engine has seen its queue full.
+//! A test that no decision allocates once the engine has seen its queue full.
 //!
-//! This is a separate test binary because a counting allocator applies to the whole program.
+//! It is a separate test binary because a counting allocator applies to the whole program.
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,7 +19,7 @@ mod dice;
 
 use dice::Dice;
 
-/// The system's allocator, with a count of this thread's allocations.
+/// The system's allocator, which also counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -27,22 +27,22 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and its count is not read.
+    // A thread that is ending has no counter any more. Its count is not read.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
 }
 
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract;
-// the counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
+// SAFETY: every call is passed unchanged to the system's allocator, which keeps the contract. The
+// counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of `alloc`, which is the one of `System`.
+        // SAFETY: the caller keeps the contract of `alloc`, which is that of `System`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as for `alloc`.
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is that of `System`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as for `realloc`.
+        // SAFETY: `block` came from `System`, as every block of this allocator does.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -70,7 +70,7 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browsing } else { Tier::Transaction },
         utility: Utility::new(f64::from(i) + 1.0),
         revenue: Utility::default(),
-        // Every second class can be stopped, soon enough that some requests are.
+        // The requests of every other class can be stopped, after so short a time that some are.
         stop: i
             .is_multiple_of(2)
             .then_some(Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_millis(20) }),
@@ -81,14 +81,14 @@ fn classes() -> Vec<Class> {
     (0..CLASSES).map(class).collect()
 }
 
-/// An engine with as many requests as it has places for, and a driver that allocates nothing.
+/// An engine whose queue is as full as it can be, with a driver that allocates nothing.
 struct Driver {
     engine: Engine,
     dice: Dice,
     now: Time,
     actions: Vec<Action>,
     waiting: Vec<RequestId>,
-    /// The index in `waiting`, by request number.
+    /// The index in `waiting` of each request, by request number.
     place: Vec<usize>,
     running: Vec<RequestId>,
     free: Vec<RequestId>,
@@ -96,7 +96,8 @@ struct Driver {
     stopped: u32,
 }
 
-/// Learning is not a decision, and it allocates what it publishes. So it publishes nothing here.
+/// Returns options under which nothing is published. Publishing learned values is not a decision,
+/// and it allocates.
 fn options(slots: u32, sessions: u32) -> Options {
     let learn = Learn { every: TimeSpan::from_secs(36_000), ..Learn::default() };
     let max_wait = Some(TimeSpan::from_secs(3_600));
@@ -113,7 +114,8 @@ impl Driver {
         let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
         let settings = policy.settings(given.iter().copied().chain(bounds));
         let scheduler = settings.expect("the parameters are right").scheduler(&classes());
-        // There is one slot at first, so every number has waited once before a decision is counted.
+        // There is one slot at first, so every request number has waited once before allocations
+        // are counted.
         let options = options(1, sessions);
         let numbers = places + SLOTS + 1;
         Self {
@@ -171,8 +173,8 @@ impl Driver {
         }
     }
 
-    /// One request in eight claims a session that may be known. Each of the others has an address
-    /// of its own, so there are nearly as many principals as places.
+    /// Lets a request arrive. One in eight claims a session that may be known. Each of the others
+    /// has an address of its own, so there are nearly as many principals as places.
     fn arrive(&mut self) {
         let Some(id) = self.free.pop() else { return };
         let key = self.dice.next();
@@ -214,7 +216,7 @@ impl Driver {
                 self.tell(Event::ClientGone { id });
             }
             12..15 => {
-                // Half of them are new, so that the table of sessions turns over.
+                // Half of these sessions are new, so that the table of sessions evicts.
                 let session = SessionKey(self.dice.below(self.sessions * 2));
                 let class = ClassId(self.dice.below(u64::from(CLASSES)) as u8);
                 self.tell(Event::served(session, class));
@@ -234,7 +236,7 @@ impl Driver {
 }
 
 /// Returns the number of allocations in 100,000 decisions and one expiry of all requests, after a
-/// warm-up.
+/// warm-up without counting.
 fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> u64 {
     let mut driver = Driver::new(policy, given, places, sessions);
     for _ in 0..places * 4 {
@@ -249,7 +251,7 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
     for session in 0..driver.sessions {
         driver.tell(Event::served(SessionKey(session), ClassId(0)));
     }
-    // After this, one request of each class has run.
+    // After these decisions, at least one request of each class has run.
     for _ in 0..1_000 {
         driver.decide();
     }
@@ -268,7 +270,7 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
 
 #[test]
 fn no_decision_of_any_policy_allocates_once_the_queue_was_full() {
-    // The second pair of sizes is one at which a hash table of the same size is most crowded.
+    // The second pair of sizes lets a hash table with as many entries be as crowded as it can be.
     for (places, sessions) in [(10_000, 1_000), (14_336, 1_792)] {
         for policy in &catalog::POLICIES {
             let asked = allocations(policy.name, &[], places, sessions);

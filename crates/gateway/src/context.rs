@@ -12,13 +12,13 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::upstream::{Bounds, Pool};
 
-/// A future that runs on the thread that made it.
+/// A future that runs on the thread that created it.
 pub(crate) type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The state that the requests of one thread share.
+/// The state that the requests of one worker thread share.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
-    /// Delivers new settings, which the next call of [`Worker::settings`] takes.
+    /// Delivers new settings after a reload. The next call of [`Worker::settings`] takes them.
     changes: RefCell<watch::Receiver<Arc<Settings>>>,
     settings: RefCell<Rc<Settings>>,
     pool: RefCell<Rc<Pool>>,
@@ -38,8 +38,8 @@ impl Worker {
         Self { shared, changes, settings, pool, departed }
     }
 
-    /// Returns the settings in force. They may change between two calls, so a caller that needs the
-    /// same ones for longer keeps them.
+    /// Returns the settings in force. Two calls may return different settings after a reload, so a
+    /// caller that needs the same settings for several steps keeps the returned value.
     pub(crate) fn settings(&self) -> Rc<Settings> {
         let mut changes = self.changes.borrow_mut();
         if changes.has_changed().unwrap_or(false) {
@@ -49,14 +49,16 @@ impl Worker {
         Rc::clone(&self.settings.borrow())
     }
 
-    /// The connections to the servers that are in force.
+    /// Returns the pool of connections to the servers of the settings that this worker took last.
     pub(crate) fn pool(&self) -> Rc<Pool> {
         Rc::clone(&self.pool.borrow())
     }
 
-    /// Polls the future of a request whose client has left.
+    /// Hands the future of a request whose client has left to a task of this worker, which polls it
+    /// to its end. Drops the future if the worker is ending.
     pub(crate) fn spawn_departed(&self, request: impl Future<Output = ()> + 'static) {
-        // If the task is gone the worker is ending, and the request with it.
+        // Sending fails only if the task has ended, because the worker is ending. The future is
+        // then dropped.
         let _ = self.departed.send(Box::pin(request));
     }
 
@@ -75,7 +77,7 @@ fn new_pool(shared: &Shared, settings: &Settings) -> Pool {
     Pool::new(Arc::clone(&settings.upstreams), bounds(shared, settings), Arc::clone(&shared.memory))
 }
 
-/// Returns how many connections to servers this worker keeps.
+/// Returns the bounds of the pool of connections of one worker.
 fn bounds(shared: &Shared, settings: &Settings) -> Bounds {
     Bounds::of(&settings.config.upstream, shared.worker_count())
 }

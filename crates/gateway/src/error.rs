@@ -8,40 +8,44 @@ use bywash_engine::ClassSet;
 /// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// An address could not be listened on.
+    /// The gateway could not listen on an address.
     #[error("cannot listen on {address} ({what}): {source}")]
     Listen {
-        /// The key: `listen.http`, `listen.https` or `listen.admin`.
+        /// The configuration key that names the address: `listen.http`, `listen.https` or
+        /// `listen.admin`.
         what: &'static str,
-        /// The address or path.
+        /// The address, or the path of the Unix socket.
         address: String,
-        /// The system's error; most often the address is in use.
+        /// The error of the operating system. Its most frequent cause is that the address is in
+        /// use.
         source: io::Error,
     },
     /// The access log could not be opened.
     #[error("cannot open the access log {}: {source}", .path.display())]
     Log {
-        /// The file.
+        /// The path of the access log.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Certificates cannot be used.
+    /// The certificates or keys for TLS could not be used.
     #[error(transparent)]
     Tls(bywash_tls::TlsError),
-    /// A key that only a restart can change.
+    /// The new configuration changes a key that only a restart can change. The field is the name of
+    /// the key.
     #[error("{0} can only be changed by a restart")]
     Fixed(&'static str),
-    /// There have been too many classes.
+    /// The process has seen more class names, over all configurations, than it can number.
     #[error(transparent)]
     Classes(#[from] TooManyClasses),
-    /// The system could not create a thread, or a resource that a thread needs (most often file
-    /// descriptors).
+    /// The operating system could not create a thread, or a resource that a thread needs (most
+    /// often a file descriptor).
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
-/// The process has seen more class names than there are class numbers.
+/// The process has seen more class names, over all configurations, than there are class numbers.
+/// The field is the number of names.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "too many classes: with those of earlier configurations there would be {0}, and at most {most} \

@@ -1,7 +1,7 @@
-//! The bodies of two targets of `fuzz/`, which test private parts of the gateway.
+//! The bodies of two fuzz targets in `fuzz/`, which need private parts of the gateway.
 //!
-//! Both are compiled for tests too, so a change that breaks them is noticed, and a test runs their
-//! seeds.
+//! Both are compiled for tests too, so that a change that breaks them fails to compile. A test of
+//! this module runs their seed inputs.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
 use bywash_engine::{AddressKey, AnswerKind, ClassId, End, Request, SessionKey};
@@ -15,7 +15,8 @@ use crate::shared::Shared;
 pub use crate::request::fuzz::examine;
 use crate::request::fuzz::{SESSIONS, config, shared};
 
-/// Returns a gateway that starts with this learned state, and how many sessions it remembers.
+/// Returns a gateway that starts with the learned state `learned`, and the number of sessions that
+/// the gateway remembers.
 fn started(learned: Learned) -> (Shared, usize) {
     let classes = "[class.cart]\nmatch = ['* /cart']\n[class.pay]\nmatch = ['* /pay']\n";
     let shared = shared(config(classes), learned.secret());
@@ -23,7 +24,8 @@ fn started(learned: Learned) -> (Shared, usize) {
     (shared, remembered)
 }
 
-/// Checks that a gateway starts with any state file, and can read the file that it then writes.
+/// Checks that a gateway starts with any bytes as its saved learned state, and that it can read the
+/// state that it saves itself.
 pub fn learned(bytes: &[u8]) {
     let Some(first) = Learned::read(bytes) else { return };
     let (first, remembered) = started(first);
@@ -36,7 +38,7 @@ pub fn learned(bytes: &[u8]) {
     assert!(remembered <= SESSIONS as usize);
     assert!(next.driver.status().mean_service <= first.driver.status().mean_service);
 
-    // The learned state does not get in the way of requests.
+    // The gateway can still process a request with the state that it has read.
     let (session, revenue) = (SessionKey(1), Utility::new(1.0));
     let request = |class| Request {
         session: Some(session),
@@ -57,7 +59,7 @@ pub fn learned(bytes: &[u8]) {
 mod tests {
     use std::path::Path;
 
-    /// Runs the committed seeds, and every prefix of each.
+    /// Runs a target on its committed seed inputs, and on every prefix of each.
     fn play(target: &str, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
         let seeds: Vec<_> = std::fs::read_dir(folder).unwrap().map(|seed| seed.unwrap()).collect();

@@ -1,5 +1,5 @@
-//! The settings in force: the configuration and values derived from it. A reload makes a new value;
-//! a request keeps the one that it began with.
+//! The settings in force: the configuration and the values derived from it. A reload makes a new
+//! value. A request keeps the settings with which it began.
 
 use std::iter::once;
 use std::net::IpAddr;
@@ -28,42 +28,47 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// The limits on the head of a request.
     pub(crate) limits: Limits,
-    /// The classes, by number.
+    /// The names and counters of the classes, by class number.
     classes: Vec<Named>,
-    /// The file's mode for each class, and the percentage of clients that it applies to.
+    /// The mode of each class in the configuration file, with the percentage of clients for whom it
+    /// is enforced. Overrides do not change this.
     of_file: Vec<(Mode, u8)>,
-    /// When the file was read, in milliseconds since 1970.
+    /// The time at which the configuration file was read, in milliseconds since 1970.
     pub(crate) read: u64,
     pub(crate) tls: Option<Arc<bywash_tls::Served>>,
     pub(crate) upstreams: SharedUpstreams,
-    /// Session tokens, if they are configured.
+    /// The session tokens; `None` if they are not configured.
     pub(crate) tokens: Option<Tokens>,
-    /// The application's session cookie, if sessions are identified by one.
+    /// The watch for the application's session cookie; `None` if sessions are not identified by
+    /// one.
     pub(crate) session_cookie: Option<Arc<SessionCookie>>,
-    /// The service levels, if they are configured.
+    /// The service levels; `None` if they are not configured.
     pub(crate) levels: Option<Levels>,
-    /// The page for a browser whose request is refused.
+    /// The HTML page for a browser whose request is refused.
     pub(crate) page: Bytes,
-    /// The exporter of spans, if traces are on.
+    /// The exporter of spans; `None` if traces are off.
     pub(crate) tracer: Option<Arc<Tracer>>,
-    /// The link to the stop daemon, if there is one. The gateway reports requests to it whose
-    /// clients have left.
+    /// The link to the stop daemon, to which the gateway reports requests that were given up.
+    /// `None` if no daemon is configured.
     pub(crate) notifier: Option<Arc<CancelNotifier>>,
 }
 
-/// A class's counters and its name as the request log keeps it.
+/// The counters of one class, and its name in the form that the request log stores.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,
     metrics: ClassMetrics,
 }
 
-/// The page that is shown if the operator has configured none.
+/// The HTML page for refused requests if the operator has configured none.
 const PAGE: &str = include_str!("busy.html");
 
 impl Settings {
-    /// Builds the settings and reads certificates. Parts of `before` that have not changed are
-    /// reused.
+    /// Builds the settings of a configuration, and reads its certificates. Reuses those parts of
+    /// `before` that have not changed.
+    ///
+    /// # Errors
+    /// If certificates cannot be used, or if a thread cannot be started.
     pub(crate) fn new(
         config: Config,
         metrics: &Metrics,
@@ -113,7 +118,8 @@ impl Settings {
         })
     }
 
-    /// Returns the same settings with the overrides applied.
+    /// Returns these settings with the overrides applied. A class without an override gets the mode
+    /// of the configuration file.
     pub(crate) fn overridden(&self, overrides: &Overrides, metrics: &Metrics) -> Self {
         let mut settings = self.clone();
         let classes = settings.config.classes.iter_mut().zip(&mut settings.classes);
@@ -132,23 +138,25 @@ impl Settings {
         settings
     }
 
-    /// The file's mode for each class, and the percentage of clients that it applies to.
+    /// Returns the mode of each class in the configuration file, with the percentage of clients for
+    /// whom it is enforced.
     pub(crate) fn of_file(&self) -> &[(Mode, u8)] {
         &self.of_file
     }
 
-    /// Returns when each certificate expires, both those for clients and the one for servers.
+    /// Returns the times at which the certificates expire: those shown to clients and the one shown
+    /// to servers.
     pub(crate) fn expiries(&self) -> Vec<Expiry> {
         let served = self.tls.iter().flat_map(|served| served.expiries());
         served.chain(self.upstreams.certificate().cloned()).collect()
     }
 
-    /// Returns the names of all classes, also of those that a reload has removed.
+    /// Returns the names of all classes, including those that a reload has removed.
     pub(crate) fn class_names(&self) -> Vec<&str> {
         self.config.classes.iter().map(|class| &*class.class.name).collect()
     }
 
-    /// Returns the names of the classes of the file in force.
+    /// Returns the names of the classes in the configuration in force.
     pub(crate) fn present_class_names(&self) -> Vec<&str> {
         let present = self.config.classes.iter().filter(|class| !class.is_removed);
         present.map(|class| &*class.class.name).collect()
@@ -163,30 +171,30 @@ impl Settings {
         &self.config.classes[class.index()]
     }
 
-    /// Returns all classes that a request may be of. It is treated as strictly as any of them
-    /// requires.
+    /// Returns all classes that match the request. The strictest of their settings apply to it.
     pub(crate) fn classes(&self, request: &Request) -> impl Iterator<Item = &ClassConfig> {
         once(request.class).chain(request.also.iter()).map(|class| self.class(class))
     }
 
-    /// Returns how long a server may take for a request.
+    /// Returns the time limits of a server for this request.
     pub(crate) fn timeouts(&self, request: &Request) -> Timeouts {
         let own = self.class(request.class).timeouts;
         self.classes(request).map(|class| class.timeouts).fold(own, Timeouts::shorter)
     }
 
-    /// Returns how many bytes the body of a request may have.
+    /// Returns the maximum number of bytes of the request's body.
     pub(crate) fn max_body_bytes(&self, request: &Request) -> u64 {
         let own = self.class(request.class).max_body_bytes;
         self.classes(request).map(|class| class.max_body_bytes).fold(own, u64::min)
     }
 
-    /// Returns when the answer to a request is late, if it ever is.
+    /// Returns the time after the request's arrival from which an answer is late. Returns `None` if
+    /// it is never late.
     pub(crate) fn patience(&self, request: &Request) -> Option<TimeSpan> {
         self.classes(request).filter_map(|class| class.patience).min()
     }
 
-    /// Returns how long a request may run at most, if it can be stopped.
+    /// Returns the maximum time for which the request may run. Returns `None` if no limit is set.
     pub(crate) fn run_max(&self, request: &Request) -> Option<TimeSpan> {
         self.classes(request).filter_map(|class| Some(class.class.stop?.max)).min()
     }
@@ -199,7 +207,7 @@ impl Settings {
         &self.classes[class.index()].metrics
     }
 
-    /// Returns whether this address is a trusted hop, whose statements about clients' addresses are
+    /// Returns whether the address belongs to a trusted hop, whose statements about clients are
     /// believed.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.config.listen.trusted_proxies.iter().any(|network| network.contains(address))
@@ -215,7 +223,8 @@ fn upstreams(
     Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
 }
 
-/// Keeps the learned state of the cookie while the file's settings for it are the same.
+/// Returns the watch for the session cookie. If the settings for it have not changed, that is the
+/// watch of `before`, which keeps its learned state.
 fn session_cookie(config: &Config, before: Option<&Settings>) -> Option<Arc<SessionCookie>> {
     let kept = before.and_then(|before| before.session_cookie.as_ref());
     match kept.filter(|cookie| cookie.is_of(&config.identify)) {
@@ -261,7 +270,8 @@ fn tls(
     let http2 = config.listen.http2;
     let kept = before.filter(|before| before.config.listen.http2 == http2);
     if let Some(served) = kept.and_then(|before| before.tls.as_ref()) {
-        // Clients can go on using their session tickets.
+        // The listener's TLS settings are kept, so that clients can go on using their session
+        // tickets.
         served.reload(&pairs).map_err(GatewayError::Tls)?;
         return Ok(Some(Arc::clone(served)));
     }

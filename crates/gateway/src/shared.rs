@@ -23,57 +23,58 @@ use crate::telemetry::history::HistoryRecorder;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_log::RequestLog;
 
-/// The shared state, one per gateway, behind an `Arc`.
+/// The state that all threads of one gateway share, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
     pub(crate) request_log: RequestLog,
-    /// The causes of the load, and the rules against them.
+    /// The findings about elephants, and the rules that throttle them.
     pub(crate) elephants: Elephants,
-    /// The recorded history.
+    /// The recorder of the history, one row per second.
     pub(crate) history_recorder: HistoryRecorder,
-    /// Decisions with author and reason.
+    /// The audit log: decisions of operators, with author and reason.
     pub(crate) audit: Audit,
-    /// Saves decisions.
+    /// The thread and queue that write decisions to `state.directory`.
     pub(crate) state_writer: StateWriter,
-    /// The overrides of the file, behind the lock that every change of the settings takes.
+    /// The overrides of the configuration file. Every change of the settings takes this lock.
     overrides: Mutex<Stored<Overrides>>,
-    /// Why the last reload was refused, if it was.
+    /// The reason why the last reload was refused; `None` if it succeeded.
     reload_refused: Mutex<Option<String>>,
-    /// Whether the process was started bypassed. Changed under the lock of the overrides.
+    /// Whether the process was started bypassed. It changes only under the lock of the overrides.
     pub(crate) starts_bypassed: AtomicBool,
-    /// The settings in force. Workers have their own copy and are notified of changes.
+    /// The settings in force. Each worker has a copy, and is notified of changes.
     settings: watch::Sender<Arc<Settings>>,
-    /// Whether no decisions are taken at all: a plain proxy.
+    /// Whether the gateway is bypassed, so that it takes no decisions.
     bypass: AtomicBool,
-    /// Whether each connection ends after its present answer.
+    /// Whether each client connection is closed after its present answer.
     pub(crate) is_draining: AtomicBool,
-    /// Whether `/readyz` says no.
+    /// Whether `/readyz` answers 503, because the gateway will stop.
     pub(crate) is_leaving: AtomicBool,
-    /// The number of workers that serve.
+    /// The number of worker threads that serve clients now.
     pub(crate) workers: AtomicUsize,
     worker_count: usize,
-    /// Open client connections.
+    /// The open client connections.
     pub(crate) connections: Connections,
-    /// The number of streams that are counted separately from the limit.
+    /// The number of streams, which count against `client_limits.streams` instead of the
+    /// concurrency limit.
     pub(crate) streams: AtomicUsize,
-    /// The number of requests that hold no slot.
+    /// The number of requests that run without a slot, limited by `client_limits.observed`.
     pub(crate) observed: AtomicUsize,
-    /// The number of requests that do not wait for a slot yet, as their bodies are still read.
+    /// The number of requests that do not wait for a slot yet, because their bodies are still read.
     pub(crate) uploads: AtomicUsize,
-    /// The number of requests that hold a slot although their clients have left.
+    /// The number of requests that hold a slot or a permit although their clients have left.
     pub(crate) departed: AtomicUsize,
-    /// The number of requests for files, which hold no slot.
+    /// The number of requests for files that hold a permit instead of a slot.
     pub(crate) file_requests: AtomicUsize,
-    /// The number of files that servers have sent whole, and clients have not taken yet.
+    /// The number of files that servers have sent completely and clients have not taken completely.
     pub(crate) kept_files: AtomicUsize,
-    /// The files that are known.
+    /// The table of targets that are known to be files.
     pub(crate) files: StaticFiles,
     faults: FaultLog,
-    /// The memory that clients make the gateway hold.
+    /// The memory that all clients together make the gateway hold.
     pub(crate) memory: Arc<Memory>,
-    /// The key for hashes of values that clients choose (cookies, addresses). Clients cannot know
-    /// it, so they cannot construct collisions.
+    /// The key for hashes of values that clients choose, such as cookies and addresses. Clients
+    /// cannot know it, so they cannot construct values with the same hash.
     pub(crate) secret: Secret,
     names: Names,
     #[cfg(test)]
@@ -125,28 +126,28 @@ impl Shared {
         }
     }
 
-    /// Locks the overrides, for reading, or for changing them together with the settings in force.
+    /// Locks the overrides, to read them or to change them together with the settings in force.
     pub(crate) fn overrides(&self) -> MutexGuard<'_, Stored<Overrides>> {
         self.overrides.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the end of a reload: `refused` is the reason if it was refused.
+    /// Records the result of a reload. `refused` is the reason if the reload was refused.
     pub(crate) fn reloaded(&self, refused: Option<String>) {
         self.metrics.reloaded(refused.is_none());
         *self.reload_refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
     }
 
-    /// Returns why the last reload was refused, if it was.
+    /// Returns the reason why the last reload was refused. Returns `None` if it succeeded.
     pub(crate) fn reload_refused(&self) -> Option<String> {
         self.reload_refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The settings in force now.
+    /// Returns the settings in force now.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// Returns a receiver of the settings in force and of later ones.
+    /// Returns a receiver of the settings in force now and of all later ones.
     pub(crate) fn changes(&self) -> watch::Receiver<Arc<Settings>> {
         self.settings.subscribe()
     }
@@ -156,19 +157,19 @@ impl Shared {
         self.settings.send_replace(settings);
     }
 
-    /// Records the conclusion about a target that may be a file.
+    /// Records the conclusion about a target that may be a file. Counts a file that it displaces.
     pub(crate) fn note_file(&self, file: FileKey, shows: Shows) {
         if self.files.note(file, shows) {
             self.metrics.file_forgotten();
         }
     }
 
-    /// Returns a name for a request that is unique in this process and that nobody can predict.
+    /// Returns a name for a request. It is unique in this process, and clients cannot predict it.
     pub(crate) fn request_name(&self) -> u64 {
         self.names.next()
     }
 
-    /// Returns whether every worker serves and the gateway is not stopping.
+    /// Returns whether every worker serves clients and the gateway is not about to stop.
     pub(crate) fn is_ready(&self) -> bool {
         let workers = self.workers.load(Ordering::Relaxed);
         !self.is_leaving.load(Ordering::Relaxed) && workers == self.worker_count
@@ -180,7 +181,7 @@ impl Shared {
         self.faults.note(fault, "a request was answered with 503", self.driver.now());
     }
 
-    /// Counts and logs a client's connection that could not be accepted.
+    /// Counts and logs a client connection that could not be accepted.
     pub(crate) fn accept_failed(&self, error: &std::io::Error) {
         let fault = LocalFault::of(error);
         self.metrics.accept_failed(fault);
@@ -189,15 +190,15 @@ impl Shared {
         }
     }
 
-    /// The number of threads that serve clients.
+    /// Returns the number of worker threads that the gateway was started with.
     pub(crate) const fn worker_count(&self) -> usize {
         self.worker_count
     }
 
-    /// Turns bypass on or off. Turning it on does not release requests that wait; requests that run
-    /// are no longer stopped.
+    /// Turns the bypass on or off. When it is on, the engine no longer stops running requests.
+    /// Requests that already wait are not released.
     pub(crate) fn set_bypass(&self, on: bool) {
-        // Set both under the engine's lock, so that concurrent changes cannot mix them.
+        // Both are set under the engine's lock, so that two concurrent changes cannot mix.
         self.driver.may_stop(!on, || self.bypass.store(on, Ordering::Relaxed));
     }
 
@@ -206,61 +207,62 @@ impl Shared {
     }
 }
 
-/// An entry in one of the counts of requests that are not counted against the limit.
+/// An entry in one of the counts of requests without a slot. Dropping it decrements the count.
 pub(crate) struct CountedPermit {
     shared: Arc<Shared>,
     count: fn(&Shared) -> &AtomicUsize,
-    /// Whether it also counts as a file request.
+    /// Whether the entry also counts in `file_requests`.
     is_file: bool,
 }
 
 impl CountedPermit {
-    /// Counts a WebSocket or an event stream. Returns `None` if there are as many as allowed.
+    /// Counts a stream: a WebSocket or a response of server-sent events. Returns `None` if `most`
+    /// streams exist already.
     pub(crate) fn stream(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.streams, most)
     }
 
-    /// Counts a request that is only observed, or bypassed. Returns `None` if there are as many as
-    /// allowed.
+    /// Counts a request that is only observed or bypassed. Returns `None` if `most` such requests
+    /// run already.
     pub(crate) fn observed(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.observed, most)
     }
 
-    /// Counts a request whose body is read before it waits for a slot. The number of connections
-    /// bounds these.
+    /// Counts a request whose body is read before the request waits for a slot. There is no limit
+    /// of its own, because the number of client connections bounds these requests.
     pub(crate) fn upload(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.uploads, usize::MAX)
     }
 
-    /// Counts a request that holds a slot, or a file request's entry, although its client has left.
-    /// Their numbers bound these.
+    /// Counts a request that holds a slot or a permit although its client has left. There is no
+    /// limit of its own, because the slots and permits bound these requests.
     pub(crate) fn departed(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
     }
 
-    /// Counts a request for a file, which is one of those that hold no slot. Returns `None` if
-    /// there are as many as allowed of either.
+    /// Counts a request for a file, both among these and among the requests without a slot. Returns
+    /// `None` if there are already `most` of the former or `observed` of the latter.
     pub(crate) fn file(shared: &Arc<Shared>, most: usize, observed: usize) -> Option<Self> {
         let mut permit = Self::observed(shared, observed)?;
-        // If it is one too many, dropping it decrements both counts.
+        // If this is one too many, dropping the permit decrements both counts.
         permit.is_file = true;
         (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
     }
 
-    /// Counts a file that its server has sent whole, and that its client has not taken yet. Returns
-    /// `None` if there are as many as allowed.
+    /// Counts a file that its server has sent completely and that its client has not taken yet.
+    /// Returns `None` if there are `most` such files already.
     pub(crate) fn kept_file(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.kept_files, most)
     }
 
-    /// Returns whether it is the permit of a request for a file.
+    /// Returns whether this is the permit of a request for a file.
     pub(crate) const fn is_for_file(&self) -> bool {
         self.is_file
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {
         let permit = Self { shared: Arc::clone(shared), count, is_file: false };
-        // If it is one too many, dropping it decrements the count.
+        // If this is one too many, dropping the permit decrements the count.
         (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
     }
 }

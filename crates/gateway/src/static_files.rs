@@ -1,30 +1,30 @@
-//! Files that the server sends without computing anything. Requests for them do not wait for a
+//! Recognises files that the server sends without computing anything. Requests for them take no
 //! slot.
 //!
 //! A name that looks like a file's proves nothing: an application may answer `/search/x.css` as it
 //! answers `/search`. So a target counts as a file when the server has twice responded to exactly
-//! this host, path and query
+//! this host, path and query in the following way:
 //!
-//! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`), no
-//!   cookie, and nothing that forbids a shared cache to keep it;
-//! - with at most [`LARGEST`] bytes, which the gateway reads at once, so that a client that reads
-//!   slowly does not occupy the server (`request/read_ahead.rs`);
-//! - and within [`FAST`] to the first byte. An image that is computed faster than that counts as a
-//!   file.
+//! - with status `200`, a content type of a page's files, a validator (`ETag` or `Last-Modified`),
+//!   no cookie, and nothing that forbids a shared cache to store the response;
+//! - with at most [`LARGEST`] bytes, which the gateway reads at once, so that a slow client does
+//!   not occupy the server (`request/read_ahead.rs`);
+//! - with the first byte within [`FAST`]. An image that is computed faster counts as a file.
 //!
-//! A different response revokes that, and so does one that does not begin within [`SLOW`]. Requests
-//! that a configured class matches are excluded. If as many requests for files run as there are
-//! slots, further ones wait in the queue.
+//! A different response revokes that, and so does one that begins later than [`SLOW`]. Requests
+//! that a configured class matches are excluded. At most as many requests for files run at once as
+//! there are slots; further ones wait in the queue.
 //!
-//! **Without a length.** A server that compresses a response as it sends it does not know its
-//! length. The end of the body then decides. A file is counted for each `Accept-Encoding` by
-//! itself: a client that takes no compression may get many times as many bytes.
+//! **Without a length.** A server that compresses a response while it sends it does not give its
+//! length. Then the end of the body decides. Each `Accept-Encoding` makes another target, because a
+//! client that takes no compression may get many times as many bytes.
 //!
 //! **Hostile input.** Clients choose targets, but only the server's responses to GET count. The
-//! table has a fixed size and is indexed by a keyed hash, so no client can choose which entry a
-//! target takes. Each response for a known file makes it withstand two responses for other targets
-//! with the same entry. So requests with invented queries must be more than twice as frequent, for
-//! each entry, as those for a file, to make the gateway forget it.
+//! table has a fixed size and is indexed by a keyed hash, so no client can choose the entry of a
+//! target. Each response for a known file lets its entry withstand two responses for other targets
+//! with the same entry. So an attacker who wants the gateway to forget a file must send requests
+//! with invented queries. For each entry, they must be more than twice as frequent as those for the
+//! file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,22 +37,22 @@ use http::{Method, StatusCode};
 use crate::identity::cacheable::may_be_kept;
 use crate::process::secret::Secret;
 
-/// The number of entries of the table, a power of two.
+/// The number of entries in the table, a power of two.
 const ENTRIES: usize = 16_384;
-/// The bits of an entry that count. The others identify the target.
+/// The bits of an entry that contain the count. The other bits identify the target.
 const COUNT: u64 = 0b1111;
 /// The count of a target after its first response.
 const FIRST: u64 = 1;
 /// The number that each further response adds to the count, up to [`COUNT`].
 const FURTHER: u64 = 2;
-/// The least count of a file. Each response for another target subtracts one from the count.
+/// The minimum count of a file. Each response for another target subtracts one from the count.
 const ENOUGH: u64 = 2;
-/// The time within which a response must begin for its target to be learned as a file.
+/// The maximum time to the first byte of a response by which its target is learned as a file.
 const FAST: TimeSpan = TimeSpan::from_millis(20);
-/// The time after which a response shows that its target is not a file any more.
+/// The time to the first byte of a response after which its target is no longer taken for a file.
 pub(crate) const SLOW: TimeSpan = TimeSpan::from_millis(200);
 
-/// Endings of paths that may be files.
+/// The endings of paths that may be files, in lower case.
 const ENDINGS: [&[u8]; 25] = [
     b"avif",
     b"bmp",
@@ -80,7 +80,7 @@ const ENDINGS: [&[u8]; 25] = [
     b"woff",
     b"woff2",
 ];
-/// Prefixes of the types that files of a page have.
+/// The beginnings of the content types of a page's files.
 const TYPES: [&[u8]; 10] = [
     b"application/javascript",
     b"application/manifest+json",
@@ -94,14 +94,14 @@ const TYPES: [&[u8]; 10] = [
     b"video/",
 ];
 
-/// The size of the largest file. The gateway keeps as much of it for a client that reads slowly.
+/// The maximum number of bytes of a file. The gateway buffers up to this many for a slow client.
 pub(crate) const LARGEST: u64 = 512 * 1024;
 
-/// The key of a target that may be a file.
+/// The key of a target that may be a file: a keyed hash of host, path, query and `Accept-Encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileKey {
     hash: u64,
-    /// The request is a GET for the whole target, so the response may show that it is a file.
+    /// Whether the request is a GET, so that its response may show that the target is a file.
     is_whole: bool,
 }
 
@@ -112,7 +112,8 @@ impl FileKey {
     }
 }
 
-/// Returns the key of a request's target, if it may be a file.
+/// Returns the key of a request's target. Returns `None` if the target cannot be a file, or if
+/// `queue.skip_files` is off.
 pub(crate) fn asked(
     secret: Secret,
     config: &Config,
@@ -134,7 +135,7 @@ pub(crate) fn asked(
     })
 }
 
-/// Returns whether the path of a target has the ending of a file.
+/// Returns whether the target's path ends with a file extension from [`ENDINGS`].
 fn has_ending(target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -142,20 +143,20 @@ fn has_ending(target: &[u8]) -> bool {
     ENDINGS.iter().any(|ending| last[dot + 1..].eq_ignore_ascii_case(ending))
 }
 
-/// The conclusion about a target from the head of a response.
+/// The conclusion about a target, drawn from a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// The target may be a file.
+    /// The response is that of a file.
     File,
-    /// The response gives no new knowledge: a known file may respond like this.
+    /// The response proves nothing: both a known file and another target may respond like this.
     Nothing,
     /// The target is not a file.
     Other,
 }
 
-/// Draws the conclusion from the head of a response that began `began` after its request. `length`:
-/// the bytes of its body. If the head does not say so, the conclusion holds only if the body has at
-/// most [`LARGEST`] bytes.
+/// Returns the conclusion from the head of a response. `began` is the time from the request to the
+/// response's first byte. `length` is the number of bytes of the body. With `None` the head does
+/// not give it, and the conclusion holds only if the body has at most [`LARGEST`] bytes.
 pub(crate) fn shows(
     file: FileKey,
     status: StatusCode,
@@ -184,7 +185,7 @@ pub(crate) fn shows(
     if is_whole && has_validator && began <= FAST { Shows::File } else { Shows::Nothing }
 }
 
-/// The known files.
+/// The table of targets that are or may become known files.
 pub(crate) struct StaticFiles(Box<[AtomicU64]>);
 
 impl Default for StaticFiles {
@@ -198,14 +199,14 @@ impl StaticFiles {
         &self.0[(key.hash >> COUNT.count_ones()) as usize % ENTRIES]
     }
 
-    /// Returns whether this target is a file.
+    /// Returns whether this target is known to be a file.
     pub(crate) fn has(&self, key: FileKey) -> bool {
         let now = self.entry(key).load(Ordering::Relaxed);
         now & !COUNT == key.hash & !COUNT && now & COUNT >= ENOUGH
     }
 
-    /// Records the conclusion about this target. Returns whether a file had to make room for it. If
-    /// two conclusions come at once, one may be lost.
+    /// Records the conclusion about this target. Returns whether it displaced a known file. If two
+    /// threads record at once, one conclusion may be lost.
     pub(crate) fn note(&self, key: FileKey, shows: Shows) -> bool {
         let (entry, own) = (self.entry(key), key.hash & !COUNT);
         let now = entry.load(Ordering::Relaxed);
@@ -296,7 +297,7 @@ mod tests {
         assert!(!known(Shows::Other) && !known(Shows::File) && known(Shows::File));
     }
 
-    /// Returns the keys of `count` targets with the same entry.
+    /// Returns the keys of `count` targets that share one entry of the table.
     fn rivals(files: &StaticFiles, count: u64) -> Vec<FileKey> {
         let hash = |number: u64| (1 + number * ENTRIES as u64) << COUNT.count_ones();
         let keys: Vec<_> =

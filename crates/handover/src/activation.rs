@@ -1,29 +1,29 @@
 //! Sockets from the supervisor (socket activation, `sd_listen_fds(3)`).
 //!
 //! The supervisor binds and listens, and keeps the socket open while the service is not running. So
-//! ports below 1024 need no privilege, and after a crash clients wait for a moment in the queue
-//! instead of being refused.
+//! ports below 1024 need no privilege. After a crash, clients wait for a moment in the socket's
+//! backlog instead of being refused.
 //!
 //! The variables `LISTEN_*` stay in the environment, because removing them while another thread may
-//! read them is undefined behaviour. They name this process in `LISTEN_PID`, so no child uses them
-//! by mistake. [`hand_over`](crate::hand_over) starts the only child of this process, and removes
-//! them from its environment.
+//! read them is undefined behaviour. `LISTEN_PID` names this process, so no child uses them by
+//! mistake. [`hand_over`](crate::hand_over) starts the only child of this process, and removes the
+//! variables from its environment.
 
 use std::io::{self, ErrorKind};
 
 use crate::descriptors;
 use crate::socket::{Listener, Name, Sockets};
 
-/// Returns the sockets that the supervisor created for this process; none if it created none. Call
-/// it once, early in `main`.
+/// Returns the sockets that the supervisor created for this process. The result is empty if the
+/// supervisor created none. Call this once, early in `main`.
 ///
 /// The name of a socket (`FileDescriptorName=`) is `http`, `https` or `admin`. A socket without a
-/// name of its own gets the first name in this order that no other socket has.
+/// configured name gets the first name in this order that no other socket has.
 ///
 /// # Errors
 /// If a name is unknown or occurs twice, if there are more than three sockets, or if one is not a
-/// listening stream socket. Then the unit file is wrong, and no client would find a gateway that
-/// listened elsewhere instead.
+/// listening stream socket. Then the unit file is wrong. The gateway must not listen elsewhere
+/// instead, because no client would find it there.
 pub fn from_supervisor() -> io::Result<Sockets> {
     let given = descriptors::take()?;
     let words: Vec<&str> = given.iter().map(|(_, word)| word.as_str()).collect();
@@ -41,11 +41,12 @@ pub fn from_supervisor() -> io::Result<Sockets> {
     Ok(sockets)
 }
 
-/// Returns the name of each socket, from the supervisor's names. No name occurs twice.
+/// Returns the name of each socket, in the order of the supervisor's names `words`. No name occurs
+/// twice.
 fn names_in_order(words: &[&str]) -> io::Result<Vec<Name>> {
     let mut free = Name::ALL.to_vec();
     let mut names = vec![None; words.len()];
-    // Sockets with a name come first, and the others share the remaining names.
+    // Sockets with a configured name come first. The others then share the remaining names.
     for unnamed in [false, true] {
         let those = |(_, word): &(_, &&str)| is_unnamed(word) == unnamed;
         for (name, word) in names.iter_mut().zip(words).filter(those) {
@@ -57,8 +58,8 @@ fn names_in_order(words: &[&str]) -> io::Result<Vec<Name>> {
     Ok(names.into_iter().flatten().collect())
 }
 
-/// Returns whether the supervisor gives this name to a socket without a configured one: empty,
-/// `unknown`, or the name of the unit (`systemd.socket(5)`, `FileDescriptorName=`).
+/// Returns whether the supervisor gives this name to a socket without a configured one. That is the
+/// empty name, `unknown`, or the name of the unit (`systemd.socket(5)`, `FileDescriptorName=`).
 fn is_unnamed(word: &str) -> bool {
     word.is_empty() || word == "unknown" || word.ends_with(".socket")
 }

@@ -11,18 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Name;
 
-/// Returns the descriptors with their names from the supervisor, in the order of their numbers;
-/// none if there is no supervisor, or if they are meant for another process.
+/// Returns the descriptors with their names from the supervisor, in the order of their numbers. The
+/// result is empty if there is no supervisor, or if the descriptors are meant for another process.
 pub(crate) fn take() -> io::Result<Vec<(OwnedFd, String)>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
-    // It checks LISTEN_PID and that every number is open, and sets CLOEXEC. The names are requested
-    // only after that: the library compares their number even if they are meant for another
-    // process.
+    // `listen_fds` checks LISTEN_PID and that every number is open, and sets CLOEXEC. The names are
+    // requested only after that, because the library compares the number of names even if they are
+    // meant for another process.
     if sd_notify::listen_fds()?.len() == 0 {
         return Ok(Vec::new());
     }
     let listed = sd_notify::listen_fds_with_names()?;
-    // Check before any is taken, so that a wrong count affects no descriptor of our own.
+    // The count is checked before any descriptor is taken, so that a wrong count affects no
+    // descriptor of our own.
     if listed.len() > Name::ALL.len() {
         let why = format!("the supervisor passed {} sockets, and at most 3 are used", listed.len());
         return Err(io::Error::new(ErrorKind::InvalidInput, why));

@@ -1,4 +1,4 @@
-//! Why a handover failed, and the limit that one of the errors names.
+//! The errors of a handover, and the limit that one of them names.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::socket::Name;
 
-/// The largest number of bytes of state that can be handed over.
+/// The maximum number of bytes of state that can be handed over.
 pub const MOST_STATE: u64 = 64 << 20;
 
-/// Why the old process continues, or why the new one cannot begin.
+/// The reason why the old process continues, or why the new one cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     /// There is more state than a successor accepts. No process was started.
     #[error("the state has {length} bytes; at most {MOST_STATE} can be handed over")]
     StateTooLong {
-        /// The length in bytes.
+        /// The length of the state in bytes.
         length: u64,
     },
     /// Two sockets have the same name.
@@ -27,35 +27,36 @@ pub enum HandoverError {
     Start {
         /// The program as the command names it.
         program: OsString,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The successor ended before it served.
     #[error("process {process} ended before it served: {status}")]
     Exited {
-        /// The process ID, which another process may have by now.
+        /// The ID of the process that ended. The system may have given it to another process
+        /// meanwhile.
         process: u32,
-        /// The exit status.
+        /// The exit status of the process that ended.
         status: ExitStatus,
     },
     /// The successor closed the channel but did not end. It was killed.
     #[error("process {process} did not take over, and was killed")]
     Declined {
-        /// The process ID, which another process may have by now.
+        /// The ID of the killed process. The system may have given it to another process meanwhile.
         process: u32,
     },
     /// The successor did not serve in time. It was killed.
     #[error("process {process} did not serve within {patience:?}, and was killed")]
     TooSlow {
-        /// The process ID, which another process may have by now.
+        /// The ID of the killed process. The system may have given it to another process meanwhile.
         process: u32,
-        /// The time limit.
+        /// The time within which the successor had to serve.
         patience: Duration,
     },
     /// The caller called the handover off. The successor was killed.
     #[error("the handover to process {process} was called off, and the process was killed")]
     CalledOff {
-        /// The process ID, which another process may have by now.
+        /// The ID of the killed process. The system may have given it to another process meanwhile.
         process: u32,
     },
     /// The two processes speak different versions of the protocol. This upgrade needs a stop and a
@@ -65,23 +66,23 @@ pub enum HandoverError {
          {ours}: stop the old process, then start the new one"
     )]
     OtherVersion {
-        /// The version of this process.
+        /// The version that this process speaks.
         ours: u32,
-        /// The version of the other process.
+        /// The version that the other process speaks.
         theirs: u32,
     },
     /// The other process sent an invalid message.
     #[error("the other process sent an invalid message: {0}")]
     Garbled(&'static str),
-    /// The process was started as a successor, but there is no process that hands over.
+    /// The environment says that this process is a successor, but no process hands over to it.
     #[error("BYWASH_HANDOVER is set, but standard input leads to no process that hands over")]
     NoPredecessor,
     /// A descriptor that was handed over is not a listening socket.
     #[error("the socket for {name} that was handed over cannot be used: {source}")]
     NotListening {
-        /// The name that the socket was sent with.
+        /// The name with which the socket was sent.
         name: Name,
-        /// The fault of the socket.
+        /// The reason why the descriptor cannot be used.
         source: io::Error,
     },
     /// The connection between the two processes failed.

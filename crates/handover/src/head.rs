@@ -12,9 +12,9 @@
 //! | | [`SERVING`]: everything that can fail has been done |
 //! | [`TAKEN`]: the successor owns the service | |
 //!
-//! Until `TAKEN` the old process serves, and can still change its mind and kill the successor.
-//! `TAKEN` prevents the two from disagreeing: a successor whose `SERVING` came too late never
-//! receives it.
+//! Until the message `TAKEN` the old process serves, and can still call the handover off and kill
+//! the successor. `TAKEN` prevents that both processes serve, or none: a successor whose `SERVING`
+//! came too late never receives it.
 //!
 //! All numbers are little-endian. The first twelve bytes of the head, and the version of four bytes
 //! that answers it, are the same in every version.
@@ -22,38 +22,41 @@
 use crate::error::{HandoverError, MOST_STATE};
 use crate::socket::Name;
 
-/// The variable that tells a process that it is a successor, and its only value.
+/// The environment variable that tells a process that it is a successor, and the variable's only
+/// value.
 pub(crate) const VARIABLE: (&str, &str) = ("BYWASH_HANDOVER", "stdin");
 
 /// The version of the protocol that this process speaks.
 pub(crate) const VERSION: u32 = 1;
 
-/// The successor serves, or will serve as soon as it receives [`TAKEN`].
+/// The successor's message that it serves, or will serve as soon as it receives [`TAKEN`].
 pub(crate) const SERVING: u8 = b'S';
 
-/// The old process leaves the service to the successor.
+/// The old process's message that it leaves the service to the successor.
 pub(crate) const TAKEN: u8 = b'T';
 
 const MAGIC: [u8; 8] = *b"bywash>>";
 
-/// The announcement of sockets and state.
+/// The first message, which announces the sockets and the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The names of the attached sockets, in their order, without duplicates.
+    /// The names of the attached sockets, in the order in which the sockets are attached. No name
+    /// occurs twice.
     pub(crate) names: Vec<Name>,
     /// The number of bytes of state that follow.
     pub(crate) state: u64,
 }
 
 impl Head {
-    /// The length: magic 8, version 4, names 4 (zero means no name; the last is always zero), state
-    /// 8.
+    /// The length of a head in bytes: magic 8, version 4, names 4 (zero means no name; the last is
+    /// always zero), length of the state 8.
     pub(crate) const LENGTH: usize = 24;
 
-    /// Creates a head.
+    /// Creates a head for sockets with these names, followed by `state` bytes of state.
     ///
     /// # Errors
-    /// If a name occurs twice, or if the state is too long.
+    /// If a name occurs twice, or if the state is longer than
+    /// [`MOST_STATE`].
     pub(crate) fn new(names: Vec<Name>, state: u64) -> Result<Self, HandoverError> {
         for (place, name) in names.iter().enumerate() {
             if names.iter().take(place).any(|before| before == name) {
@@ -79,10 +82,10 @@ impl Head {
         bytes
     }
 
-    /// Parses a head.
+    /// Parses a head that the other process has sent.
     ///
     /// # Errors
-    /// If the head has another version, or is invalid.
+    /// If the head has another version of the protocol, or is invalid.
     pub(crate) fn from_bytes(bytes: &[u8; Self::LENGTH]) -> Result<Self, HandoverError> {
         let (magic, rest) = bytes.split_first_chunk::<8>().expect("24 bytes");
         let (version, rest) = rest.split_first_chunk::<4>().expect("16 bytes");
@@ -161,7 +164,7 @@ mod tests {
             }
         }
 
-        /// Random bytes are hardly ever valid; these often are.
+        /// Uniformly random bytes are hardly ever valid. Heads with small codes often are.
         #[test]
         fn of_small_codes_only_different_names_from_the_front_are_read(
             codes in prop::array::uniform4(0_u8..5), state in any::<u32>()

@@ -1,8 +1,8 @@
-//! The old process's side: it starts the new process, gives it the sockets, and continues unchanged
-//! if anything fails.
+//! The side of the old process: it starts the new process, and gives it the sockets and the state.
+//! If anything fails, the old process continues unchanged.
 //!
-//! The new process is a child, not this process with another program in it: an `exec` cannot be
-//! undone, and the requests that run here would end with it.
+//! The new process is a child. The old process does not replace itself by `exec`, because that
+//! cannot be undone and would end the requests that run here.
 
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::mem::MaybeUninit;
@@ -20,7 +20,7 @@ use crate::error::HandoverError;
 use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
 use crate::socket::Name;
 
-/// The process that has taken over. Dropping this value does not affect the process.
+/// The process that has taken over. Dropping this value does not end the process.
 #[derive(Debug)]
 pub struct Successor {
     process: Child,
@@ -32,34 +32,38 @@ impl Successor {
         self.process.id()
     }
 
-    /// Sends SIGTERM to the successor, because a signal to this process during the handover was
-    /// meant for the service.
+    /// Sends SIGTERM to the successor. A signal that this process got during the handover was meant
+    /// for the service.
+    ///
+    /// # Errors
+    /// If the system refuses to send the signal.
     pub fn terminate(&self) -> io::Result<()> {
-        // The process ID cannot be reused before the process is reaped, which needs `&mut self`.
+        // The process ID cannot be given to another process before this one is reaped, which needs
+        // `&mut self`.
         Ok(kill_process(Pid::from_child(&self.process), Signal::TERM)?)
     }
 
-    /// Returns the exit status, if the successor has ended.
+    /// Returns the exit status of the successor. Returns `None` if it still runs.
     pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
     }
 }
 
-/// Starts a process that takes over the listening sockets and the learned state, and waits until it
-/// serves or `patience` ends. After success the caller accepts no more connections: connections
-/// that wait in the sockets are the successor's. Before that, and after an error, the caller
-/// accepts as usual.
+/// Starts a process that takes over the listening sockets and the learned state. Waits until it
+/// serves, at most for `patience`. After success the caller must accept no more connections:
+/// connections that wait in the sockets belong to the successor. Before that, and after an error,
+/// the caller accepts as usual.
 ///
-/// Meanwhile `during` is called at least every 50 ms, and also just before the last message. A
-/// break calls the handover off. The closure is for work that must continue, and for callers that
-/// change their minds.
+/// Meanwhile `during` is called at least every 50 ms, and once more just before the last message.
+/// If it returns a break, the handover is called off. The closure serves for work that must
+/// continue, and for callers that change their minds.
 ///
 /// The command's standard input and the variables about this process (`LISTEN_*`, `WATCHDOG_*`) are
-/// changed; everything else is left to the caller.
+/// changed. Everything else about the command is left to the caller.
 ///
 /// # Errors
 /// If the successor could not be started, ended, did not serve in time, or was called off. It has
-/// been killed and reaped.
+/// then been killed and reaped.
 pub fn hand_over(
     command: &mut Command,
     sockets: &[(Name, BorrowedFd<'_>)],
@@ -77,9 +81,9 @@ pub fn hand_over(
     }
 }
 
-/// A process that may become the successor. If it is dropped before that, it is killed and reaped.
+/// A process that may become the successor. If it is dropped before, it is killed and reaped.
 struct Candidate<'a> {
-    /// The process; `None` once it is taken.
+    /// The process; `None` once it has become the successor or was ended.
     process: Option<Child>,
     channel: UnixStream,
     started: Instant,
@@ -87,7 +91,7 @@ struct Candidate<'a> {
     during: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
-/// Why the process did not become the successor.
+/// The reason why the process did not become the successor.
 enum Refusal {
     Closed,
     Exited(ExitStatus),
@@ -96,8 +100,8 @@ enum Refusal {
     Other(HandoverError),
 }
 
-/// How often the process is checked. A process may end and leave its end of the channel to a child
-/// of its own.
+/// The interval at which the exit of the process is checked. A closed channel is not enough: a
+/// process may end and leave its end of the channel to a child of its own.
 const TURN: Duration = Duration::from_millis(50);
 
 /// The time that a successor which has closed the channel gets to end by itself.
@@ -114,8 +118,8 @@ impl<'a> Candidate<'a> {
         set_environment(command, environment, std::process::id());
         command.stdin(OwnedFd::from(theirs));
         let process = command.spawn();
-        // The command holds their end of the channel while it exists, so this side would not see
-        // them close it.
+        // The command holds the successor's end of the channel. It must be closed here, so that
+        // this side sees when the successor closes its own.
         command.stdin(Stdio::null());
         let started = Instant::now();
         match process {
@@ -126,7 +130,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Runs the protocol of `head.rs`.
+    /// Runs the protocol of `head.rs` as the old process.
     fn introduce(
         &mut self,
         head: &Head,
@@ -159,7 +163,8 @@ impl<'a> Candidate<'a> {
             let bytes = [IoSlice::new(&bytes)];
             Ok(rustix::net::sendmsg(channel, &bytes, &mut attached, SendFlags::NOSIGNAL)?)
         })?;
-        // The channel is empty, and holds far more than a head.
+        // The channel is empty and holds far more than a head, so a partial write means a closed
+        // channel.
         if sent == bytes.len() { Ok(()) } else { Err(Refusal::Closed) }
     }
 
@@ -184,8 +189,8 @@ impl<'a> Candidate<'a> {
         Ok(bytes)
     }
 
-    /// Performs an operation on the channel as soon as it is possible. It tries in turns, and
-    /// checks the process between them.
+    /// Repeats an operation on the channel until it succeeds. Between two attempts, checks the exit
+    /// of the process, the time limit and the caller's closure.
     fn patiently<T>(
         &mut self,
         mut act: impl FnMut(&mut UnixStream) -> io::Result<T>,
@@ -240,8 +245,9 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Returns the exit status of a process that ends by itself. A process that has closed the
-    /// channel is most likely about to report the reason on its standard error.
+    /// Waits for the process to end by itself, at most [`LAST_WORDS`]. Returns its exit status, or
+    /// `None` if it still runs. A process that has closed the channel is most likely about to
+    /// report the reason on its standard error.
     fn ends_soon(&mut self) -> Option<ExitStatus> {
         let process = self.process.as_mut()?;
         let end = self.started.elapsed().saturating_add(LAST_WORDS).min(self.patience);
@@ -254,8 +260,9 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Kills the process, and closes the channel only then: a successor that sees the channel
-    /// closed may conclude that this process is gone.
+    /// Kills the process and then closes the channel, and returns the process ID. In the opposite
+    /// order, the successor could conclude from the closed channel that this process is gone.
+    /// Returns `None` if there is no process.
     fn end(&mut self) -> Option<u32> {
         let mut process = self.process.take()?;
         // An error means that the process has already ended.
@@ -277,9 +284,9 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Sets the environment of the next process. The supervisor's variables about this process do not
-/// apply to it: the sockets have been taken. The watchdog of this process becomes that of the next,
-/// because it becomes the main process. A watchdog of another process stays with that process
+/// Sets the environment of the next process. The supervisor's variables about sockets do not apply
+/// to it, because the sockets have been taken. The next process becomes the main process, so it
+/// inherits the watchdog of this process. A watchdog that watches another process is not passed on
 /// (`sd_watchdog_enabled(3)`).
 fn set_environment(command: &mut Command, get: impl Fn(&str) -> Option<String>, own: u32) {
     command.env(VARIABLE.0, VARIABLE.1);
@@ -302,7 +309,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// Returns the change of each variable; `None` for those that are removed.
+    /// Returns the change of each variable: the new value, or `None` if it is removed.
     fn environment(watched: Option<&str>) -> BTreeMap<String, Option<String>> {
         let mut command = Command::new("true");
         let get = |variable: &str| match variable {

@@ -50,10 +50,13 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Creates a listener from a descriptor, after checking that it is a listening socket.
+    /// Creates a listener from a descriptor.
     ///
-    /// Non-blocking mode is a property of the socket, not of the descriptor, so it also changes for
-    /// all other processes that have the socket open. Here they all want it.
+    /// Non-blocking mode belongs to the socket and not to the descriptor. So it changes for all
+    /// processes that have the socket open, which all want it.
+    ///
+    /// # Errors
+    /// If the descriptor is not a listening stream socket.
     pub(crate) fn check(descriptor: OwnedFd) -> io::Result<Self> {
         let listens = sockopt::socket_type(&descriptor)? == SocketType::STREAM
             && sockopt::socket_acceptconn(&descriptor)?;
@@ -88,22 +91,22 @@ impl AsFd for Listener {
 pub struct Sockets(BTreeMap<Name, Listener>);
 
 impl Sockets {
-    /// Takes the socket with this name. A second call returns `None`.
+    /// Removes the socket with this name and returns it. Returns `None` if there is none.
     pub fn take(&mut self, name: Name) -> Option<Listener> {
         self.0.remove(&name)
     }
 
-    /// Returns the names of the sockets that have not been taken.
+    /// Returns the names of the sockets that have not been taken yet.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         self.0.keys().copied()
     }
 
-    /// Returns whether no socket is left.
+    /// Returns whether no socket is left to take.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a socket. The name must be new; `names_in_order` and `Head` both reject duplicates.
+    /// Adds a socket. The name must be new: `names_in_order` and `Head` both reject duplicates.
     pub(crate) fn add(&mut self, name: Name, listener: Listener) {
         let before = self.0.insert(name, listener);
         debug_assert!(before.is_none(), "{name} was given twice");

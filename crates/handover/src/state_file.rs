@@ -1,14 +1,14 @@
-//! The learned state of a process on disk. A file is complete or absent, whenever the process is
-//! killed.
+//! Saves and loads the learned state of a process. Whenever the process is killed, the file is
+//! complete or absent.
 //!
-//! The state is written to a new file next to the old one, flushed, and renamed over it. So a
-//! reader sees the one or the other (`rename(2)`). This also holds after a power failure, because
-//! the bytes are on the disk before the name is. The checksum detects faults of disks and edits
-//! with the wrong tool. It does not protect against deliberate changes.
+//! The state is written to a new file next to the old one, flushed, and renamed over the old one.
+//! So a reader sees either the old or the new content (`rename(2)`). This also holds after a power
+//! failure, because the bytes are on the disk before the name changes. The checksum detects disk
+//! faults and accidental edits. It does not protect against deliberate changes.
 //!
 //! A killed process leaves its unfinished file behind, and the next [`save`] removes it. A process
-//! that writes such a file holds a lock on it, which ends with the process. So an unlocked file
-//! belongs to no process.
+//! that writes such a file holds a lock on it, which ends with the process. So an unlocked
+//! unfinished file belongs to no process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,27 +17,28 @@ use std::path::{Component, Path};
 
 use tempfile::NamedTempFile;
 
-/// Why a file cannot be loaded.
+/// The reason why a state file cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file was not written by [`save`].
     #[error("it is not a state file")]
     Foreign,
-    /// The file was written by another version of the program.
+    /// The file was written by another version of the program. The field is the number of its
+    /// format.
     #[error("it has format {0}, and this program reads format {FORMAT}")]
     OtherFormat(u32),
-    /// The file is longer than permitted.
+    /// The file is longer than the caller permits.
     #[error("it holds {length} bytes; at most {most} are read")]
     TooLong {
         /// The number of bytes that the file holds, or claims to hold.
         length: u64,
-        /// The number of bytes that were permitted.
+        /// The maximum number of bytes that the caller permitted.
         most: u64,
     },
     /// The file differs from what was written.
     #[error("it is damaged")]
     Torn,
-    /// The file could not be read.
+    /// The operating system could not read the file.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -45,21 +46,22 @@ pub enum StateError {
 const MAGIC: [u8; 8] = *b"bywash::";
 const FORMAT: u32 = 1;
 
-/// The length: magic 8, format 4, checksum 4 (of everything after it, and of the format), length 8.
-/// All numbers are little-endian.
+/// The length of a file's header in bytes: magic 8, format 4, checksum 4 (of the format and of
+/// everything after the checksum), length 8. All numbers are little-endian.
 const HEADER: usize = 24;
 
-/// Writes `bytes` to the file `name`, replacing its content. Call it on a thread that serves no
-/// requests, because it waits for the disk.
+/// Writes `bytes` to the file `name` in this directory, replacing its content. Waits for the disk,
+/// so call it on a thread that serves no requests.
 ///
 /// # Errors
-/// If the name is a path, or if the directory or the disk does not permit it. Then the file is
-/// unchanged, unless only the last step failed, the flush of the directory.
+/// If the name is a path, or if the file cannot be written. The old content then stays, with one
+/// exception: if only the last step failed, the flush of the directory, the new content may be in
+/// place.
 pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     check(name)?;
     let (before, after) = around(name);
-    // Open the directory before anything is changed: without permission to read it, its names
-    // cannot be flushed.
+    // The directory is opened before anything is changed. Without permission to read it, a new name
+    // in it could not be flushed.
     let folder = File::open(directory)?;
     let mut file = unfinished(directory, &before, &after)?;
     file.write_all(&header(bytes))?;
@@ -71,17 +73,17 @@ pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the bytes that were last saved under this name; `None` if there are none.
+/// Returns the bytes that were last saved under this name. Returns `None` if there is no such file.
 ///
 /// # Errors
-/// If the file is not exactly what [`save`] wrote, holds more than `most` bytes, or cannot be read.
-/// The caller starts without the state and reports it.
+/// If the file is not exactly what [`save`] wrote, has more than `most` bytes, or cannot be read.
+/// The caller should start without the state and report the error.
 pub fn load(directory: &Path, name: &str, most: u64) -> Result<Option<Vec<u8>>, StateError> {
     check(name)?;
     let path = directory.join(name);
     match fs::metadata(&path) {
         Ok(found) if found.is_file() => {}
-        // Opening a pipe would wait for a writer.
+        // Opening a pipe would wait for a writer, so only a regular file is opened.
         Ok(_) => return Err(StateError::Foreign),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -108,7 +110,7 @@ fn read(mut file: impl Read, most: u64) -> Result<Vec<u8>, StateError> {
         return Err(StateError::TooLong { length, most });
     }
     let mut bytes = Vec::new();
-    // One byte more, to detect additional data.
+    // One byte more than expected is read, to detect additional data.
     file.take(length.saturating_add(1)).read_to_end(&mut bytes)?;
     let whole =
         bytes.len() as u64 == length && checksum_of(&bytes) == u32::from_le_bytes(*checksum);
@@ -137,7 +139,8 @@ fn unfinished(directory: &Path, before: &str, after: &str) -> io::Result<NamedTe
     loop {
         let file = tempfile::Builder::new().prefix(before).suffix(after).tempfile_in(directory)?;
         match file.as_file().try_lock() {
-            // Between creation and locking, another process's `save` has found the file unlocked.
+            // Another process's `save` has locked the file between its creation and our lock. Try
+            // another file.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if file.as_file().metadata()?.nlink() == 0 => {}
             // If the file system has no locks, files of killed processes are not removed.
@@ -151,7 +154,8 @@ fn around(name: &str) -> (String, String) {
     (format!(".{name}."), ".unfinished".to_owned())
 }
 
-/// Removes unfinished files. A failure here does not make the save fail.
+/// Removes the unfinished files of killed processes. Errors are ignored, so that they do not make
+/// the save fail.
 fn remove_unfinished(directory: &Path, before: &str, after: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -161,7 +165,7 @@ fn remove_unfinished(directory: &Path, before: &str, after: &str) {
         if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // The lock is held until the file is removed.
+        // The lock is held while the file is removed, so that no process begins to use it.
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {

@@ -1,7 +1,7 @@
-//! The new process's side: it takes over what the old process hands over.
+//! The side of the new process: it takes over what the old process hands over.
 //!
 //! Nothing here has a time limit. While the old process lives, it kills a successor that takes too
-//! long. When the old process dies, the channel ends.
+//! long. When the old process dies, the channel is closed.
 
 use std::io::{self, ErrorKind, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -17,23 +17,23 @@ use crate::error::HandoverError;
 use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
 use crate::socket::{Listener, Name, Sockets};
 
-/// The sockets and the state that the previous process has handed over. That process serves until
-/// [`serving`](Self::serving).
+/// The sockets and the state that the previous process has handed over. The previous process serves
+/// until [`serving`](Self::serving).
 #[derive(Debug)]
 pub struct Inherited {
-    /// The listening sockets.
+    /// The listening sockets, by name.
     pub sockets: Sockets,
     /// The learned state, as it was given to [`hand_over`](crate::hand_over).
     pub state: Vec<u8>,
     channel: UnixStream,
 }
 
-/// Returns what a previous process hands over; `None` if this process was not started to take over.
-/// Call it once, early in `main`. Standard input is `/dev/null` afterwards.
+/// Returns what a previous process hands over. Returns `None` if this process was not started as a
+/// successor. Call this once, early in `main`. Standard input is `/dev/null` afterwards.
 ///
 /// # Errors
-/// If the protocol fails. Then this process must end with a message; the old process notices and
-/// continues.
+/// If the protocol fails. Then this process must end with a message; the old process notices that
+/// and continues.
 pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
     match std::env::var_os(VARIABLE.0) {
         None => Ok(None),
@@ -42,8 +42,8 @@ pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
     }
 }
 
-/// Takes the channel from standard input. The variable stays in the environment, but a child that
-/// inherits it finds no channel there.
+/// Takes the channel from standard input, and replaces standard input by `/dev/null`. The variable
+/// stays in the environment, but a child that inherits the variable finds no channel there.
 fn channel() -> Result<UnixStream, HandoverError> {
     let stdin = io::stdin();
     // A descriptor that is not a socket has neither a domain nor a type.
@@ -60,7 +60,7 @@ fn channel() -> Result<UnixStream, HandoverError> {
 impl Inherited {
     fn receive(mut channel: UnixStream) -> Result<Self, HandoverError> {
         let (head, descriptors) = receive_head(&channel)?;
-        // Send our version whatever the head contains, so that the other side learns whether the
+        // The version is sent whatever the head contains, so that the other side learns whether the
         // versions match.
         send(&channel, &VERSION.to_le_bytes())?;
         let head = Head::from_bytes(&head)?;
@@ -79,16 +79,17 @@ impl Inherited {
         Ok(Self { sockets, state, channel })
     }
 
-    /// Reports that this process serves, and waits for the answer of the old process. From then on
-    /// the old process accepts no more connections, finishes its requests, and ends.
+    /// Reports that this process serves, and waits for the old process's answer. From then on the
+    /// old process accepts no more connections, finishes its requests, and ends.
     ///
-    /// Call it when everything that can fail has been done. It is best to accept connections only
-    /// after it: the old process serves until then, and connections that this process accepted
-    /// before are lost if it is killed after all. It is not an error if the old process is gone,
+    /// Call this when everything that can fail has been done, and accept connections only after it.
+    /// The old process serves until then. If it kills this process after all, connections that this
+    /// process has already accepted are lost. It is not an error if the old process is gone,
     /// because then only this process can serve.
     ///
     /// # Errors
-    /// If the old process answers anything else. Then it continues, and this process must end.
+    /// If the old process answers anything else. Then it continues to serve, and this process must
+    /// end.
     pub fn serving(mut self) -> Result<(), HandoverError> {
         let mut word = [0];
         let heard =
@@ -106,7 +107,7 @@ impl Inherited {
     }
 }
 
-/// Receives the first message, which is the only one with descriptors attached.
+/// Receives the first message, with the descriptors that are attached to it.
 fn receive_head(channel: &UnixStream) -> Result<([u8; Head::LENGTH], Vec<OwnedFd>), HandoverError> {
     let mut head = [0; Head::LENGTH];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Name::ALL.len()))];
@@ -131,7 +132,8 @@ fn receive_head(channel: &UnixStream) -> Result<([u8; Head::LENGTH], Vec<OwnedFd
     Ok((head, descriptors))
 }
 
-/// Sends a few bytes, which always fit: the other side reads each message before it sends the next.
+/// Sends a few bytes. They always fit into the channel, because the other side reads each message
+/// before it sends the next.
 fn send(channel: &UnixStream, bytes: &[u8]) -> io::Result<()> {
     let sent =
         rustix::io::retry_on_intr(|| rustix::net::send(channel, bytes, SendFlags::NOSIGNAL))?;

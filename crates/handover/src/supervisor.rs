@@ -1,8 +1,8 @@
 //! Notifications to the supervisor: `sd_notify(3)`.
 //!
-//! The library formats the messages, but this module sends them, for two reasons. The library waits
-//! as long as the supervisor does not read, but the thread that feeds the watchdog must not stop
-//! together with the supervisor. And the library does not support abstract addresses, which
+//! The library `sd_notify` formats the messages, but this module sends them, for two reasons. The
+//! library waits while the supervisor does not read, but the thread that feeds the watchdog must
+//! never wait for the supervisor. And the library does not support abstract socket addresses, which
 //! containers use.
 
 use std::fmt::Write;
@@ -15,18 +15,18 @@ use std::time::Duration;
 use bywash_terminal::text::{printable, start};
 use sd_notify::NotifyState;
 
-/// The supervisor that started this process and wants its state. Without a supervisor all messages
-/// are dropped without an error.
+/// The supervisor that started this process and wants its state. If there is none, messages are
+/// dropped without an error.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     address: Option<SocketAddr>,
     watchdog: Option<Duration>,
 }
 
-/// The time to wait for a busy supervisor with a state message.
+/// The maximum time to wait until a busy supervisor accepts a message about the state.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The number of characters of a status that the supervisor gets.
+/// The maximum number of characters of a status text. Longer texts are cut.
 const MOST_STATUS: usize = 500;
 
 impl Supervisor {
@@ -59,8 +59,8 @@ impl Supervisor {
         self.notify(&[NotifyState::Stopping], PATIENCE)
     }
 
-    /// Reports a status in one line for people. The text is made [`printable`], so that it cannot
-    /// contain another message.
+    /// Reports a status to people, as one line. The text is made [`printable`], so that it cannot
+    /// contain another message of the protocol.
     pub fn status(&self, text: &str) -> io::Result<()> {
         let line = printable(start(text, MOST_STATUS));
         self.notify(&[NotifyState::Status(&line)], PATIENCE)
@@ -73,19 +73,20 @@ impl Supervisor {
         self.notify(&[NotifyState::MainPid(id)], PATIENCE)
     }
 
-    /// Feeds the watchdog. It never waits, so it can be called where requests are served.
+    /// Feeds the watchdog. It never waits, so it can be called on a thread that serves requests.
     pub fn alive(&self) -> io::Result<()> {
         self.notify(&[NotifyState::Watchdog], Duration::ZERO)
     }
 
-    /// Returns how often the watchdog must be fed: half of the time after which the supervisor
-    /// considers the process hung. Returns `None` if there is no watchdog, or if it watches another
-    /// process.
+    /// Returns the interval at which the watchdog must be fed: half of the time after which the
+    /// supervisor considers the process hung. Returns `None` if there is no watchdog, or if it
+    /// watches another process.
     pub fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|limit| limit / 2).filter(|half| !half.is_zero())
     }
 
-    /// Sends one datagram, as the library's own `notify` does.
+    /// Sends one datagram with these states, as the library's own `notify` does. Waits at most
+    /// `patience` for room.
     fn notify(&self, states: &[NotifyState<'_>], patience: Duration) -> io::Result<()> {
         let Some(address) = &self.address else { return Ok(()) };
         let mut message = String::new();
@@ -102,7 +103,8 @@ impl Supervisor {
     }
 }
 
-/// Parses `/path` or `@abstract`. The other forms (`vsock:`) are for virtual machines.
+/// Parses a socket address of the form `/path` or `@abstract`. The form `vsock:` is for virtual
+/// machines and is refused.
 fn address(words: &str) -> io::Result<SocketAddr> {
     match words.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name),
@@ -120,7 +122,7 @@ fn no_address(words: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    /// Returns a supervisor with an abstract address, and the test's end of it.
+    /// Returns a supervisor with an abstract address, and the test's end of its socket.
     fn supervisor(name: &str) -> (Supervisor, UnixDatagram) {
         let words = format!("@bywash-handover-{name}-{}", std::process::id());
         let address = address(&words).unwrap();

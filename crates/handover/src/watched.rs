@@ -15,15 +15,15 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct Watched {
     paths: Vec<PathBuf>,
-    /// The files when a change was last reported, or at the beginning.
+    /// The properties of the files when a change was last reported, or at the beginning.
     known: Vec<Option<Print>>,
-    /// The files at the last check.
+    /// The properties of the files at the last check.
     seen: Vec<Option<Print>>,
 }
 
-/// The properties of a file that change when it is written, replaced or given to another owner.
-/// They include the time of the last change (ctime), because all others can be preserved: `cp -p`
-/// of a file of the same length.
+/// The properties of a file that change when the file is written, replaced or given to another
+/// owner. They include the time of the last change (ctime). All the others stay the same if `cp -p`
+/// copies another file of the same length over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Print {
     device: u64,
@@ -34,7 +34,7 @@ struct Print {
 }
 
 impl Watched {
-    /// Watches these paths from now on. Create it before the files are read, so that no change in
+    /// Starts to watch these paths. Create this before you read the files, so that no change in
     /// between is missed.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().collect();
@@ -42,8 +42,7 @@ impl Watched {
         Self { paths, seen: known.clone(), known }
     }
 
-    /// Watches additional paths. The files that the first ones name are known only after reading
-    /// these.
+    /// Watches additional paths, such as files that are named in the files watched so far.
     pub fn add(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
         let more = Self::new(paths);
         self.paths.extend(more.paths);
@@ -51,12 +50,11 @@ impl Watched {
         self.seen.extend(more.seen);
     }
 
-    /// Returns whether a file has changed. Each change is reported once. Call it about once a
-    /// second.
+    /// Returns whether a file has changed since the last report. Call it about once a second.
     ///
-    /// A change is reported when two checks in a row give the same result. So a file is not read
-    /// while it is being written, and a certificate not without its key. A missing file counts as
-    /// unchanged: there is nothing to read, and it may be about to appear.
+    /// A change is reported when two checks in a row give the same properties. So a file is not
+    /// read while it is being written, and a certificate not before its key. A missing file counts
+    /// as unchanged, because there is nothing to read and the file may be about to appear.
     pub fn changed(&mut self) -> bool {
         let before = self.seen.clone();
         for (seen, path) in self.seen.iter_mut().zip(&self.paths) {
@@ -70,7 +68,8 @@ impl Watched {
     }
 }
 
-/// Returns the properties of the file that the path leads to, through all symbolic links.
+/// Returns the properties of the file that the path leads to, through all symbolic links. Returns
+/// `None` if there is no such file.
 fn look(path: &PathBuf) -> Option<Print> {
     let found = fs::metadata(path).ok()?;
     Some(Print {
@@ -90,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns which of several checks reported a change.
+    /// Checks several times. Returns which of the checks reported a change.
     fn looks<const LOOKS: usize>(watched: &mut Watched) -> [bool; LOOKS] {
         std::array::from_fn(|_| watched.changed())
     }
@@ -151,7 +150,7 @@ mod tests {
         let before = fs::metadata(&path).unwrap();
         let changed = |found: &fs::Metadata| (found.ctime(), found.ctime_nsec());
         let mut watched = Watched::new([path.clone()]);
-        // The kernel's clock for changes ticks every few milliseconds.
+        // The kernel's clock for ctime advances only every few milliseconds.
         while changed(&fs::metadata(&path).unwrap()) == changed(&before) {
             let mut file = fs::File::options().write(true).open(&path).unwrap();
             file.write_all(b"two").unwrap();

@@ -1,5 +1,5 @@
-//! Rows in the form in which they are returned and stored: a list per quantity, so that each name
-//! occurs once.
+//! The form in which rows of the history are returned and stored: a list per quantity, so that each
+//! name occurs once.
 
 use bywash_engine::{Outcome, Status};
 use bywash_units::TimeSpan;
@@ -9,122 +9,131 @@ use serde::{Deserialize, Serialize};
 use crate::counts::Gauges;
 use crate::row::{ClassRow, Row};
 
-/// Some rows. All lists have the same length.
+/// Rows of the history, as one list per quantity. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Columns {
-    /// The length of a row in seconds, unless a reading was late.
+    /// The nominal length of a row in seconds. A row is longer if a reading was late.
     pub step_s: u32,
-    /// The numbers of the rows. They are consecutive.
+    /// The numbers of the rows, which are consecutive.
     pub number: Vec<u64>,
-    /// The time of the clock at the end of each row, in milliseconds since 1970.
+    /// The wall-clock time at the end of each row, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// The length of each row.
+    /// The real length of each row, in milliseconds.
     pub lasted_ms: Vec<u32>,
-    /// The number of slots.
+    /// The concurrency limit: the number of slots. In a row of a minute, it is the mean over the
+    /// seconds.
     pub limit: Vec<u32>,
-    /// The number of requests that held a slot.
+    /// The number of requests that held a slot. In a row of a minute, it is the mean over the
+    /// seconds.
     pub running: Vec<u32>,
-    /// The number of requests that waited for a slot.
+    /// The number of requests that waited for a slot. In a row of a minute, it is the mean over the
+    /// seconds.
     pub waiting: Vec<u32>,
-    /// The number of requests that waited under a rule.
+    /// The number of requests that waited under the rule of an elephant. In a row of a minute, it
+    /// is the mean over the seconds.
     pub throttled_waiting: Vec<u32>,
-    /// How long the oldest waiting request had waited.
+    /// How long the oldest waiting request had waited, in milliseconds. In a row of a minute, it is
+    /// the maximum over the seconds.
     pub oldest_ms: Vec<u64>,
-    /// Whether the newest request went first, because of overload.
+    /// Whether the newest waiting request was started first, because of overload, at any time in
+    /// the row.
     pub lifo: Vec<bool>,
-    /// The recent mean service time; zero while unknown.
+    /// The recent mean service time of a request, in microseconds; zero while unknown.
     pub mean_service_us: Vec<u64>,
-    /// The number of sessions that were remembered.
+    /// The number of sessions that the gateway remembered.
     pub sessions: Vec<u32>,
     /// Whether the gateway was bypassed: it took no decisions.
     pub bypassed: Vec<bool>,
-    /// The number of open client connections.
+    /// The number of open client connections. In a row of a minute, it is the mean over the
+    /// seconds.
     pub connections: Vec<u32>,
-    /// The classes in which something happened.
+    /// The classes in which a request ended, or waited, in one of the rows.
     pub classes: Vec<ClassColumns>,
 }
 
-/// One class in these rows.
+/// The columns of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassColumns {
     /// The class's name.
     pub name: String,
-    /// The number of requests that ended, by outcome.
+    /// The number of requests that ended in each row, by outcome.
     pub outcomes: Outcomes,
     /// The number of requests that were only observed, by what enforcing would have done.
     pub shadow: Shadow,
-    /// The number of orphaned requests that never ran.
+    /// The number of requests with outcome `orphaned` that never ran.
     #[serde(default)]
     pub left_waiting: Vec<u32>,
-    /// The service time of requests that were answered in time.
+    /// The total service time of requests that were answered in time, in milliseconds.
     pub useful_ms: Vec<u32>,
-    /// The service time of all other requests.
+    /// The total service time of all other requests, in milliseconds.
     pub wasted_ms: Vec<u32>,
-    /// The revenue of responses, by the `revenue` of classes.
+    /// The total revenue of successful responses, as the configuration of the class defines it.
     pub revenue: Vec<f32>,
-    /// The number of requests that waited at the end of the row.
+    /// The number of requests that waited for a slot at the end of the row.
     pub waiting: Vec<u32>,
-    /// How long a request might run; `null` if its requests were never stopped.
+    /// The limit on the service time of a request, in milliseconds; `null` if requests were never
+    /// stopped.
     #[serde(default)]
     pub may_run_ms: Vec<Option<u32>>,
-    /// The median response time; `null` if there was no response.
+    /// The median response time in milliseconds; `null` if there was no response.
     pub p50_ms: Vec<Option<f32>>,
-    /// The 99th percentile of the response time; `null` if there was no response.
+    /// The 99th percentile of the response time in milliseconds; `null` if there was no response.
     pub p99_ms: Vec<Option<f32>>,
 }
 
-/// The number of requests that ended, by outcome.
+/// The number of requests that ended in each row, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// Requests that were answered in time.
+    /// The number of requests that were answered in time.
     pub served: Vec<u32>,
-    /// Requests that were answered after their client's patience had ended.
+    /// The number of requests that were answered after the patience of their class.
     pub late: Vec<u32>,
-    /// Requests that were rejected before they ran.
+    /// The number of requests that were rejected before they ran.
     pub shed: Vec<u32>,
-    /// Requests that an elephant's rule rejected.
+    /// The number of requests that an elephant's rule rejected.
     pub throttled: Vec<u32>,
-    /// Requests that waited longer than allowed.
+    /// The number of requests that were rejected because they had waited as long as allowed.
     pub expired: Vec<u32>,
-    /// Requests that were stopped while they ran, because they had run too long.
+    /// The number of requests that were stopped while they ran, because they had run too long.
     pub terminated: Vec<u32>,
-    /// Requests whose clients left.
+    /// The number of requests whose clients left before the answer.
     pub orphaned: Vec<u32>,
-    /// Requests that the upstream failed.
+    /// The number of requests to which the upstream gave no complete answer.
     pub upstream_error: Vec<u32>,
 }
 
-/// The number of requests by outcome.
+/// The total number of requests that ended, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeCounts {
-    /// Requests that were answered in time.
+    /// The number of requests that were answered in time.
     pub served: u64,
-    /// Requests that were answered after their client's patience had ended.
+    /// The number of requests that were answered after the patience of their class.
     pub late: u64,
-    /// Requests that were rejected before they ran.
+    /// The number of requests that were rejected before they ran.
     pub shed: u64,
-    /// Requests that an elephant's rule rejected.
+    /// The number of requests that an elephant's rule rejected.
     pub throttled: u64,
-    /// Requests that waited longer than allowed.
+    /// The number of requests that were rejected because they had waited as long as allowed.
     pub expired: u64,
-    /// Requests that were stopped while they ran, because they had run too long.
+    /// The number of requests that were stopped while they ran, because they had run too long.
     pub terminated: u64,
-    /// Requests whose clients left.
+    /// The number of requests whose clients left before the answer.
     pub orphaned: u64,
-    /// Requests that the upstream failed.
+    /// The number of requests to which the upstream gave no complete answer.
     pub upstream_error: u64,
 }
 
 /// The number of requests that were only observed, by what enforcing would have done with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shadow {
-    /// Requests that would have run, as they did.
+    /// The number of requests that would have run, as they did.
     pub run: Vec<u32>,
-    /// Requests that would have been rejected before they ran.
+    /// The number of requests that would have been rejected before they ran.
     pub refused: Vec<u32>,
-    /// Requests that would have been stopped while they ran.
+    /// The number of requests that would have been stopped while they ran.
     pub stopped: Vec<u32>,
-    /// Requests that would still have been waiting when their responses were complete.
+    /// The number of requests that would still have been waiting when their responses were
+    /// complete.
     pub waiting: Vec<u32>,
 }
 
@@ -145,7 +154,7 @@ impl Outcomes {
 }
 
 impl OutcomeCounts {
-    /// Creates counts from those in the order of `Outcome::ALL`.
+    /// Creates counts from an array in the order of `Outcome::ALL`.
     pub const fn of(counts: [u64; Outcome::ALL.len()]) -> Self {
         let [served, late, shed, throttled, expired, terminated, orphaned, upstream_error] = counts;
         Self { served, late, shed, throttled, expired, terminated, orphaned, upstream_error }
@@ -197,8 +206,8 @@ impl Columns {
         self.connections.push(connections);
     }
 
-    /// Converts the lists to rows. `name` returns the number of a class's name. Returns `None` if
-    /// the lists differ in length.
+    /// Converts the lists to rows. `name` returns the number of a class's name; a class for which
+    /// it returns `None` is left out. Returns `None` if the lists differ in length.
     pub(crate) fn rows(mut self, mut name: impl FnMut(&str) -> Option<u8>) -> Option<Vec<Row>> {
         let row = |at: usize| {
             Some(Row {
@@ -260,7 +269,7 @@ impl ClassColumns {
             wasted: *self.wasted_ms.get(at)?,
             revenue: *self.revenue.get(at)?,
             waiting: *self.waiting.get(at)?,
-            // Columns that an earlier version stored have neither.
+            // Columns that an earlier version stored have neither list.
             left_waiting: self.left_waiting.get(at).copied().unwrap_or(0),
             may_run: self.may_run_ms.get(at).copied().flatten().unwrap_or(0),
             p50: *self.p50_ms.get(at)?,

@@ -1,4 +1,4 @@
-//! The values that are read from a gateway: counts since its start, and gauges.
+//! The values that are read from a gateway: totals since its start, and gauges.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use bywash_units::TimeSpan;
 
 use crate::latencies::Latencies;
 
-/// All values at one moment.
+/// All values of a gateway at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The time of the clock, in milliseconds since 1970.
+    /// The wall-clock time of the reading, in milliseconds since 1970.
     pub at: u64,
-    /// The time since the start, by a monotonic clock.
+    /// The time since the start of the process, by a monotonic clock.
     pub passed: TimeSpan,
-    /// The gauges.
+    /// The gauges at this moment.
     pub gauges: Gauges,
-    /// The counts of every class. A class always has the same index.
+    /// The counts of every class. The index of a class never changes.
     pub classes: Vec<ClassCounts>,
 }
 
-/// The gauges of a gateway.
+/// The gauges of a gateway: values of the moment, which are not totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
-    /// The state of its engine.
+    /// The state of the gateway's engine.
     pub engine: Status,
     /// Whether the gateway is bypassed: it takes no decisions.
     pub bypassed: bool,
@@ -31,14 +31,15 @@ pub struct Gauges {
     pub connections: u32,
 }
 
-/// The counts of a class.
+/// The counts of a class, since the start of the process.
 #[derive(Clone, Debug)]
 pub struct ClassCounts {
     /// The class's name.
     pub name: Arc<str>,
-    /// The number of requests by outcome.
+    /// The number of requests that ended, in the order of `Outcome::ALL`.
     pub outcomes: [u64; Outcome::ALL.len()],
-    /// The number of requests that are only observed, by what enforcing would have done.
+    /// The number of requests that were only observed, by what enforcing would have done, in the
+    /// order of `Shadowed::ALL`.
     pub shadow: [u64; Shadowed::ALL.len()],
     /// The number of requests whose clients left before they ran.
     pub left_waiting: u64,
@@ -46,19 +47,20 @@ pub struct ClassCounts {
     pub useful: u64,
     /// The total service time of all other requests, in milliseconds.
     pub wasted: u64,
-    /// The revenue of responses.
+    /// The total revenue of successful responses.
     pub revenue: f64,
-    /// The response times of requests that got their response.
+    /// The distribution of the response times of requests that got their response.
     pub latencies: Latencies,
-    /// The number of requests that wait now.
+    /// The number of requests that wait for a slot at this moment.
     pub waiting: u32,
-    /// How long a request may run now, if it can be stopped.
+    /// The present limit on the service time of a request; `None` if its requests are never
+    /// stopped.
     pub may_run: Option<TimeSpan>,
 }
 
 impl ClassCounts {
-    /// Returns the counts since `before`, which is `None` if they began at zero. The values of now,
-    /// `waiting` and `may_run`, stay.
+    /// Returns the counts since `before`, which is `None` if they began at zero. The values of the
+    /// moment, `waiting` and `may_run`, are not changed.
     pub(crate) fn since(&self, before: Option<&Self>) -> Self {
         let Some(before) = before else { return self.clone() };
         Self {
@@ -89,7 +91,7 @@ pub enum Shadowed {
     Refused,
     /// The request would have been stopped while it ran.
     Stopped,
-    /// The response was complete before the request would have had a slot.
+    /// The request would still have waited for a slot when its response was complete.
     Waiting,
 }
 
@@ -97,7 +99,7 @@ impl Shadowed {
     /// All variants.
     pub const ALL: [Self; 4] = [Self::Run, Self::Refused, Self::Stopped, Self::Waiting];
 
-    /// Returns the name in metrics.
+    /// Returns the name of the effect in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",

@@ -1,4 +1,4 @@
-//! The rows of the last 15 minutes and of the last day, and the sums of windows.
+//! The history: rows of the last 15 minutes and of the last day, and the sums of windows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::counts::{ClassCounts, Gauges, Reading};
 use crate::row::Row;
 use crate::window::{Snapshots, Window, WindowSums};
 
-/// The number of rows of a second that are kept: 15 minutes.
+/// The maximum number of kept rows of one second each: 15 minutes.
 pub const SECONDS: usize = 15 * 60;
-/// The number of rows of a minute that are kept: a day.
+/// The maximum number of kept rows of one minute each: a day.
 pub const MINUTES: usize = 24 * 60;
-/// The number of class names that are kept.
+/// The maximum number of class names that are kept.
 pub const MOST_NAMES: usize = 128;
 
 const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 
-/// The range of rows.
+/// A range of rows, by their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// The last 15 minutes, second by second.
+    /// The rows of the last 15 minutes, one per second.
     Seconds,
-    /// The last day, minute by minute.
+    /// The rows of the last day, one per minute.
     Minutes,
 }
 
-/// The rows that are kept. See the crate.
+/// The rows that are kept, and the readings for windows. See the documentation of the crate.
 #[derive(Clone, Debug)]
 pub struct History {
     names: Names,
@@ -65,14 +65,15 @@ impl Default for History {
 }
 
 impl History {
-    /// Continues from the rows that [`History::columns`] returned for an earlier history, as far as
-    /// they can be read. Windows begin again, because the counts of this process begin at zero.
+    /// Creates a history that continues from the rows that [`History::columns`] returned for an
+    /// earlier one. Invalid rows are dropped. Windows begin again, because the counts of this
+    /// process begin at zero.
     pub fn restored(seconds: Columns, minutes: Columns) -> Self {
         let mut history = Self::default();
         let names = &mut history.names;
         for (ring, columns) in [(&mut history.seconds, seconds), (&mut history.minutes, minutes)] {
             let rows = columns.rows(|name| names.number(name)).unwrap_or_default();
-            // Rows whose numbers are not in order could not be found.
+            // If the numbers of rows were not in order, rows could not be found by number.
             if rows.is_sorted_by(|one, next| one.number < next.number) {
                 ring.next = rows.last().map_or(0, |row| row.number.saturating_add(1));
                 ring.rows = rows.into();
@@ -82,8 +83,8 @@ impl History {
         history
     }
 
-    /// Adds a reading, about a second after the previous one. The first reading is of a start, so
-    /// its counts began at zero.
+    /// Adds a reading, about a second after the previous one. The first reading is taken at the
+    /// start of the process, so its counts begin at zero.
     pub fn read(&mut self, reading: Reading) {
         if self.last.as_ref().is_some_and(|last| last.passed >= reading.passed) {
             return;
@@ -103,12 +104,13 @@ impl History {
         self.last = Some(reading);
     }
 
-    /// Returns the last second.
+    /// Returns the newest row of one second; empty before the first.
     pub fn newest(&self) -> Columns {
         self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
     }
 
-    /// Returns the sums of the window that ends with the last reading; nothing before the first.
+    /// Returns the sums of the window that ends with the last reading; zero before the first
+    /// reading.
     pub fn window(&self, window: Window) -> WindowSums {
         self.last.as_deref().map_or_else(WindowSums::default, |last| {
             WindowSums::between(self.snapshots.beginning(window, last.passed), last)
@@ -156,8 +158,9 @@ impl Ring {
         self.rows.drain(..too_many);
     }
 
-    /// Returns the gauges of the last rows that together lasted `lasted` milliseconds: means, the
-    /// longest wait, and whether a flag was ever set.
+    /// Returns the gauges over the newest rows that together lasted `lasted` milliseconds. Numbers
+    /// are means, the wait is the longest, and a flag is set if it was ever set. `now` has the
+    /// values of the last reading.
     fn over(&self, lasted: u32, now: Gauges) -> Gauges {
         let mut left = lasted;
         let within = |row: &&Row| {
@@ -180,8 +183,8 @@ impl Ring {
                 throttled_waiting: mean(|gauges| gauges.engine.throttled_waiting),
                 oldest: oldest.unwrap_or(now.engine.oldest),
                 lifo: stood.iter().any(|gauges| gauges.engine.lifo),
-                // The mean service time is already a mean, and the number of sessions hardly
-                // changes.
+                // The remaining gauges are those of the last reading. The mean service time is
+                // already a mean, and the number of sessions hardly changes.
                 ..now.engine
             },
             bypassed: stood.iter().any(|gauges| gauges.bypassed),

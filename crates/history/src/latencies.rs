@@ -1,19 +1,19 @@
-//! Response times in buckets: eight to an octave, so that a percentile is accurate to one part in
-//! 16.
+//! Counts of response times in buckets. There are eight buckets per doubling of the time, so that a
+//! percentile is accurate to one part in 16.
 
 use bywash_units::TimeSpan;
 
 /// The upper bound of the first bucket, in microseconds.
 const FIRST: u64 = 64;
-/// The number of buckets per doubling; a power of two.
+/// The number of buckets per doubling of the time; a power of two.
 const PER_OCTAVE: u64 = 8;
-/// The number of octaves, from 64 µs to more than 15 minutes.
+/// The number of doublings, from 64 µs to more than 15 minutes.
 const OCTAVES: usize = 24;
 
-/// The number of buckets. Longer times are in the last one.
+/// The total number of buckets. Times beyond the range are in the last bucket.
 pub const BUCKETS: usize = 1 + OCTAVES * PER_OCTAVE as usize;
 
-/// Returns the bucket of a response time.
+/// Returns the index of the bucket for a response time.
 pub fn bucket(took: TimeSpan) -> usize {
     let micros = took.as_micros();
     if micros < FIRST {
@@ -25,7 +25,7 @@ pub fn bucket(took: TimeSpan) -> usize {
     (1 + number as usize).min(BUCKETS - 1)
 }
 
-/// Returns the value that stands for a bucket's times: its middle, in milliseconds.
+/// Returns the middle of a bucket in milliseconds, which represents all times in it.
 fn middle(bucket: usize) -> f64 {
     let Some(number) = bucket.checked_sub(1) else { return FIRST as f64 / 2e3 };
     let (octave, within) = (number as u64 / PER_OCTAVE, number as u64 % PER_OCTAVE);
@@ -33,7 +33,7 @@ fn middle(bucket: usize) -> f64 {
     micros * (1.0 + (within as f64 + 0.5) / PER_OCTAVE as f64) / 1e3
 }
 
-/// Counts by bucket.
+/// The number of responses in each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latencies(Box<[u32; BUCKETS]>);
 
@@ -44,7 +44,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Creates latencies with these counts.
+    /// Creates latencies in which bucket `i` has the count `counts(i)`.
     pub fn of(counts: impl Fn(usize) -> u32) -> Self {
         Self(Box::new(core::array::from_fn(counts)))
     }
@@ -55,21 +55,21 @@ impl Latencies {
         *one = one.wrapping_add(1);
     }
 
-    /// Returns the counts since `before`. Counts may have wrapped.
+    /// Returns the counts since the earlier counts `before`. Counts may have wrapped in between.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
     }
 
-    /// Adds counts to these.
+    /// Adds the counts of `more` to these.
     pub(crate) fn add(&mut self, more: &Self) {
         for (sum, count) in self.0.iter_mut().zip(more.0.iter()) {
             *sum = sum.saturating_add(*count);
         }
     }
 
-    /// Returns the time in milliseconds that this share of responses took at most; `None` if there
-    /// are no responses.
+    /// Returns the response time in milliseconds that `share` of the responses did not exceed;
+    /// `None` if there are no responses.
     pub fn percentile(&self, share: f64) -> Option<f32> {
         let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
         let wanted = ((all as f64 * share).ceil() as u64).max(1);

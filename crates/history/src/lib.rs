@@ -1,15 +1,15 @@
-//! The outcomes of requests: the last 15 minutes second by second, the last day minute by minute.
+//! The history of outcomes: the last 15 minutes second by second, the last day minute by minute.
 //!
 //! The gateway counts events and never resets the counts (`counts` has their types). Once a second
-//! they are read and passed to [`History::read`], which keeps the differences since the previous
-//! reading. A minute is the difference between its ends, not a sum of rounded seconds. Nothing here
-//! reads a clock.
+//! the counts are read and passed to [`History::read`], which keeps the differences since the
+//! previous reading. A row of a minute is the difference between the readings at its ends, not a
+//! sum of rounded seconds. Nothing in this crate reads a clock.
 //!
 //! # Bounds
 //!
-//! At most [`SECONDS`] and [`MINUTES`] rows are kept, and in each only the classes in which
-//! something happened, at 92 bytes each. A site with 64 classes that are all busy all day takes 14
-//! MB, a site with eight takes 1.7 MB.
+//! At most [`SECONDS`] and [`MINUTES`] rows are kept. A row has only the classes in which something
+//! happened, at 92 bytes each. A site with 64 classes that are all busy all day takes 14 MB, a site
+//! with eight takes 1.7 MB.
 //!
 //! For windows, at most 141 readings are kept, with 960 bytes for each class, busy or not. A site
 //! with 64 classes takes 9 MB, a site with eight takes 1.1 MB.
@@ -18,15 +18,15 @@
 //!
 //! # Time
 //!
-//! Rows are numbered consecutively and carry the time of the clock. If the clock is set, the times
+//! Rows are numbered consecutively and carry the wall-clock time. If the clock is set, the times
 //! jump but the numbers do not. So a client that has seen row 7 asks for the rows after row 7. A
-//! reading that comes late makes one row for the whole time since the previous one, and the row
-//! says how long that was.
+//! late reading makes one row for the whole time since the previous reading, and the row has that
+//! length.
 //!
 //! # Windows
 //!
 //! [`History::window`] returns the sums and the response times of the last 10 seconds, minute, 15
-//! minutes or day. They are differences between counts, so a percentile is that of the requests in
+//! minutes or day. They are differences between counts. So a percentile is that of the requests in
 //! the window, accurate to a bucket: one part in 16. Rows survive a restart, but readings do not:
 //! after a restart, a window is as long as the process has run.
 //!

@@ -1,23 +1,23 @@
-//! The difference between two readings.
+//! A row of the history: the difference between two readings.
 
 use bywash_engine::Outcome;
 
 use crate::counts::{ClassCounts, Gauges, Reading, Shadowed};
 
-/// A row: a second, or a minute.
+/// A row of one second or one minute.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) number: u64,
-    /// The time of the clock at its end, in milliseconds since 1970.
+    /// The wall-clock time at the end of the row, in milliseconds since 1970.
     pub(crate) at: u64,
     /// The length of the row, in milliseconds.
     pub(crate) lasted: u32,
     pub(crate) gauges: Gauges,
-    /// The classes in which something happened, by the number of their name.
+    /// The classes in which something happened, each with the number of its name.
     pub(crate) classes: Vec<(u8, ClassRow)>,
 }
 
-/// One class in a row.
+/// The values of one class in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ClassRow {
     pub(crate) outcomes: [u32; Outcome::ALL.len()],
@@ -27,17 +27,18 @@ pub(crate) struct ClassRow {
     pub(crate) wasted: u32,
     pub(crate) revenue: f32,
     pub(crate) waiting: u32,
-    /// How long a request may run, in milliseconds; zero if there is no such limit.
+    /// The limit on the service time of a request, in milliseconds; zero if there is no such limit.
     pub(crate) may_run: u32,
     pub(crate) p50: Option<f32>,
     pub(crate) p99: Option<f32>,
 }
 
-/// The size of a row is part of the crate's bounds.
+/// The size of a class in a row is part of the crate's bounds, so it is checked here.
 const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.rs");
 
 impl ClassRow {
-    /// Returns the difference between two readings. `before` is `None` if the counts began at zero.
+    /// Returns the difference of a class's counts between two readings. `before` is `None` if the
+    /// counts began at zero.
     fn between(before: Option<&ClassCounts>, now: &ClassCounts) -> Self {
         let since = now.since(before);
         Self {
@@ -59,14 +60,14 @@ impl ClassRow {
     }
 }
 
-/// Returns the count, or the largest number of a row.
+/// Returns the count, or the largest number that a row can store if the count exceeds it.
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Row {
-    /// Returns the difference between two readings. `name` returns the number of a class's name, if
-    /// it has one.
+    /// Returns the row of the time between two readings. `name` returns the number of a class's
+    /// name; a class for which it returns `None` is left out.
     pub(crate) fn between(
         before: Option<&Reading>,
         now: &Reading,
@@ -78,7 +79,7 @@ impl Row {
             if row.is_nothing() {
                 return None;
             }
-            // A limit on running time alone does not make a row for the class.
+            // A limit on the service time alone does not add the class to a row.
             let may_run = counts.may_run.map_or(0, |span| span.as_millis().max(1));
             let may_run = u32::try_from(may_run).unwrap_or(u32::MAX);
             Some((name(counts)?, ClassRow { may_run, ..row }))

@@ -1,12 +1,12 @@
-//! Sums and response times of a window: the last seconds, minutes or hours.
+//! The sums and response times of a window: the last seconds, minutes or hours.
 //!
 //! A window is the difference between two readings, so its percentiles are those of the requests in
 //! it. Percentiles of its rows cannot be combined: rows have no counts by response time.
 //!
 //! `Snapshots` keeps the readings at which a window can begin: all of the last minute, one for
 //! every 30 s of the last 15 minutes, and one for every 30 minutes of the last day. A window begins
-//! at the last one that is old enough, or at the start of the process, and its sums have its real
-//! length.
+//! at the newest reading that is old enough, or at the start of the process. Its sums come with its
+//! real length.
 
 use core::slice;
 use std::collections::VecDeque;
@@ -20,27 +20,28 @@ use crate::columns::OutcomeCounts;
 use crate::counts::{ClassCounts, Reading};
 use crate::latencies::{BUCKETS, Latencies};
 
-/// The part of a window that may be missing, because readings are not exactly a second apart.
+/// The part of a window's length that may be missing, because readings are not exactly a second
+/// apart.
 const TOLERANCE: TimeSpan = TimeSpan::from_millis(500);
 
-/// The time between two snapshots, and their number, which is the distance from the first to the
-/// last and one more.
+/// The rings of snapshots: the time between two snapshots, and their number. The number is that of
+/// the intervals plus one.
 const RINGS: [(TimeSpan, usize); 3] = [
-    // Every reading of a minute: one a second.
+    // Every reading of the last minute, at one per second.
     (TimeSpan::ZERO, 60 + 1),
-    // 15 minutes.
+    // The last 15 minutes.
     (TimeSpan::from_secs(30), 30 + 1),
-    // A day.
+    // The last day.
     (TimeSpan::from_secs(30 * 60), 48 + 1),
 ];
 
-/// The size is part of the crate's bounds.
+/// The size of the snapshots is part of the crate's bounds, so it is checked here.
 const _: () = assert!(
     size_of::<ClassCounts>() + size_of::<[u32; BUCKETS]>() <= 960,
     "see the bounds in lib.rs"
 );
 
-/// The length of a window.
+/// The period of the sums: a time that ends now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// 10 seconds.
@@ -57,12 +58,12 @@ impl Window {
     /// All windows, the shortest first.
     pub const ALL: [Self; 4] = [Self::TenSeconds, Self::Minute, Self::QuarterHour, Self::Day];
 
-    /// Returns the window with this name.
+    /// Returns the window with this name in the API; `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|window| window.name() == name)
     }
 
-    /// Returns the name in the API.
+    /// Returns the name of the window in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TenSeconds => "10s",
@@ -72,7 +73,7 @@ impl Window {
         }
     }
 
-    /// Returns the nominal length.
+    /// Returns the nominal length of the window.
     pub const fn span(self) -> TimeSpan {
         match self {
             Self::TenSeconds => TimeSpan::from_secs(10),
@@ -83,47 +84,50 @@ impl Window {
     }
 }
 
-/// The requests that ended in a window.
+/// The sums over the requests that ended in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSums {
-    /// The length of the window in seconds. It is shorter than requested if the process has not
-    /// run for that long. It may be longer by about 30 s (`15m`) or 30 minutes (`24h`). The gateway
-    /// reads its counts once a second. If a reading is late, any window may be longer by the delay.
+    /// The real length of the window in seconds. It is shorter than requested if the process has
+    /// not run for that long. It may be longer by about 30 s (`15m`) or 30 minutes (`24h`). The
+    /// gateway reads its counts once a second. If a reading is late, any window may be longer by
+    /// the delay.
     pub length_s: f64,
-    /// All requests.
+    /// The sums over the requests of all classes.
     pub all: Sums,
-    /// The classes in which a request ended.
+    /// The sums of each class in which a request ended.
     pub classes: Vec<ClassSums>,
 }
 
-/// The requests of a class that ended in a window.
+/// The sums over the requests of one class that ended in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassSums {
     /// The class's name.
     pub name: String,
-    /// The requests.
+    /// The sums over the class's requests.
     #[serde(flatten)]
     pub sums: Sums,
 }
 
-/// Requests that ended.
+/// Sums over requests that ended in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sums {
     /// The number of requests, by outcome.
     pub outcomes: OutcomeCounts,
-    /// The service time of requests that were answered in time.
+    /// The total service time of requests that were answered in time, in milliseconds.
     pub useful_ms: u64,
-    /// The service time of all other requests.
+    /// The total service time of all other requests, in milliseconds.
     pub wasted_ms: u64,
-    /// The median response time, accurate to a bucket: one part in 16. `null` if there was no
+    /// The median response time in milliseconds, accurate to one part in 16. `null` if there was no
     /// response.
     pub p50_ms: Option<f32>,
-    /// The 99th percentile of the response time, as accurate. `null` if there was no response.
+    /// The 99th percentile of the response time in milliseconds, accurate to one part in 16. `null`
+    /// if there was no response.
     pub p99_ms: Option<f32>,
 }
 
 impl WindowSums {
-    /// Returns the difference between two readings. `before` is `None` if the counts began at zero.
+    /// Returns the sums over the requests that ended between two readings. `before` is `None` if
+    /// the counts began at zero.
     pub(crate) fn between(before: Option<&Reading>, now: &Reading) -> Self {
         let since = |(index, counts): (usize, &ClassCounts)| {
             counts.since(before.and_then(|before| before.classes.get(index)))
@@ -164,7 +168,7 @@ impl Sums {
     }
 }
 
-/// The readings at which windows begin. A reading that is in two rings is kept once.
+/// The readings at which windows can begin. A reading that is in two rings is stored once.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshots([SnapshotRing; RINGS.len()]);
 
@@ -183,13 +187,13 @@ impl Default for Snapshots {
 }
 
 impl Snapshots {
-    /// Keeps a reading wherever it is due. Readings come in the order of their times.
+    /// Adds a reading to every ring in which one is due. Readings come in the order of their times.
     pub(crate) fn push(&mut self, reading: &Arc<Reading>) {
         self.0.iter_mut().for_each(|ring| ring.push(reading));
     }
 
-    /// Returns the reading at which a window that ends at `now` begins: the last one that is old
-    /// enough. `None` is the start of the process.
+    /// Returns the reading at which a window that ends at `now` begins: the newest one that is old
+    /// enough. Returns `None` if the window begins at the start of the process.
     pub(crate) fn beginning(&self, window: Window, now: TimeSpan) -> Option<&Reading> {
         let readings = self.0.iter().flat_map(|ring| ring.readings.iter());
         let old = readings.filter(|reading| reading.passed + window.span() <= now + TOLERANCE);

@@ -1,4 +1,4 @@
-//! Tests of the rows that are kept of readings, and for how long; and of the sums of windows.
+//! Tests of the history: which rows are kept of readings and for how long, and the sums of windows.
 
 use bywash_engine::Status;
 use bywash_history::{
@@ -7,7 +7,7 @@ use bywash_history::{
 };
 use bywash_units::TimeSpan;
 
-/// A gateway that counts.
+/// A simulated gateway that counts requests.
 struct Counter {
     reading: Reading,
 }
@@ -26,7 +26,7 @@ impl Counter {
         (0..times).for_each(|_| class.latencies.count(took));
     }
 
-    /// Returns the reading a second later.
+    /// Returns the reading one second after the previous one.
     fn read(&mut self) -> Reading {
         self.reading.at += 1000;
         self.reading.passed += TimeSpan::from_secs(1);
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// Returns a class whose counts are zero.
+/// Returns the counts of a class, all zero.
 fn class(name: &str) -> ClassCounts {
     ClassCounts {
         name: name.into(),
@@ -107,7 +107,7 @@ fn a_clock_that_is_set_makes_no_row_and_hides_none() {
     history.read(counter.read());
     counter.reading.at -= 3_600_000;
     history.read(counter.read());
-    // The same moment again makes no row.
+    // A second reading of the same moment makes no row.
     history.read(counter.reading.clone());
     let columns = seconds(&history);
     assert_eq!((columns.number, columns.lasted_ms), (vec![0, 1], vec![1000, 1000]));
@@ -186,7 +186,7 @@ fn what_cannot_be_read_is_as_if_there_were_nothing() {
     }
 }
 
-/// Returns the sums of a class in a window.
+/// Returns the sums of the class with this name in a window.
 fn of_class(window: &WindowSums, name: &str) -> Sums {
     window
         .classes
@@ -201,8 +201,8 @@ fn length(window: &WindowSums) -> u64 {
     window.length_s.round() as u64
 }
 
-/// Checks a window against the requests of the last seconds; each second had one, in the class
-/// `even` or `odd`.
+/// Compares a window with the requests of the last seconds. Each second had one request, in the
+/// class `even` or `odd`.
 fn compare(window: &WindowSums, requests: &[TimeSpan]) {
     let seconds = length(window);
     let from = requests.len() - seconds as usize;
@@ -232,7 +232,7 @@ fn a_window_has_the_sums_and_percentiles_of_its_requests_and_of_no_others() {
         requests.push(took);
         counter.served(second as usize % 2, 1, took);
         history.read(counter.read());
-        // After some seconds, some minutes, some hours, and a day.
+        // The window is checked after some seconds, some minutes, some hours, and a day.
         if [7, 11, 200, 1234, 7000, 26 * 3600 - 1].contains(&second) {
             let passed = second as f64 + 1.0;
             let spans = [(10.0, 0.0), (60.0, 0.0), (900.0, 30.0), (86_400.0, 1800.0)];

@@ -10,15 +10,16 @@ use crate::name::RequestId;
 /// with 0 if it answers none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The message was carried out: the lease is held, or the connection may be lent again.
-    Done,
-    /// The lease is not held, because its request has been stopped. No query may begin for that
+    /// The message was carried out: the lease is held, or the connection may be lent to another
     /// request.
+    Done,
+    /// The lease is not held, because its request has been stopped for this reason. No query may
+    /// begin for that request.
     Stopped(Reason),
     /// The result of the first stop of a request.
     Cancelled {
-        /// The number of statements that were cancelled. If the daemon only observes, the number
-        /// that it would have cancelled.
+        /// The number of statements that were cancelled, or that would have been cancelled if the
+        /// daemon only observes.
         cancelled: u32,
         /// The number of statements of the request that were not cancelled: they may write, the
         /// budget is used up, or the database refused or was unreachable.
@@ -30,10 +31,10 @@ pub enum Answer {
         request: RequestId,
         /// The reason for the stop.
         reason: Reason,
-        /// The number under which the holder leased the work.
+        /// The number that the holder chose for the leased work.
         connection: u64,
     },
-    /// The message was not carried out.
+    /// The message was not carried out, for this reason. The text explains it to people.
     Refused(Refusal, String),
 }
 
@@ -46,13 +47,14 @@ pub enum Refusal {
     Forbidden,
     /// No database of this name is configured.
     UnknownDatabase,
-    /// The connection is leased to another holder. Neither lease is held now. Close the connection.
+    /// The connection is leased to another holder. Neither lease is held now. The holder must close
+    /// the connection.
     Taken,
     /// A limit on the number of leases is reached.
     Full,
-    /// There is no such lease, or it has expired.
+    /// The sender holds no such lease, or the lease has expired.
     NotLeased,
-    /// The message arrived after its `not-after`.
+    /// The message arrived after the time in its `not-after`.
     Late,
 }
 
@@ -68,7 +70,7 @@ impl Refusal {
         Self::Late,
     ];
 
-    /// Returns the refusal as it is spelled in a response.
+    /// Returns the refusal's word in a response.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -87,7 +89,8 @@ impl Answer {
     /// it answers, or 0 if it answers none.
     ///
     /// # Errors
-    /// Tells what is wrong, with the number at the start of the line if it could be read.
+    /// If the line is not a response. The error contains the number at the start of the line if
+    /// that could be read.
     pub fn parse(line: &str) -> Result<(u64, Self), Malformed> {
         let (number, answer) = line.split_once(' ').unwrap_or((line, ""));
         let number =
@@ -97,7 +100,8 @@ impl Answer {
     }
 
     fn of(text: &str) -> Option<Self> {
-        // The explanation after a refusal contains spaces.
+        // The explanation after a refusal contains spaces, so the line must not be split into
+        // words.
         if let Some(refused) = text.strip_prefix("ERR ") {
             let (refusal, why) = refused.split_once(' ').unwrap_or((refused, ""));
             let refusal = Refusal::ALL.into_iter().find(|one| one.name() == refusal)?;

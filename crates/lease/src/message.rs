@@ -30,7 +30,8 @@ pub enum Command {
         database: DatabaseName,
         /// The number by which the database identifies the connection.
         connection: u64,
-        /// The time at which the lease expires, in milliseconds since 1970 (UTC).
+        /// The time at which the lease expires, in milliseconds since 1970 (UTC); `None` for a
+        /// lease without an end.
         not_after: Option<u64>,
     },
     /// A connection no longer works for a request.
@@ -50,7 +51,8 @@ pub enum Command {
         reason: Reason,
         /// The part of the work that shall stop.
         scope: Scope,
-        /// The time from which the stop is too late, in milliseconds since 1970 (UTC).
+        /// The time from which the stop is too late to be carried out, in milliseconds since 1970
+        /// (UTC).
         not_after: Option<u64>,
         /// The trace and span under which the request was forwarded, if its queries are tagged with
         /// them.
@@ -59,14 +61,15 @@ pub enum Command {
 }
 
 /// The part of a request's work that is stopped. The name of a request is passed on with its calls
-/// to other services. The component that gave the name stops all of them. A service whose part ends
-/// before the others stops only its own part.
+/// to other services. The gateway that gave the name stops the work of all services. A service
+/// whose part ends before the others stops only its own part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All work for the request, including work that begins later.
     #[default]
     All,
-    /// The work that was leased over the same connection to the daemon: `scope=own`.
+    /// The work that was leased over the connection to the daemon on which the stop arrives:
+    /// `scope=own`.
     Own,
 }
 
@@ -77,7 +80,7 @@ pub enum Reason {
     ClientLeft,
     /// The request has run for too long at the present load.
     RanTooLong,
-    /// The deadline that its client set has passed.
+    /// The deadline that the client set has passed.
     Deadline,
 }
 
@@ -87,7 +90,7 @@ pub enum Reason {
 pub struct Malformed {
     /// The number at the start of the line, or 0 if there is none.
     pub number: u64,
-    /// The mistake in the line.
+    /// The mistake in the line, for people.
     pub why: &'static str,
 }
 
@@ -95,7 +98,7 @@ impl Reason {
     /// All reasons.
     pub const ALL: [Self; 3] = [Self::ClientLeft, Self::RanTooLong, Self::Deadline];
 
-    /// Returns the reason as it is spelled in a message.
+    /// Returns the reason's word in a message.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientLeft => "client_left",
@@ -113,7 +116,8 @@ impl Message {
     /// Parses a line without its line end.
     ///
     /// # Errors
-    /// Tells what is wrong, with the number at the start of the line if it could be read.
+    /// If the line is not a valid message. The error contains the number at the start of the line
+    /// if that could be read.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
         if line.len() > LONGEST {
             return Err(Malformed { number: 0, why: "a line is at most 512 bytes long" });
@@ -197,7 +201,7 @@ fn moment(word: &str) -> Result<u64, &'static str> {
     whole(word).ok_or("not-after is a time in milliseconds since 1970")
 }
 
-/// Checks a `traceparent` of version 00 of the W3C Trace Context, in its only spelling.
+/// Checks that the word is a `traceparent` of version 00 of the W3C Trace Context, in lower case.
 fn traceparent(word: &str) -> Result<String, &'static str> {
     let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let parts: Vec<&str> = word.split('-').collect();
@@ -214,14 +218,14 @@ fn traceparent(word: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Parses a number that consists of digits only. The standard library's `parse` also accepts a
-/// sign.
+/// Parses a number that consists of digits only. Returns `None` for anything else; the standard
+/// library's `parse` also accepts a sign.
 pub(crate) fn whole(word: &str) -> Option<u64> {
     let plain = word.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| word.parse().ok()).flatten()
 }
 
-/// Returns the values of `key=value` words in the order of the keys. Each key may occur once.
+/// Returns the values of `key=value` words, in the order of `keys`. Each key may occur once.
 fn named<'a, const N: usize>(
     keys: [&str; N],
     words: &[&'a str],

@@ -1,12 +1,13 @@
-//! Names that come from outside. They are short and have few characters, so that they can stand in
-//! a line of the protocol, a log and a metric label.
+//! Names that come from outside: of requests and of databases. They are short and consist of few
+//! different characters, so that they can stand in a line of the protocol, a log and a metric
+//! label.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The name of the private database of each holder: see the documentation of the crate.
+/// The name of the private database that each holder has: see the documentation of the crate.
 pub const OWN: &str = "self";
 
 /// The error for text that is not a valid name.
@@ -20,11 +21,11 @@ pub enum NotAName {
     Database,
 }
 
-/// The name of a request, given by its gateway or server.
+/// The name of a request, given by its gateway or by a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(Arc<str>);
 
-/// The name of a database, given by the operator.
+/// The name of a database in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DatabaseName(Arc<str>);
 
@@ -57,7 +58,7 @@ impl RequestId {
 }
 
 impl DatabaseName {
-    /// Returns the name of the private database of each holder.
+    /// Returns the name of the private database that each holder has.
     pub fn own() -> Self {
         Self(OWN.into())
     }

@@ -1,24 +1,25 @@
 //! Reads the text of a running statement: which request it belongs to, and whether it only reads.
 //!
-//! An application wrote the text, perhaps with input of its visitors in it. Therefore a query tag
-//! counts only at the very front, where no visitor's input can stand. A statement counts as reading
-//! only if nothing in it says otherwise, literals and comments apart: text that is not understood
-//! is taken for a write.
+//! An application wrote the text, and input of its visitors may be part of it. Therefore query tags
+//! count only at the very front, where no visitor's input can stand. A statement counts as reading
+//! only if nothing outside of literals and comments says otherwise. Text that this module does not
+//! understand counts as a write.
 
 /// The query tags in front of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueryTags<'a> {
-    /// The name of a request: `/*bywash-request='…'*/`.
+    /// The name of the request that the statement works for: `/*bywash-request='…'*/`.
     pub request: Option<&'a str>,
-    /// The trace and span of a request: `/*traceparent='…'*/`, as SQLCommenter writes it.
+    /// The trace and span that the statement belongs to: `/*traceparent='…'*/`, as SQLCommenter
+    /// writes it.
     pub traceparent: Option<&'a str>,
 }
 
 /// Parses the query tags of a statement. They stand in one comment in front, in any order,
-/// separated by commas.
+/// separated by commas. A tag that is missing or malformed is `None`.
 ///
 /// The comment stands in front because databases show only the beginning of a long statement
-/// (PostgreSQL 1,024 bytes).
+/// (PostgreSQL: 1,024 bytes).
 pub fn query_tags(text: &str) -> QueryTags<'_> {
     let mut tags = QueryTags::default();
     let comment = text.trim_ascii_start().strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
@@ -37,10 +38,10 @@ pub fn query_tags(text: &str) -> QueryTags<'_> {
     tags
 }
 
-/// Returns whether a statement only reads, as far as its text tells.
+/// Returns whether a statement only reads, as far as its text shows.
 ///
-/// A function that it calls may write, and the end of a long text may be missing. Where the
-/// database knows whether the transaction has written (PostgreSQL), the caller asks it too.
+/// A function that the statement calls may write, and the end of a long text may be missing. Some
+/// databases know whether the transaction has written (PostgreSQL); the caller must ask them too.
 pub fn only_reads(text: &str) -> bool {
     let Some(words) = words(text) else { return false };
     let first = words.iter().find(|word| **word != "(");
@@ -104,22 +105,22 @@ fn is_of_a_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns the text after a comment. Returns `None` for a comment with `/*` inside: PostgreSQL
-/// nests comments, MySQL does not.
+/// Returns the text after the comment at the start of `text`. Returns `None` for a comment with
+/// `/*` inside, because PostgreSQL nests comments and MySQL does not.
 fn after_comment(text: &str) -> Option<&str> {
     let (comment, rest) = text[2..].split_once("*/")?;
     (!comment.contains("/*") && !comment.ends_with('/')).then_some(rest)
 }
 
-/// Returns the text after a line comment.
+/// Returns the text after the line comment at the start of `text`.
 fn after_line(text: &str) -> Option<&str> {
     let is_comment = text[2..].starts_with(|next: char| next.is_ascii_whitespace());
     let rest = || text.split_once('\n').map_or("", |(_, next)| next);
     is_comment.then(rest)
 }
 
-/// Returns the text after a literal. A doubled quote inside it counts as its end and the start of
-/// another literal.
+/// Returns the text after the literal at the start of `text`. A doubled quotation mark inside it
+/// counts as its end and the start of another literal.
 fn after_literal(text: &str, mark: char) -> Option<&str> {
     let (literal, rest) = text[1..].split_once(mark)?;
     (!literal.contains('\\')).then_some(rest)

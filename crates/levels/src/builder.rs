@@ -1,4 +1,4 @@
-//! The configuration of a pool.
+//! The settings of a pool, and the builder that checks them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,37 +9,39 @@ use crate::error::BuildError;
 use crate::pool::Pool;
 use crate::scheduler::PoolScheduler;
 
-/// The response times that a pool promises, from a request's arrival in the pool to its end.
+/// A goal for the response times of a pool's levels. A response time is from a request's arrival in
+/// the pool to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal<'n> {
-    /// The mean response time of one level is a fraction of another's.
+    /// The mean response time of one level shall be a given fraction of that of another level.
     Ratio {
         /// The level that is to be faster.
         fast: &'n str,
-        /// The level that it is compared with.
+        /// The level with which `fast` is compared.
         slow: &'n str,
-        /// The fraction, above 0 and at most 1.
+        /// The wanted mean response time of `fast`, divided by that of `slow`; above 0 and at most
+        /// 1.
         target: f64,
     },
-    /// A fraction of a level's requests is answered within a time.
+    /// A given fraction of a level's requests shall be answered within a time.
     Percentile {
-        /// The level.
+        /// The level whose requests count.
         level: &'n str,
-        /// The fraction, from 0.5 to 0.999: 0.95 for the 95th percentile.
+        /// The fraction of the requests, from 0.5 to 0.999: 0.95 for the 95th percentile.
         share: f64,
-        /// The maximum response time.
+        /// The maximum response time of these requests.
         within: Duration,
     },
 }
 
 /// Returns the number of threads for a pool that has the processors of this machine or container to
-/// itself: one more than there are processors. When a slot changes hands, one thread goes to sleep
-/// and another wakes. With one thread fewer, a processor would idle in between.
+/// itself. It is one more than the number of processors. When a slot changes hands, one thread goes
+/// to sleep and another wakes. Without the extra thread, a processor would idle in between.
 pub fn suggested_threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32) + 1
 }
 
-/// Builds a [`Pool`]. [`Builder::build`] reports mistakes in the settings.
+/// The settings of a [`Pool`] that is to be built. [`Builder::build`] reports mistakes in them.
 #[derive(Clone, Debug)]
 pub struct Builder {
     threads: u32,
@@ -51,11 +53,11 @@ pub struct Builder {
 }
 
 /// The maximum number of threads, places and levels of a pool, and of threads of a level. A larger
-/// number is a mistake (a size in bytes, or -1 for "as many as there are"), which would exhaust the
-/// machine's threads before anyone noticed.
+/// number is a mistake, such as a size in bytes, or -1 for "as many as there are". It would exhaust
+/// the machine's threads before anyone noticed.
 const MOST: u32 = 4096;
 
-/// A goal with owned names.
+/// A goal that owns the names of its levels.
 #[derive(Clone, Debug)]
 enum Named {
     Ratio(String, String, f64),
@@ -63,8 +65,8 @@ enum Named {
 }
 
 impl Pool {
-    /// Creates a builder for a pool with this number of threads, which should be one more than the
-    /// number of its processors ([`suggested_threads`]).
+    /// Creates a builder for a pool with this number of threads. The number should be one more than
+    /// that of the pool's processors ([`suggested_threads`]).
     pub fn builder(threads: u32) -> Builder {
         Builder::new(threads)
     }
@@ -82,7 +84,7 @@ impl Builder {
         }
     }
 
-    /// Adds a level.
+    /// Adds a level with this name and these settings.
     #[must_use]
     pub fn level(mut self, name: impl Into<String>, level: Level) -> Self {
         self.names.push(name.into());
@@ -90,7 +92,7 @@ impl Builder {
         self
     }
 
-    /// Sets the goal.
+    /// Sets the goal of the pool. A pool without this call has no goal.
     #[must_use]
     pub fn goal(mut self, goal: Goal<'_>) -> Self {
         self.goal = Some(match goal {
@@ -102,27 +104,28 @@ impl Builder {
         self
     }
 
-    /// Runs this many requests at a time, in order of arrival, each with all threads of its level,
-    /// between which the operating system decides. This is the method of paper 3, for comparison.
+    /// Makes the pool run at most `places` requests at a time, in order of arrival. Each has all
+    /// threads of its level, and the operating system shares the processors among them. This is the
+    /// method of paper 3, for comparison.
     #[must_use]
     pub fn parity(mut self, places: u32) -> Self {
         self.places = Some(places);
         self
     }
 
-    /// Sets a function that each thread of the pool calls first, for instance to block signals that
-    /// other threads of the program should handle.
+    /// Sets a function that each thread of the pool calls first. It may, for example, block signals
+    /// that other threads of the program should handle.
     #[must_use]
     pub fn thread_begins(mut self, begins: fn()) -> Self {
         self.begins = Some(begins);
         self
     }
 
-    /// Builds the pool and starts its threads.
+    /// Checks the settings, builds the pool and starts its threads.
     ///
     /// # Errors
     ///
-    /// If the settings contradict themselves, or a thread cannot be started.
+    /// If the settings are invalid or contradict each other, or if a thread cannot be started.
     pub fn build(self) -> Result<Pool, BuildError> {
         let twice = |(index, name): (usize, &String)| self.names[..index].contains(name);
         if let Some((_, name)) = self.names.iter().enumerate().find(|each| twice(*each)) {
@@ -149,7 +152,8 @@ impl Builder {
         let widest = self.level_settings.iter().map(|level| level.max_threads).max().unwrap_or(1);
         let most_workers = match self.places {
             Some(places) => places * widest,
-            // Workers with a slot, and workers in requests that wait for their slots.
+            // The number of workers that may hold a slot, and of workers in requests that wait for
+            // slots.
             None => self.threads * (self.level_settings.len() as u32 + 1),
         };
         let most_workers = most_workers as usize;
@@ -160,8 +164,8 @@ impl Builder {
             most_workers,
             self.begins,
         ));
-        // Create the pool before its threads: if one cannot be started, dropping the pool ends the
-        // others.
+        // The pool is created before its threads. If a thread cannot be started, dropping the pool
+        // ends the others.
         let pool = Pool::new(Arc::clone(&scheduler));
         let mut state = scheduler.lock();
         for _ in 0..self.threads {

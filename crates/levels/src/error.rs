@@ -1,19 +1,19 @@
-//! The reasons for which a pool cannot be built, or a request gets no turn.
+//! The errors of a pool: why it cannot be built, or why a request does not run.
 
 use bywash_engine::levels::GoalFault;
 
 /// The reason for which a pool cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The settings of a level contradict themselves.
+    /// The settings of a level are invalid.
     #[error("level `{level}`: {fault}")]
     Level {
         /// The name of the level.
         level: String,
-        /// The contradiction.
+        /// What is wrong with the settings.
         fault: GoalFault,
     },
-    /// The settings of the pool contradict themselves.
+    /// The settings of the pool as a whole are invalid.
     #[error("{0}")]
     Settings(GoalFault),
     /// Two levels have the same name.
@@ -22,15 +22,16 @@ pub enum BuildError {
     /// The goal names a level that does not exist.
     #[error("the goal names level `{name}`; there is {there_is}")]
     Unknown {
-        /// The name in the goal.
+        /// The name that the goal has for the level.
         name: String,
-        /// The existing levels.
+        /// The names of the existing levels.
         there_is: String,
     },
-    /// A pool in parity cannot keep a goal, because it does not control the slots.
+    /// The pool has both parity and a goal. Parity does not control slots, so it cannot keep a
+    /// goal.
     #[error("a pool in parity keeps no goal: leave one of the two out")]
     Parity,
-    /// A number is far larger than anyone can intend.
+    /// A number is so large that it must be a mistake. The values are the number and the maximum.
     #[error(
         "{0} is too many: a pool has at most {1} threads, places and levels, and a level as many threads"
     )]
@@ -40,24 +41,24 @@ pub enum BuildError {
     Thread(#[from] std::io::Error),
 }
 
-/// The reason for which a request gets no turn. No part of it has run.
+/// The reason for which a request was refused. No part of it has run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The level does not exist.
+    /// The level does not exist in the pool.
     #[error("there is no level `{name}`; there is {there_is}")]
     Unknown {
-        /// The name, cut to 64 characters.
+        /// The name that was given, cut to 64 characters.
         name: String,
-        /// The existing levels.
+        /// The names of the existing levels.
         there_is: String,
     },
     /// The queue of the level is full.
     #[error("the queue of level `{0}` is full")]
     Full(String),
-    /// The turn of the request did not come within its patience.
+    /// The request did not get a slot within its patience, which is given.
     #[error("no turn came within {0:?}")]
     TimedOut(std::time::Duration),
-    /// The pool was shut down.
+    /// The pool was closed.
     #[error("the pool is shut down")]
     Closed,
 }

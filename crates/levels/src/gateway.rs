@@ -1,13 +1,14 @@
-//! Reads the service level of a request from the signed field `Bywash-Level` of the gateway.
+//! Reads the service level of a request from the signed header field `Bywash-Level` of the gateway.
 //!
-//! Any client that can reach the application can write a field. Therefore the gateway signs it
-//! (`[levels]` in its file) with keys that the application shares, and removes the fields that
-//! clients write. A forged, old or malformed field names no level: treat such a request as one
-//! without the field, and count it.
+//! Any client that can reach the application can write a header field. Therefore the gateway signs
+//! the field with keys that the application shares (`[levels]` in the gateway's configuration). It
+//! also removes such fields of clients. A forged, old or malformed field names no level. Treat such
+//! a request as one without the field, and count it.
 //!
-//! **Keys can be exchanged while both run** (`bywash token-keys --rotate`). A signature that
-//! matches none of the keys may have been made with a new key, so the file is read again. This
-//! happens at most once a second, because any client can write a forged field.
+//! **Keys can be exchanged while gateway and application run** (`bywash token-keys --rotate`). A
+//! signature that matches none of the keys may have been made with a new key, so the key file is
+//! then read again. This happens at most once a second, because any client can write a forged
+//! field.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use bywash_token::{KeyFileError, LevelKeys, LevelRefusal, Secrets, UnixTime, rea
 use bywash_units::TimeSpan;
 use parking_lot::{Mutex, RwLock};
 
-/// The time for which a signature is valid. The gateway signs a level when it forwards the request,
-/// so a minute only has to cover differences between clocks.
+/// The maximum age of a valid signature. The gateway signs a level when it forwards the request, so
+/// a minute only has to cover differences between clocks.
 const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
-/// The minimum time between two reads of the file.
+/// The minimum time between two reads of the key file.
 const REST: Duration = Duration::from_secs(1);
 
-/// The keys of a gateway that signs service levels. Clones share the same keys.
+/// The keys by which an application checks the signatures of a gateway. Clones share the keys.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     file: Arc<KeyFile>,
@@ -35,40 +36,41 @@ pub struct Gateway {
 struct KeyFile {
     path: PathBuf,
     keys: RwLock<LevelKeys>,
-    /// The time at which the file was last read.
+    /// The time at which the key file was last read.
     read: Mutex<Instant>,
 }
 
-/// The reason for which there are no keys.
+/// The error that there are no usable keys.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The file cannot be read, or every user may read it.
+    /// The key file cannot be read, or every user of the machine may read it.
     #[error("cannot use {path}: {cause}")]
     Unreadable {
-        /// The path of the file.
+        /// The path of the key file.
         path: String,
-        /// The cause.
+        /// The reason for which it cannot be used.
         cause: Unreadable,
     },
-    /// The file contains no keys.
+    /// The key file contains no keys.
     #[error("{path}: {cause}")]
     NoKeys {
-        /// The path of the file.
+        /// The path of the key file.
         path: String,
-        /// The cause.
+        /// The mistake in the key file.
         cause: KeyFileError,
     },
 }
 
 impl Gateway {
-    /// The name of the field with the level of a request, in lower case.
+    /// The name of the header field with the signed level of a request, in lower case.
     pub const FIELD: &'static str = bywash_token::level::FIELD;
 
-    /// Reads the gateway's `levels.key_file`, as `bywash token-keys` writes it.
+    /// Reads the key file that the gateway uses (`levels.key_file`), as `bywash token-keys` writes
+    /// it.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, every user may read it, or it contains no keys.
+    /// If the key file cannot be read, every user may read it, or it contains no keys.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
         let file = KeyFile {
             path: path.to_owned(),
@@ -78,8 +80,8 @@ impl Gateway {
         Ok(Self { file: Arc::new(file) })
     }
 
-    /// Returns the level that the field names. [`Pool::request`](crate::Pool::request) checks
-    /// whether the pool has this level.
+    /// Checks the signature of a field, and returns the level that the field names.
+    /// [`Pool::request`](crate::Pool::request) checks whether the pool has this level.
     ///
     /// # Errors
     ///
@@ -90,7 +92,7 @@ impl Gateway {
         let read = || read_level(&self.file.keys.read(), field, now, LIFETIME);
         match read() {
             Err(LevelRefusal::Forged) => {
-                // Another thread may have read the new key while this one waited for the lock.
+                // Another thread may have read the new keys while this one waited for the lock.
                 self.file.read_again();
                 read()
             }
@@ -100,7 +102,8 @@ impl Gateway {
 }
 
 impl KeyFile {
-    /// Reads the file again. If it is unusable, the present keys stay.
+    /// Reads the key file again, at most once in [`REST`]. If the file cannot be used, the present
+    /// keys stay.
     fn read_again(&self) {
         let mut read = self.read.lock();
         if read.elapsed() < REST {
@@ -144,7 +147,7 @@ mod tests {
         sign_level(&keys, "high", UnixTime::from_millis(at)).unwrap().as_bytes().to_vec()
     }
 
-    /// Writes a file with this key that only its owner may read.
+    /// Writes a key file with this key, which only its owner may read.
     fn key_file(folder: &tempfile::TempDir, secret: u8) -> PathBuf {
         let path = folder.path().join("keys");
         fs::write(&path, secrets(secret).to_text()).unwrap();

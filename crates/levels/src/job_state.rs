@@ -1,9 +1,9 @@
-//! The state of a job whose owner is not notified by dropping it.
+//! The state of a job whose owner cannot see that the job was dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// State shared by a job of another language and the call that submits it.
+/// The state that a job in another language shares with the call that submits it.
 ///
 /// [`Pool::submit`](crate::Pool::submit) drops a job that it will never run, and the other language
 /// does not see that. This state ensures that exactly one of three things happens: the call reports
@@ -11,31 +11,31 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct JobState(Arc<AtomicU8>);
 
-/// The call has not returned.
+/// The job was submitted, and the call has not returned.
 const OFFERED: u8 = 0;
-/// The call has returned with success, or is about to.
+/// The call has returned with success, or is about to, and the job waits.
 const ACCEPTED: u8 = 1;
 /// The job runs or has run.
 const BEGUN: u8 = 2;
-/// The job was dropped and did not run.
+/// The job was dropped and will not run.
 const DROPPED: u8 = 3;
 
 impl JobState {
-    /// Records that the pool has taken the job. Returns whether the call may report success. It may
-    /// not if the job is already dropped, because another thread has closed the pool.
+    /// Records that the pool has taken the job. Returns whether the call may report success. The
+    /// result is false if the job is already dropped, because another thread has closed the pool.
     #[must_use]
     pub fn accept(&self) -> bool {
         let (to, fail) = (Ordering::AcqRel, Ordering::Acquire);
         self.0.compare_exchange(OFFERED, ACCEPTED, to, fail) != Err(DROPPED)
     }
 
-    /// Records that the job runs.
+    /// Records that the job runs now.
     pub fn begin(&self) {
         self.0.store(BEGUN, Ordering::Release);
     }
 
-    /// Records that the job is dropped. Returns whether its owner waits for it and must be
-    /// notified.
+    /// Records that the job is dropped. Returns whether its owner must be notified, because it
+    /// waits for a job that will never run.
     #[must_use]
     pub fn end(&self) -> bool {
         let dropped = |at| (at != BEGUN).then_some(DROPPED);

@@ -1,10 +1,10 @@
 //! A thread pool that gives a request as many threads as its service level deserves.
 //!
-//! A site whose responses take computation can give some customers faster ones without the help of
-//! the operating system: requests of a higher level get more threads [paper 3.1]. More threads
-//! alone have an effect only while the machine has idle processors. Here a thread needs a slot of a
-//! fixed pool, and waiting requests and running ones compete for slots. So the promise to a level
-//! also holds when the pool is full: see [`Goal`].
+//! On a site whose responses take computation, requests of a higher level can get more threads. So
+//! some customers get faster responses without the help of the operating system [paper 3.1]. More
+//! threads alone have an effect only while the machine has idle processors. In this pool a thread
+//! needs a slot of a fixed number, and waiting requests and running ones compete for slots. So the
+//! promise to a level also holds when the pool is full: see [`Goal`].
 //!
 //! ```
 //! use bywash_levels::{Goal, Level, Pool, suggested_threads};

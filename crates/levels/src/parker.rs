@@ -1,10 +1,10 @@
-//! The wait of a thread for a slot.
+//! The parker: the means by which a thread waits for a slot.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::Thread;
 use std::time::Instant;
 
-/// The message that ends a thread's wait.
+/// The message that ends the wait of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
     /// The thread has a slot.
@@ -13,7 +13,7 @@ pub(crate) enum Wakeup {
     Closed,
 }
 
-/// The wait of one thread. It is notified once, by the thread that removes it from the queue.
+/// The wait of one thread. The thread that removes it from the queue notifies it, once.
 #[derive(Debug)]
 pub(crate) struct Parker {
     wakeup: AtomicU8,
@@ -25,7 +25,7 @@ const SLOT: u8 = 1;
 const CLOSED: u8 = 2;
 
 impl Parker {
-    /// Creates a wait for the calling thread.
+    /// Creates a parker for the calling thread.
     pub(crate) fn here() -> Self {
         Self { wakeup: AtomicU8::new(NOTHING), thread: std::thread::current() }
     }
@@ -35,12 +35,13 @@ impl Parker {
             Wakeup::Slot => SLOT,
             Wakeup::Closed => CLOSED,
         };
-        // Release: the next holder of the slot sees all writes from before it was handed over.
+        // The ordering is `Release`, so that the thread that gets the slot sees all writes from
+        // before.
         self.wakeup.store(what, Ordering::Release);
         self.thread.unpark();
     }
 
-    /// Waits for the message.
+    /// Waits for the message, and returns it.
     pub(crate) fn wait(&self) -> Wakeup {
         loop {
             if let Some(wakeup) = self.wakeup() {
@@ -50,7 +51,7 @@ impl Parker {
         }
     }
 
-    /// Waits for the message, but not longer than until `end`.
+    /// Waits for the message, or until the time `end`. Returns `None` if it has not come by then.
     pub(crate) fn wait_until(&self, end: Instant) -> Option<Wakeup> {
         loop {
             if let Some(wakeup) = self.wakeup() {
@@ -61,7 +62,7 @@ impl Parker {
         }
     }
 
-    /// Returns the message, if it has come.
+    /// Returns the message; `None` if it has not come.
     pub(crate) fn wakeup(&self) -> Option<Wakeup> {
         match self.wakeup.load(Ordering::Acquire) {
             SLOT => Some(Wakeup::Slot),

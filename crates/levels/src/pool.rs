@@ -1,4 +1,4 @@
-//! The public interface of the pool.
+//! The public interface of a pool.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::scheduler::PoolScheduler;
 use crate::stats::{GoalStats, LevelStats, Stats};
 use crate::waiting::Waiting;
 
-/// A pool of threads with service levels. Clones are the same pool. When the last clone is dropped,
-/// the pool accepts no more requests, and its threads end with the last request.
+/// A pool of threads with service levels. All clones are handles of one pool. When the last clone
+/// is dropped, the pool accepts no more requests, and its threads end with the last request.
 #[derive(Clone)]
 pub struct Pool {
     open: Arc<Open>,
 }
 
-/// Closes the pool when the last clone is dropped.
+/// Closes the pool when it is dropped, that is, with the last clone.
 struct Open(Arc<PoolScheduler>);
 
 impl Drop for Open {
@@ -32,19 +32,20 @@ impl Pool {
         Self { open: Arc::new(Open(scheduler)) }
     }
 
-    /// Waits for this thread's turn in a level.
+    /// Queues a request of this thread in a level, and waits until the request begins.
     ///
-    /// A thread must not have two turns in the same pool. One that has a turn and waits for another
-    /// occupies a slot without using it, and two such threads may wait for each other.
+    /// A thread must not have two requests in one pool at a time. While it waits for the second,
+    /// the first occupies a slot without using it, and two such threads may wait for each other.
     ///
     /// # Errors
     ///
-    /// If there is no such level, its queue is full, or the pool is shut down.
+    /// If there is no such level, its queue is full, or the pool is closed.
     pub fn request(&self, level: &str) -> Result<Request, Refused> {
         self.line_up(level)?.wait()
     }
 
-    /// Works like [`Pool::request`], but waits at most for `patience`.
+    /// Queues a request of this thread in a level, and waits until it begins, for at most
+    /// `patience`. See [`Pool::request`].
     ///
     /// # Errors
     ///
@@ -57,8 +58,8 @@ impl Pool {
         }
     }
 
-    /// Queues a request of this thread. The thread waits when it likes, and leaves the queue by
-    /// dropping the value.
+    /// Queues a request of this thread in a level without waiting. The thread may wait for its slot
+    /// later. Dropping the value removes the request from the queue.
     ///
     /// # Errors
     ///
@@ -67,8 +68,8 @@ impl Pool {
         Waiting::new(self.scheduler(), self.scheduler().level(level)?)
     }
 
-    /// Submits a job, which a thread of the pool runs when its turn comes. If it panics, only this
-    /// request fails.
+    /// Submits a job, which a thread of the pool runs when the request gets its slot. If the job
+    /// panics, only this request fails.
     ///
     /// # Errors
     ///
@@ -83,24 +84,24 @@ impl Pool {
         self.scheduler().submit(self.scheduler().level(level)?, Box::new(run))
     }
 
-    /// Shuts down the pool for all its clones. It accepts no more requests, refuses those that
-    /// wait, and drops submitted jobs that have not begun. Requests that have begun continue.
+    /// Closes the pool for all its clones. It accepts no more requests, refuses those that wait,
+    /// and drops submitted jobs that have not begun. Requests that have begun continue.
     pub fn close(&self) {
         self.scheduler().close();
     }
 
-    /// Waits until the pool is empty. After [`Pool::close`], it waits for the requests that had
-    /// begun.
+    /// Waits until no request waits or runs in the pool. After [`Pool::close`], only requests that
+    /// had begun are left to wait for.
     pub fn wait_until_empty(&self) {
         self.scheduler().wait_until_empty();
     }
 
-    /// Waits until the pool is empty, but not longer than until `end`. Returns whether it is empty.
+    /// Waits until the pool is empty, or until the time `end`. Returns whether the pool is empty.
     pub fn is_empty_by(&self, end: Instant) -> bool {
         self.scheduler().is_empty_by(end)
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns a snapshot of the pool's statistics.
     pub fn stats(&self) -> Stats {
         let scheduler = self.scheduler();
         let state = scheduler.lock();
@@ -108,7 +109,7 @@ impl Pool {
             (0..scheduler.names.len()).map(|index| state.levels.load(LevelId(index))).collect();
         let standing = state.levels.standing(scheduler.now());
         let tally = state.tally.clone();
-        // Release the lock: the rest takes longer than any thread should wait for a slot.
+        // The lock is released here: the rest takes longer than any thread should wait for a slot.
         drop(state);
         let level = |(index, (name, load)): (usize, (&String, Load))| LevelStats {
             waiting: load.waiting,

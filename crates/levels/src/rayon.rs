@@ -1,20 +1,22 @@
 //! Runs code that is written for rayon on slots of the pool.
 //!
-//! Parallel iterators run on rayon's threads, about which the pool knows nothing. So a request
-//! takes its slots for as long as such code runs, as many as no other request wants, and the code
-//! runs in a rayon pool with the same number of threads. The slots do not change hands in the
-//! meantime, so code written with [`Request::scope`](crate::Request::scope) shares them better.
+//! Parallel iterators run on rayon's threads, about which the pool knows nothing. So for as long as
+//! such code runs, a request takes as many slots as no other request wants. The code runs in a
+//! rayon pool with the same number of threads. These slots do not change hands before the code
+//! ends. Code written with [`Request::scope`](crate::Request::scope) shares slots better.
 //!
-//! Rayon pools are kept and reused. Their sizes are powers of two, so that there are few of them.
+//! Rayon pools are kept and reused. Their sizes are powers of two, so that there are few different
+//! ones.
 
 use parking_lot::Mutex;
 
-/// Rayon pools that are not in use.
+/// The rayon pools that are not in use at present.
 #[derive(Debug, Default)]
 pub(crate) struct PoolCache(Mutex<Vec<rayon::ThreadPool>>);
 
 impl PoolCache {
-    /// Takes or builds a pool with this number of threads.
+    /// Takes an unused rayon pool with this number of threads, or builds one. Fails if a thread
+    /// cannot be started.
     pub(crate) fn take(
         &self,
         threads: u32,
@@ -29,7 +31,7 @@ impl PoolCache {
         rayon::ThreadPoolBuilder::new().num_threads(threads as usize).thread_name(name).build()
     }
 
-    /// Returns a pool for reuse.
+    /// Puts a rayon pool back for reuse.
     pub(crate) fn put(&self, pool: rayon::ThreadPool) {
         self.0.lock().push(pool);
     }

@@ -1,4 +1,4 @@
-//! A request whose turn has come, from its first slot to its end.
+//! A request that has begun, from its first slot to its end.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,19 +13,20 @@ use crate::scheduler::PoolScheduler;
 use crate::scope::Scope;
 use crate::task::{Taken, TaskQueue};
 
-/// The number of times that an owner checks its task queue before it goes to sleep. By that time, a
-/// worker that has finished the last task has usually left.
+/// The number of times that a request's own thread checks its task queue before it sleeps. By then,
+/// a worker that has finished the last task has usually left.
 const LOOKS: u32 = 64;
 
-/// A request whose turn has come. Its thread runs on a slot of the pool, and dropping the request
-/// gives the slot back.
+/// A request that has begun. The thread that owns the value runs on a slot of the pool, and
+/// dropping the value gives the slot back and ends the request.
 pub struct Request {
     scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
     level: LevelId,
-    /// The time at which the request got its slot.
+    /// The time since when the request's own thread has held its present slot.
     since: Time,
-    /// The number of pool threads that ask for work as soon as the request has ended.
+    /// The number of pool threads that ask for work as soon as the request has ended: 1 if a worker
+    /// runs it, otherwise 0.
     coming: usize,
     panicked: bool,
 }
@@ -36,7 +37,8 @@ impl Request {
         Self { scheduler, ticket, level, since, coming: 0, panicked: false }
     }
 
-    /// Runs a job as a request on a thread of the pool, which asks for work next.
+    /// Runs a job as a request, on a worker of the pool. The worker asks for its next work
+    /// afterwards.
     pub(crate) fn run(
         scheduler: &Arc<PoolScheduler>,
         ticket: Ticket,
@@ -44,11 +46,11 @@ impl Request {
         job: impl FnOnce(&mut Self),
     ) {
         let mut request = Self::new(Arc::clone(scheduler), ticket, level);
-        // A job that panics is a failed request.
+        // If the job panics, only this request fails.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
             request.panicked = true;
-            // Dropping a panic payload may run arbitrary code, and this thread serves other
-            // requests.
+            // The payload of the panic is not dropped: its destructor may run arbitrary code, and
+            // this worker serves other requests.
             std::mem::forget(panic);
         }
         request.coming = 1;
@@ -59,24 +61,25 @@ impl Request {
         &self.scheduler.names[self.level.0]
     }
 
-    /// Returns the maximum number of threads of the request.
+    /// Returns the maximum number of threads of the request, which is that of its level.
     pub fn max_threads(&self) -> u32 {
         self.scheduler.level_settings[self.level.0].max_threads
     }
 
-    /// Counts the request as failed when it ends, like one that panicked. For code that does not
-    /// report failures by panics.
+    /// Marks the request as failed, as if its code had panicked. It counts as failed when it ends.
+    /// This is for code that does not report failures by panics.
     pub fn fail(&mut self) {
         self.panicked = true;
     }
 
-    /// Runs tasks in parallel on as many threads as the level and the other requests leave to this
-    /// one, its own thread included. Returns when all tasks have ended. Tasks may borrow from the
-    /// enclosing frames.
+    /// Opens a scope, and runs its tasks in parallel. Returns when all tasks have ended.
+    ///
+    /// The tasks run on this thread and on as many others as the level and the competing requests
+    /// leave to this one. They may borrow from the enclosing frames.
     ///
     /// # Panics
     ///
-    /// If the closure or a task panics, after all other tasks have ended.
+    /// If the closure or a task panics. All other tasks end first.
     pub fn scope<'env, F, T>(&mut self, spawn: F) -> T
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -85,11 +88,11 @@ impl Request {
         let others = self.max_threads() - 1;
         let scope =
             Scope::new(Arc::clone(&self.scheduler), self.ticket, Arc::clone(&queue), others);
-        // State that the closure leaves half done is not observed, because the panic is resumed
-        // below.
+        // The closure may leave state half done. No code observes that state, because the panic is
+        // resumed below.
         let result = catch_unwind(AssertUnwindSafe(|| spawn(&scope)));
-        // Tasks borrow from frames above, so unwinding past those frames while tasks run is not
-        // allowed.
+        // Tasks borrow from the frames above. So the process aborts rather than unwind past them
+        // while tasks run.
         let guard = AbortIfUnwound;
         self.join(&queue);
         std::mem::forget(guard);
@@ -97,8 +100,8 @@ impl Request {
             (Ok(result), None) => result,
             (Ok(_), Some(panic)) => self.panics(panic),
             (Err(panic), other) => {
-                // Dropping a task's panic payload may panic too, which would abort the process
-                // during unwinding.
+                // The task's panic payload is not dropped: its destructor may panic, which would
+                // abort the process during unwinding.
                 std::mem::forget(other);
                 self.panics(panic)
             }
@@ -110,14 +113,14 @@ impl Request {
         resume_unwind(panic)
     }
 
-    /// Calls `each` with every index, in parallel.
+    /// Calls `each` with every index of `indices`, in parallel.
     ///
     /// # Panics
     ///
     /// Like [`Request::scope`].
     pub fn parallel_for(&mut self, indices: std::ops::Range<usize>, each: impl Fn(usize) + Sync) {
-        /// The number of parts per thread. Slots change hands between parts, and late threads find
-        /// some left.
+        /// The number of parts per thread. Slots change hands between parts, and a thread that
+        /// comes late finds parts left.
         const PARTS: usize = 8;
         let (first, count) = (indices.start, indices.len());
         let parts = count.min(self.max_threads() as usize * PARTS);
@@ -127,7 +130,8 @@ impl Request {
         self.scope(|scope| scope.spawn_all((0..parts).map(part)));
     }
 
-    /// Applies `of` to every item in parallel, with one task per item, and returns the results.
+    /// Applies `of` to every item in parallel, with one task per item. Returns the results in the
+    /// order of the items.
     ///
     /// # Panics
     ///
@@ -142,8 +146,9 @@ impl Request {
         results.into_iter().map(result).collect()
     }
 
-    /// Runs code that uses rayon (parallel iterators, `rayon::join`) on as many threads as are free
-    /// for this request when it begins, rounded down to a power of two. See the module `rayon`.
+    /// Runs code that uses rayon (parallel iterators, `rayon::join`). It gets as many threads as
+    /// are free for this request when it begins, rounded down to a power of two. See the module
+    /// `rayon`.
     ///
     /// # Errors
     ///
@@ -168,7 +173,7 @@ impl Request {
         }))
     }
 
-    /// Runs the remaining tasks of a task queue, and waits for those that others run.
+    /// Runs the remaining tasks of a task queue, and waits for the tasks that workers run.
     fn join(&mut self, queue: &Arc<TaskQueue>) {
         loop {
             while let Taken::Task(task, last) = queue.take() {
@@ -196,7 +201,7 @@ impl Request {
         }
     }
 
-    /// Gives the slot back until there is a task to run, or all tasks have ended.
+    /// Gives the slot back, and waits until there is a task to run or all tasks have ended.
     fn pause(&mut self, queue: &Arc<TaskQueue>) {
         let parker = Arc::new(Parker::here());
         if queue.register_owner(&parker) {

@@ -1,4 +1,4 @@
-//! The tasks of a request that run in parallel.
+//! Scopes: groups of tasks of a request that run in parallel.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ pub struct Scope<'scope, 'env: 'scope> {
     scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
     queue: Arc<TaskQueue>,
-    /// The number of threads that the level allows in addition to the request's own.
+    /// The maximum number of threads that the level allows in addition to the request's own.
     others: u32,
-    /// Both lifetimes are invariant.
+    /// Makes both lifetimes invariant.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
@@ -29,8 +29,8 @@ impl<'scope> Scope<'scope, '_> {
         Self { scheduler, ticket, queue, others, lifetimes: PhantomData }
     }
 
-    /// Spawns a task. Another thread may run it at once, or this thread runs it when the scope's
-    /// closure has returned. A task may spawn others.
+    /// Spawns a task. Another thread may run it immediately. Otherwise this thread runs it when the
+    /// closure of the scope has returned. A task may spawn further tasks.
     ///
     /// If the task panics, the scope panics after all tasks have ended.
     pub fn spawn<F>(&'scope self, task: F)
@@ -40,7 +40,7 @@ impl<'scope> Scope<'scope, '_> {
         self.put(Box::new(task), self.others);
     }
 
-    /// Spawns several tasks like [`Scope::spawn`]. No worker is called before the last task is
+    /// Spawns several tasks like [`Scope::spawn`]. Workers are called only when the last task is
     /// queued.
     pub(crate) fn spawn_all<F>(&'scope self, tasks: impl ExactSizeIterator<Item = F>)
     where

@@ -6,73 +6,73 @@ use bywash_engine::levels::{LevelId, Occupant, Verdict};
 use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
 
-/// A snapshot of a pool's statistics.
+/// A snapshot of the statistics of a pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stats {
-    /// The levels, in the order in which the builder named them.
+    /// The statistics of each level, in the order in which the builder named the levels.
     pub levels: Vec<LevelStats>,
-    /// The goal, if the pool has one.
+    /// The state of the goal, if the pool has one.
     pub goal: Option<GoalStats>,
 }
 
-/// The counts of a level since the pool was built, and its present load.
+/// The statistics of a level. Counts and times cover all requests since the pool was built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelStats {
     /// The name of the level.
     pub name: String,
-    /// Requests that ended.
+    /// The total number of requests that ended, with success or not.
     pub answered: u64,
-    /// Requests that ended with a panic or [failed](crate::Request::fail). They count as answered
-    /// too.
+    /// The total number of requests that panicked or [failed](crate::Request::fail). They are also
+    /// in `answered`.
     pub panicked: u64,
-    /// Requests that found the queue full.
+    /// The total number of requests that were refused because the queue of the level was full.
     pub refused: u64,
-    /// Requests that left before their turn came.
+    /// The total number of requests that left the queue before they began.
     pub left: u64,
-    /// The mean response time of answered requests, from arrival to end.
+    /// The mean response time, from arrival to end, of the requests in `answered`.
     pub mean: Duration,
-    /// The standard deviation of the response time, divided by its mean.
+    /// The standard deviation of the response time, divided by the mean response time.
     pub deviation: f64,
-    /// The median response time.
+    /// The median response time of the requests in `answered`.
     pub median: Duration,
-    /// The 95th percentile of the response time.
+    /// The 95th percentile of the response time of the requests in `answered`.
     pub p95: Duration,
-    /// The 99th percentile of the response time.
+    /// The 99th percentile of the response time of the requests in `answered`.
     pub p99: Duration,
-    /// The mean time from arrival to the first slot.
+    /// The mean time from arrival to the first slot, of the requests in `answered`.
     pub waited: Duration,
-    /// Requests that wait for their turn.
+    /// The number of requests that wait for their first slot now.
     pub waiting: usize,
-    /// Requests that have begun.
+    /// The number of requests that have begun and not ended.
     pub running: usize,
-    /// Slots of the running requests.
+    /// The number of slots that the running requests of the level hold now.
     pub threads: u32,
-    /// The level's fraction of the slot time that was used in the last seconds, from 0 to 1.
+    /// The level's share, 0 to 1, of the slot time that all levels used in the last seconds.
     pub share: f64,
 }
 
-/// The state of a pool's goal.
+/// The state of the goal of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoalStats {
     /// Whether the goal is reached.
     pub verdict: Verdict,
-    /// The ratio that was measured, or the fraction of requests answered within the time. Covers
-    /// the last seconds.
+    /// The measured ratio of response times, or the measured fraction of requests answered within
+    /// the time, over the last seconds. `None` while there were too few requests.
     pub measured: Option<f64>,
-    /// The control output: the weight of the faster level's age, or the seconds that the level's
-    /// requests are made to wait.
+    /// The controller's output. For a ratio it is the weight of the faster level's age. For a
+    /// percentile it is the number of seconds for which the level's requests may be made to wait.
     pub effort: f64,
 }
 
-/// The counts of one level.
+/// The counts of one level since the pool was built.
 #[derive(Clone, Debug)]
 struct Counts {
     refused: u64,
     left: u64,
     panicked: u64,
-    /// Response times in microseconds.
+    /// The response times of all ended requests, in microseconds.
     response: Histogram<u64>,
-    /// The sum of all response times.
+    /// The sum of the response times of all ended requests.
     taken: TimeSpan,
     waited: TimeSpan,
 }
@@ -86,7 +86,7 @@ impl Tally {
             refused: 0,
             left: 0,
             panicked: 0,
-            // 1 µs to 1 hour at two significant digits.
+            // The histogram covers 1 µs to 1 hour, with two significant digits.
             response: Histogram::new_with_bounds(1, 3_600_000_000, 2)
                 .expect("constant bounds, low < high, 2 digits"),
             taken: TimeSpan::ZERO,
@@ -111,7 +111,7 @@ impl Tally {
         counts.response.saturating_record(ended.response.as_micros().max(1));
     }
 
-    /// Returns the counts of a level. The caller adds its present load.
+    /// Returns the statistics of a level without its present load, which the caller adds.
     pub(crate) fn level(&self, level: LevelId, name: &str) -> LevelStats {
         let counts = &self.0[level.0];
         let answered = counts.response.len();

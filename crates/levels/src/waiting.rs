@@ -1,4 +1,4 @@
-//! A request in the queue, from its arrival to its turn or to its leaving.
+//! A request in the queue, from its arrival until it begins or leaves.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::parker::{Parker, Wakeup};
 use crate::request::Request;
 use crate::scheduler::PoolScheduler;
 
-/// A thread's request in the queue. The thread may wait several times and do other work in between.
-/// Dropping the value leaves the queue.
+/// A request of a thread in the queue of a level. The thread may wait for its slot several times,
+/// and do other work in between. Dropping the value removes the request from the queue.
 ///
-/// The turn may come at any time, and then occupies a slot until the thread checks for it. So the
-/// thread should check often, or leave.
+/// The request may get its slot at any time, and then occupies it until the thread checks. So the
+/// thread should check often, or drop the value.
 pub struct Waiting {
     scheduler: Arc<PoolScheduler>,
     level: LevelId,
     ticket: Ticket,
     parker: Arc<Parker>,
-    /// Whether the queue entry is used up: the turn has come, or the pool has refused the request.
+    /// Whether the request has left the queue: it got its slot, or the pool refused it.
     over: bool,
-    /// The notification wakes the thread that created the value, so the value must stay on it.
+    /// Keeps the value on the thread that created it, because only that thread is woken.
     this_thread: PhantomData<*const ()>,
 }
 
@@ -35,27 +35,29 @@ impl Waiting {
         Ok(Self { scheduler, level, ticket, parker, over: false, this_thread: PhantomData })
     }
 
-    /// Waits for the turn.
+    /// Waits until the request gets its slot, and begins it.
     ///
     /// # Errors
     ///
-    /// If the pool is shut down.
+    /// If the pool is closed.
     pub fn wait(mut self) -> Result<Request, Refused> {
         let wakeup = self.parker.wait();
         self.end(wakeup)
     }
 
-    /// Waits for the turn, but not longer than until `end`. Returns `None` if it has not come.
+    /// Waits until the request gets its slot, or until the time `end`. Returns `None` if it has not
+    /// got a slot by then; it stays in the queue.
     ///
     /// # Panics
     ///
-    /// If it has already returned the turn or an error.
+    /// If an earlier call has already returned a request or an error.
     pub fn wait_until(&mut self, end: Instant) -> Option<Result<Request, Refused>> {
         assert!(!self.over, "a turn is had once");
         self.parker.wait_until(end).map(|wakeup| self.end(wakeup))
     }
 
-    /// Leaves the queue because `patience` is over, unless the turn has just come.
+    /// Leaves the queue because `patience` is over. If the request has just got its slot, it begins
+    /// instead.
     pub(crate) fn leave(mut self, patience: Duration) -> Result<Request, Refused> {
         if self.scheduler.leave(self.level, self.ticket, &self.parker) {
             self.over = true;
@@ -75,7 +77,8 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // Take a turn that has come in the meantime, and end it at once.
+        // If the request has got its slot in the meantime, it begins and ends at once, which gives
+        // the slot back.
         if !self.over && !self.scheduler.leave(self.level, self.ticket, &self.parker) {
             let wakeup = self.parker.wait();
             drop(self.end(wakeup));

@@ -1,5 +1,5 @@
-//! Tests of the pool with real threads: each task runs once, on a thread that may run it, and
-//! nothing gets stuck.
+//! Tests of the pool with real threads. Each task runs once, on a thread that may run it, and no
+//! thread waits for ever.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_levels::{BuildError, Goal, JobState, Level, Pool, Refused, Stats};
 
-/// A time that no step here takes: a longer one is stuck.
+/// A time longer than any step of these tests takes. A step that takes longer hangs.
 const STUCK: Duration = Duration::from_secs(60);
 
 fn wide(most: u32) -> Level {
@@ -25,12 +25,12 @@ fn pool(threads: u32) -> Pool {
         .expect("right")
 }
 
-/// Keeps a processor busy.
+/// Keeps a processor busy for `rounds` rounds.
 fn burn(rounds: usize) -> usize {
     (0..rounds).fold(1, |sum, i| std::hint::black_box(sum).wrapping_mul(31).wrapping_add(i))
 }
 
-/// Waits until the statistics of the pool satisfy a condition.
+/// Waits until the statistics of the pool satisfy the condition `is`, and returns them.
 fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
     let end = Instant::now() + STUCK;
     loop {
@@ -43,7 +43,7 @@ fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
     }
 }
 
-/// Checks that the pool is empty and has all its slots: that number of requests can begin at once.
+/// Checks that the pool is empty and has all its slots: `threads` requests can begin at once.
 fn is_whole(pool: &Pool, threads: usize) {
     let stats = until(pool, |stats| stats.levels.iter().all(|level| level.running == 0));
     assert!(stats.levels.iter().all(|level| level.threads == 0), "{stats:?}");
@@ -113,7 +113,7 @@ fn a_lone_request_has_as_many_threads_as_its_level_and_no_more() {
         request.scope(|scope| {
             for _ in 0..most {
                 scope.spawn(|| {
-                    // Passes only when `most` threads are at work at once.
+                    // The barrier opens only when `most` threads run tasks at the same time.
                     together.wait();
                     threads.lock().unwrap().insert(std::thread::current().id());
                 });
@@ -180,7 +180,7 @@ fn a_task_that_panics_fails_its_request_alone() {
     .unwrap_err();
     assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("task 3"));
     assert_eq!(ended.into_inner(), 19, "the others were run");
-    // The request can be used again.
+    // The request can be used again after the panic.
     assert_eq!(request.map(&[1, 2], |i| i + 1), [2, 3]);
     drop(request);
     assert_eq!(pool.stats().levels[0].panicked, 1);
@@ -256,7 +256,8 @@ fn who_waits_in_parts_keeps_the_place_in_line() {
     drop(turn);
     let turn = first.wait_until(Instant::now() + STUCK).expect("the first's turn").unwrap();
     drop((turn, first));
-    // The second's turn has come without its thread checking: it is given back.
+    // The second request has got its slot without its thread checking. Dropping the value gives the
+    // slot back.
     drop(second);
     let turn = pool.request("low").unwrap();
     let third = pool.line_up("low").unwrap();
@@ -299,12 +300,12 @@ fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
     let kept = Arc::clone(&dropped);
     pool.submit("low", move |_| drop(kept)).unwrap();
     until(&pool, |stats| stats.levels[1].waiting == 2);
-    // The waiting thread has a clone: the pool stays open and serves it.
+    // The waiting thread has a clone of the pool, so the pool stays open and serves it.
     drop(pool);
     assert_eq!(turn.map(&[1, 2, 3], |i| i * 2), [2, 4, 6]);
     drop(turn);
     assert_eq!(waits.join().unwrap(), Ok(()));
-    // Whether the job ran or was dropped, it is gone.
+    // The job ran or was dropped, so nothing holds the value any more.
     let end = Instant::now() + STUCK;
     while Arc::strong_count(&dropped) > 1 {
         assert!(Instant::now() < end, "the job is kept");
@@ -325,7 +326,7 @@ fn of_a_job_it_is_said_once_what_became_of_it() {
     assert!(!begun_first.end(), "it has run");
 }
 
-/// A panic whose payload panics when it is dropped.
+/// A payload of a panic that panics itself when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -341,7 +342,7 @@ fn what_a_job_throws_is_dropped_by_nobody_and_its_thread_serves_the_next() {
         pool.submit("low", |_| std::panic::panic_any(Bomb)).unwrap();
     }
     drop(pool.request_within("low", STUCK).unwrap());
-    // Follow with a job for which no thread waits, and which a thread of the pool runs.
+    // No thread waits for this job, so a worker of the pool runs it.
     let (done, answered) = std::sync::mpsc::channel();
     pool.submit("low", move |_| done.send(()).unwrap()).unwrap();
     answered.recv_timeout(STUCK).expect("it is served");
@@ -397,7 +398,7 @@ fn tasks_that_are_spawned_late_get_threads_as_well() {
     let mut turn = pool.request("high").unwrap();
     let together = Barrier::new(4);
     turn.scope(|scope| {
-        // A helper takes each task before the next one is spawned.
+        // A worker takes each task before the next one is spawned.
         for _ in 0..10 {
             let (begun, has_begun) = std::sync::mpsc::channel();
             scope.spawn(move || begun.send(()).unwrap());

@@ -9,14 +9,15 @@ use crate::character_class::members;
 use crate::fields::Fields;
 use crate::name::Name;
 
-/// The names of the schemes, in lower case.
+/// The names of the authentication schemes that authenticate a connection, in lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
 
-/// The fields that carry challenges or credentials.
+/// The fields that carry challenges or credentials of an authentication scheme.
 const CARRIERS: [Name; 4] =
     [Name::Authorization, Name::ProxyAuthorization, Name::WwwAuthenticate, Name::ProxyAuthenticate];
 
-/// The carriers, and the field that states explicitly that an authentication persists.
+/// The set of the [`CARRIERS`] and of the field that states explicitly that an authentication
+/// persists.
 const SIGNS: u64 = Name::set(&CARRIERS) | Name::PersistentAuth.bit();
 
 impl Fields {
@@ -34,7 +35,7 @@ impl Fields {
     }
 }
 
-/// Returns whether a member of a list begins with one of the schemes.
+/// Returns whether a list member begins with the name of one of the schemes.
 fn names_scheme(member: &[u8]) -> bool {
     let scheme = member.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))

@@ -1,5 +1,5 @@
-//! Classifies bytes by where they are allowed. One table of 256 bytes is looked up once for each
-//! byte of a name or a target. Values are checked many bytes at a time.
+//! Classifies bytes by where they are allowed in a message. The bytes of names and targets are
+//! looked up one by one in a table of 256 entries. Values are checked many bytes at a time.
 //!
 //! Source: RFC 9110 §5.5 (field values) and §5.6.2 (tokens), RFC 3986 §2 and §3.3 (targets).
 
@@ -65,7 +65,8 @@ pub(crate) const fn is_query(byte: u8) -> bool {
     is(byte, QUERY)
 }
 
-/// Returns whether a byte is space within a line (RFC 9110 §5.6.3).
+/// Returns whether a byte is optional white space within a line: a space or a tab (RFC 9110
+/// §5.6.3).
 pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
@@ -94,7 +95,8 @@ pub(crate) fn trimmed(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Returns the members of a comma-separated list, empty ones included (RFC 9110 §5.6.1).
+/// Returns the members of a comma-separated list without the white space around them. Empty members
+/// are included (RFC 9110 §5.6.1).
 pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trimmed)
 }

@@ -6,26 +6,26 @@ use crate::parse_error::ParseError;
 use crate::part::{Part, up_to};
 use crate::trailers::Section;
 
-/// The longest extension of one chunk, in bytes.
+/// The maximum length of one chunk's extension, in bytes.
 const MAX_EXTENSION: u32 = 4096;
-/// The number of bytes by which all extensions together may exceed their allowance: see
-/// [`Chunks::charge`].
+/// The maximum number of bytes by which all extensions of a body together may exceed their
+/// allowances: see [`Chunks::charge`].
 const MAX_EXCESS: u64 = 16 * 1024;
 
-/// Decodes a chunked body.
+/// The decoder of a chunked body.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     step: Step,
     limits: Limits,
-    /// Bytes of extensions beyond their allowance.
+    /// The number of bytes by which the extensions so far exceed their allowances.
     excess: u64,
 }
 
-/// The part of the body that comes next.
+/// The part of the chunked body that comes next.
 #[derive(Debug)]
 enum Step {
     Frame(Frame),
-    /// The number of bytes of the current chunk that are still to come. Never 0.
+    /// The number of bytes of the current chunk's data that are still to come. Never 0.
     Data(u64),
     Trailers(Section),
 }
@@ -38,13 +38,14 @@ enum Frame {
     Cr,
     /// The LF after that CR.
     Lf,
-    /// The size, with the number of digits that have arrived.
+    /// The digits of a chunk's size. `digits` is the number of digits that have arrived.
     Size { size: u64, digits: u32 },
-    /// Space after the size. It is allowed only before an extension.
+    /// White space after the size, which is allowed only before an extension. `extension` is its
+    /// length in bytes so far.
     Space { size: u64, extension: u32 },
-    /// An extension, with the number of its bytes that have arrived.
+    /// An extension. `extension` is the number of its bytes that have arrived.
     Extension { size: u64, extension: u32 },
-    /// The LF after the size and the extension.
+    /// The LF after the size and the extension, whose CR has arrived.
     End { size: u64, extension: u32 },
 }
 
@@ -54,7 +55,7 @@ impl Chunks {
     }
 
     /// Works like [`Decoder::decode`](crate::Decoder::decode), but must not be called again after
-    /// the end.
+    /// the end of the body.
     pub(crate) fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), ParseError> {
         let mut rest = input;
         while let Some((byte, behind)) = rest.split_first() {
@@ -86,8 +87,12 @@ impl Chunks {
     }
 
     /// Charges the extension of a chunk whose frame has ended. Extensions cost the recipient work
-    /// and carry nothing (CVE-2023-39326). As in Go's `net/http`, each chunk allows for 16 bytes
-    /// plus twice its size of extensions. The excess over all chunks adds up.
+    /// and carry nothing (CVE-2023-39326). As in Go's `net/http`, the allowance of a chunk for its
+    /// extension is 16 bytes plus twice the chunk's size. The excess over the allowances is summed
+    /// over all chunks.
+    ///
+    /// # Errors
+    /// [`ParseError::Body`] if the sum exceeds [`MAX_EXCESS`].
     fn charge(&mut self, left: Frame) -> Result<(), ParseError> {
         if let Frame::End { size, extension } = left {
             let worth = size.saturating_mul(2).saturating_add(16);
@@ -100,7 +105,7 @@ impl Chunks {
 impl Frame {
     const FIRST: Self = Self::Size { size: 0, digits: 0 };
 
-    /// Returns the step after `byte`.
+    /// Returns the step that follows after `byte`. Fails if `byte` is not allowed here.
     fn take(self, byte: u8) -> Result<Step, ParseError> {
         let next = match (self, byte) {
             (Self::Cr, b'\r') => Self::Lf,
@@ -137,7 +142,8 @@ fn one_more(extension: u32) -> Result<u32, ParseError> {
     if extension < MAX_EXTENSION { Ok(extension + 1) } else { Err(ParseError::Body) }
 }
 
-/// Appends a digit to a size. A size has at most 16 digits and fits into a signed 64-bit number.
+/// Appends a hexadecimal digit to a chunk's size. Fails if the size would have more than 16 digits
+/// or exceed a signed 64-bit number.
 fn with_digit(size: u64, digits: u32, byte: u8) -> Result<u64, ParseError> {
     let digit = char::from(byte).to_digit(16).map(u64::from).ok_or(ParseError::Body)?;
     let fits = digits < 16 && size <= i64::MAX as u64 >> 4;

@@ -5,12 +5,13 @@ use crate::fields::Fields;
 use crate::name::Name;
 use crate::parse_error::ParseError;
 
-/// The maximum number of options; no sender needs more. Each option is compared with each field, so
-/// the number is bounded.
+/// The maximum number of options in a message's `Connection`. No sender needs more. Each option is
+/// compared with each field, so the number must be bounded.
 const MAX_OPTIONS: usize = 32;
 
-/// End-to-end fields that a client must not have removed by naming them in `Connection`. They tell
-/// to whom the request is addressed, how long it is, what it contains and where it comes from.
+/// End-to-end fields that a client must not name in `Connection`, because the gateway would then
+/// remove them. They tell to whom the request is addressed, how long it is, what it contains and
+/// where it comes from.
 const KEPT: u64 = Name::set(&[
     Name::Authorization,
     Name::CacheControl,
@@ -33,7 +34,7 @@ const KEPT: u64 = Name::set(&[
     Name::XRequestId,
 ]);
 
-/// Fields that belong to one connection, even if `Connection` does not name them.
+/// The fields that belong to one connection, even if `Connection` does not name them.
 pub(crate) const HOP_BY_HOP: u64 = Name::set(&[
     Name::Connection,
     Name::Http2Settings,
@@ -55,12 +56,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the options of a request. A request must not name the fields in [`KEPT`].
+    /// Reads the options of a request. Fails with [`ParseError::Nominated`] if the request names a
+    /// field in [`KEPT`].
     pub(crate) fn of_request(fields: &Fields) -> Result<Self, ParseError> {
         Self::of(fields, KEPT)
     }
 
-    /// Reads the options of a response. An application may name any of its own fields.
+    /// Reads the options of a response. An application may name any of its own fields, so the names
+    /// are not checked.
     pub(crate) fn of_response(fields: &Fields) -> Result<Self, ParseError> {
         Self::of(fields, 0)
     }
@@ -87,7 +90,7 @@ impl Options {
         }
     }
 
-    /// Returns whether the connection persists after a message of this version (RFC 9112 §9.3).
+    /// Returns whether the connection stays open after a message of this version (RFC 9112 §9.3).
     pub(crate) fn persists(self, version: http::Version) -> bool {
         !self.close && (version != http::Version::HTTP_10 || self.keep_alive)
     }
@@ -114,7 +117,7 @@ impl Fields {
         });
     }
 
-    /// Returns the options that may be names of fields, i.e. all but the common options.
+    /// Returns the options that may be names of fields: all but the common options.
     fn nominated(&self) -> Vec<Box<[u8]>> {
         let common = |option: &[u8]| {
             let options: [&[u8]; 4] = [b"", b"keep-alive", b"close", b"upgrade"];

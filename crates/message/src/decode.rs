@@ -9,13 +9,13 @@ use crate::head::Limits;
 use crate::parse_error::ParseError;
 use crate::part::{Part, more_or, up_to};
 
-/// Decodes a body.
+/// The decoder of one body.
 #[derive(Debug)]
 pub struct Decoder(State);
 
 #[derive(Debug)]
 enum State {
-    /// The number of bytes that are still to come. Never 0.
+    /// The number of bytes of the body that are still to come. Never 0.
     Length(u64),
     UntilClose,
     Chunked(Chunks),
@@ -34,13 +34,14 @@ impl Decoder {
         })
     }
 
-    /// Decodes from `input` and returns the number of bytes consumed and their meaning.
+    /// Decodes from the start of `input`. Returns the number of bytes consumed, and their meaning.
     ///
     /// After [`Part::Data`], call again with the rest of the input. After [`Part::End`], every call
     /// returns `Part::End` again and consumes nothing.
     ///
     /// # Errors
-    /// [`ParseError::Body`] if the body is malformed. The decoder then stays in this state.
+    /// [`ParseError::Body`] if the body is malformed. Every later call then returns this error
+    /// again.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), ParseError> {
         let result = match &mut self.0 {
             State::Length(left) => Ok(up_to(input, left)),
@@ -58,10 +59,10 @@ impl Decoder {
         result
     }
 
-    /// Notes that the peer has closed its side of the connection.
+    /// Records that the peer has closed its side of the connection.
     ///
     /// # Errors
-    /// [`ParseError::Body`] if the body has not ended with that.
+    /// [`ParseError::Body`] if the body does not end with the connection and has not ended before.
     pub fn closed(&mut self) -> Result<(), ParseError> {
         let ended = match self.0 {
             State::UntilClose | State::Ended => true,
@@ -76,7 +77,8 @@ impl Decoder {
         matches!(self.0, State::Ended)
     }
 
-    /// Returns the number of bytes of the body that are still to come, if it is known.
+    /// Returns the number of bytes of the body that are still to come. Returns `None` if that is
+    /// unknown.
     pub fn left(&self) -> Option<u64> {
         match self.0 {
             State::Ended => Some(0),

@@ -1,8 +1,8 @@
-//! The fields of a message in their order, in one buffer.
+//! The fields of a message, in their order and in one buffer.
 //!
-//! The lines of a head are kept as they arrived, next to an index with the position of each name
-//! and value. A bit set of the names that occur answers most questions without a search. Removing a
-//! field removes it from the index only. Writing copies each run of adjacent lines at once.
+//! The lines of a head are stored as they arrived. An index has the position of each name and value
+//! in them. A bit set of the names that occur answers most questions without a search. Removing a
+//! field removes only its entry in the index. Writing copies each run of adjacent lines at once.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,31 +10,32 @@ use std::ops::Range;
 use crate::character_class::{is_token, is_value, trimmed};
 use crate::name::{Name, alike};
 
-/// Spare capacity, in bytes, for the fields that a gateway adds to a head.
+/// The spare capacity in bytes for the fields that a gateway adds to a head.
 const SPARE: usize = 256;
 
 /// The fields of a head or of trailers.
 #[derive(Clone, Default)]
 pub struct Fields {
-    /// The lines with their line ends, removed ones included.
+    /// The lines with their line ends, including lines that were removed from the index.
     text: Vec<u8>,
     lines: Vec<Line>,
-    /// The names that occur, as a bit set.
+    /// The set of the names that occur, as a bit set.
     present: u64,
 }
 
 /// A single field.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// The name, if it is a known one.
+    /// The known name, or [`Name::Other`].
     pub name: Name,
     /// The name as it was spelled.
     pub spelled: &'a [u8],
-    /// The value, without space around it.
+    /// The value, without white space around it.
     pub value: &'a [u8],
 }
 
-/// The position of one field in the text. A head is far smaller than 4 GiB, so 32 bits suffice.
+/// The position of one field in the text. Offsets have 32 bits, because a head is far smaller than
+/// 4 GiB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) start: u32,
@@ -42,7 +43,8 @@ pub(crate) struct Line {
     pub(crate) value: u32,
     pub(crate) value_length: u32,
     pub(crate) name: Name,
-    /// Whether the text reads `name: value` and CR LF, exactly as the gateway would write it.
+    /// Whether the line is stored as `name: value` and CR LF, exactly as the gateway would write
+    /// it.
     pub(crate) plain: bool,
 }
 
@@ -55,7 +57,7 @@ impl Line {
         self.value as usize..(self.value + self.value_length) as usize
     }
 
-    /// Returns the range of the whole line, if it is a plain one.
+    /// Returns the range of the whole line with its line end, if the line is a plain one.
     fn whole(self) -> Range<usize> {
         self.start as usize..(self.value + self.value_length) as usize + 2
     }
@@ -86,31 +88,32 @@ impl Fields {
         self.present & names != 0
     }
 
-    /// Returns the value of the first field of this name.
+    /// Returns the value of the first field of this name. Returns `None` if there is no such field.
     pub fn get(&self, name: Name) -> Option<&[u8]> {
         self.all(name).next()
     }
 
-    /// Returns the values of all fields of this name.
+    /// Returns the values of all fields of this name, in their order.
     pub fn all(&self, name: Name) -> impl Iterator<Item = &[u8]> {
         let lines = if self.has(name) { &self.lines[..] } else { &[] };
         lines.iter().filter(move |line| line.name == name).map(|line| &self.text[line.value()])
     }
 
-    /// Returns the values of all fields with this spelling, ignoring case. Meant for names without
-    /// a [`Name`].
+    /// Returns the values of all fields with this spelling, ignoring case. Use it for names that
+    /// have no [`Name`].
     pub fn named(&self, spelled: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .filter(|field| field.spelled.eq_ignore_ascii_case(spelled))
             .map(|field| field.value)
     }
 
-    /// Iterates over all fields in their order.
+    /// Returns all fields in their order.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         self.lines.iter().map(|line| field(&self.text, *line))
     }
 
-    /// Appends a field. The field must be valid: it is the gateway's own or comes from a parser.
+    /// Appends a field. The caller ensures that it is valid: it is the gateway's own or comes from
+    /// a parser.
     ///
     /// # Panics
     /// If the text grows beyond 4 GiB.
@@ -125,7 +128,7 @@ impl Fields {
         self.text.extend_from_slice(value);
         self.text.extend_from_slice(b"\r\n");
         let place = |at: usize| u32::try_from(at).expect("a head is far smaller than 4 GiB");
-        // The end is the largest offset: if it fits, the others fit too.
+        // The end of the text is the largest offset: if it fits into 32 bits, the others fit too.
         let _ = place(self.text.len());
         self.add(Line {
             start: place(start),
@@ -137,8 +140,9 @@ impl Fields {
         });
     }
 
-    /// Replaces all fields of this name by one field. Where several names share a [`Name`], as the
-    /// `bywash-` fields do, only fields of the same spelling are replaced, aliases included.
+    /// Replaces all fields of this name by one field. Several names may share a [`Name`], as the
+    /// `bywash-` fields do. Then only fields of the same spelling are replaced, including its
+    /// aliases.
     pub fn set(&mut self, spelled: &[u8], value: &[u8]) {
         match Name::of(spelled) {
             Name::Ours
@@ -158,7 +162,7 @@ impl Fields {
         self.remove_all(name.bit());
     }
 
-    /// Removes all fields of these names.
+    /// Removes all fields whose names are in this set.
     pub(crate) fn remove_all(&mut self, names: u64) {
         if self.has_any(names) {
             self.lines.retain(|line| line.name.bit() & names == 0);
@@ -171,7 +175,7 @@ impl Fields {
         self.retain(|field| !field.spelled.eq_ignore_ascii_case(spelled));
     }
 
-    /// Removes a field in every spelling that some application takes for it.
+    /// Removes a field in every spelling that some application takes for this one.
     pub fn remove_alike(&mut self, spelled: &[u8]) {
         self.retain(|field| !alike(spelled, field.spelled));
     }
@@ -216,8 +220,8 @@ impl Fields {
         self.text.len() + 2 * self.lines.len()
     }
 
-    /// Creates an empty index over a copy of the field section of a head, in which the caller finds
-    /// fields.
+    /// Creates an empty index over a copy of the field section of a head. The caller parses the
+    /// section, and adds the fields that it finds by [`Self::add`].
     pub(crate) fn over(section: &[u8]) -> Self {
         let mut text = Vec::with_capacity(section.len() + SPARE);
         text.extend_from_slice(section);

@@ -1,10 +1,10 @@
 //! Reads `Forwarded` (RFC 7239) strictly and writes it in one form.
 //!
-//! One line of the field is read at a time. A quoted string that a client has left open ends with
-//! its line at the latest, so it cannot hide the line that a hop appends. A line that violates §4
-//! is ignored as a whole. The parameters `for`, `proto` and `host` are understood; `by` and
-//! extensions are left out. Space around a semicolon is accepted although §4 does not allow it:
-//! some hops write it, and it is unambiguous.
+//! One line of the field is parsed at a time. If a client leaves a quoted string open, the string
+//! ends with its line at the latest. So it cannot hide the line that a hop appends. A line that
+//! violates §4 is ignored as a whole. The parameters `for`, `proto` and `host` are understood; `by`
+//! and extensions are left out. White space around a semicolon is accepted although §4 does not
+//! allow it: some hops write it, and it is unambiguous.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,11 +32,11 @@ pub struct Forwarded {
     pub host: Option<Vec<u8>>,
 }
 
-/// The schemes that are understood.
+/// The schemes that are understood in `proto`.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
 impl Node {
-    /// Reads a node with or without a port (§6). Returns `None` if the text is not a node.
+    /// Parses a node with or without a port (§6). Returns `None` if the text is not a node.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (node, port) = if let Some(literal) = text.strip_prefix('[') {
@@ -52,7 +52,7 @@ impl Node {
         port.is_none_or(is_port).then_some(node)
     }
 
-    /// Creates a node from an address.
+    /// Creates a node from an address. An IPv4-mapped IPv6 address becomes an IPv4 address.
     pub const fn of(address: IpAddr) -> Self {
         Self::Address(address.to_canonical())
     }
@@ -76,7 +76,7 @@ impl Forwarded {
         Self { node, proto: None, host: None }
     }
 
-    /// Reads the elements of one line, the nearest hop last. Returns `None` if the line is
+    /// Parses the elements of one line; the nearest hop is the last. Returns `None` if the line is
     /// malformed.
     pub fn parse_line(line: &[u8]) -> Option<Vec<Self>> {
         let (mut elements, mut rest) = (Vec::new(), trimmed(line));
@@ -92,7 +92,7 @@ impl Forwarded {
         Some(elements)
     }
 
-    /// Reads one element. Returns it, unless it is empty, and the rest of the line.
+    /// Parses one element. Returns the element, or `None` if it is empty, and the rest of the line.
     fn element(mut rest: &[u8]) -> Result<(Option<Self>, &[u8]), Malformed> {
         let mut element = Self::from(Node::Hidden);
         let mut names = Vec::new();
@@ -117,7 +117,7 @@ impl Forwarded {
         }
     }
 
-    /// Writes the understood parameters of the element in their only form.
+    /// Appends the element with the understood parameters, in the one form that the gateway writes.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self.node {
             Node::Address(IpAddr::V4(v4)) => out.extend_from_slice(format!("for={v4}").as_bytes()),
@@ -143,7 +143,7 @@ impl Forwarded {
 /// The error for a line that violates RFC 7239.
 struct Malformed;
 
-/// A `forwarded-pair` and the text after it. The name is in lower case, the value is not empty.
+/// A `forwarded-pair` and the text after it. The name is in lower case, and the value is not empty.
 struct Pair<'a> {
     name: Vec<u8>,
     value: Vec<u8>,
@@ -151,7 +151,8 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Reads the pair at the start of the text. Returns `None` where an element may omit it.
+    /// Parses the pair at the start of the text. Returns `None` where the syntax allows a pair to
+    /// be missing.
     fn first(text: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let (name, rest) = token(text);
         let name = name.to_ascii_lowercase();
@@ -174,8 +175,8 @@ fn token(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end)
 }
 
-/// Reads a quoted string after its opening quote (RFC 9110 §5.6.4). Returns its content and the
-/// rest.
+/// Parses a quoted string after its opening quotation mark (RFC 9110 §5.6.4). Returns its content
+/// and the text after it.
 fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
     let mut content = Vec::new();
     loop {
@@ -190,7 +191,7 @@ fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
     }
 }
 
-/// Reads a scheme (RFC 3986 §3.1). Returns it if it is one of [`SCHEMES`].
+/// Parses a scheme (RFC 3986 §3.1). Returns `None` if it is valid but not one of [`SCHEMES`].
 fn scheme(text: &[u8]) -> Result<Option<&'static str>, Malformed> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     if !text.iter().all(plain) || !text[0].is_ascii_alphabetic() {

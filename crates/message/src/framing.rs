@@ -20,15 +20,15 @@ pub enum Framing {
     Length(u64),
     /// The body ends with the last chunk.
     Chunked,
-    /// The body ends with the connection. Only responses may end so.
+    /// The body ends with the connection. Only a response can end in this way.
     UntilClose,
 }
 
-/// The maximum length of a body. Longer bodies are refused because some recipients count in signed
-/// numbers.
+/// The maximum length of a body in bytes. Longer bodies are refused, because some recipients store
+/// the length in a signed number.
 const MAX_LENGTH: u64 = i64::MAX as u64;
 
-/// The framing that the fields declare.
+/// The framing that a message's header fields declare.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Declared {
     Nothing,
@@ -36,8 +36,8 @@ enum Declared {
     Chunked,
 }
 
-/// Determines the framing of a request. A request without framing fields has no body (RFC 9112 §6.3
-/// item 7).
+/// Determines the framing of a request, and removes its framing fields. A request without framing
+/// fields has no body (RFC 9112 §6.3 item 7).
 pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, ParseError> {
     let declared = declared(fields, version)?;
     fields.remove_all(FRAMING);
@@ -48,7 +48,8 @@ pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framin
     })
 }
 
-/// Determines the framing of a response (RFC 9112 §6.3).
+/// Determines the framing of a response (RFC 9112 §6.3), and removes its framing fields. `asked` is
+/// the method of the request.
 pub(crate) fn of_response(
     fields: &mut Fields,
     version: Version,
@@ -56,15 +57,16 @@ pub(crate) fn of_response(
     asked: &Method,
 ) -> Result<Framing, ParseError> {
     if never_has_a_length(status) {
-        // RFC 9112 §6.1: no transfer coding. §6.2: no length. Many send a length of 0, which is
-        // harmless.
+        // Such a response must have neither a transfer coding (RFC 9112 §6.1) nor a length (§6.2).
+        // Many servers send a length of 0, which is harmless.
         let coded = fields.has(Name::TransferEncoding);
         fields.remove_all(FRAMING);
         return if coded { Err(ParseError::Framing) } else { Ok(Framing::None) };
     }
     let declared = declared(fields, version)?;
     if has_no_body(status, asked) {
-        // The length is that of the response to a GET (RFC 9110 §8.6) and is useful to the client.
+        // The length is that of the response to a GET (RFC 9110 §8.6). It is useful to the client,
+        // so it stays.
         fields.remove(Name::TransferEncoding);
         return Ok(Framing::None);
     }
@@ -78,7 +80,8 @@ pub(crate) fn of_response(
 
 pub(crate) const FRAMING: u64 = Name::set(&[Name::ContentLength, Name::TransferEncoding]);
 
-/// Returns whether the head announces a body, even if only that of the corresponding GET response.
+/// Returns whether the head announces a body. It may be the body that only the response to a GET
+/// would have.
 pub(crate) fn announces_body(fields: &Fields) -> bool {
     fields.has(Name::TransferEncoding) || fields.all(Name::ContentLength).any(|value| value != b"0")
 }
@@ -88,7 +91,8 @@ pub(crate) fn never_has_a_length(status: StatusCode) -> bool {
     status.is_informational() || status == StatusCode::NO_CONTENT
 }
 
-/// Returns whether such a response has no body (RFC 9112 §6.3 item 1).
+/// Returns whether a response with this status to the method `asked` has no body (RFC 9112 §6.3
+/// item 1).
 pub(crate) fn has_no_body(status: StatusCode, asked: &Method) -> bool {
     never_has_a_length(status) || status == StatusCode::NOT_MODIFIED || *asked == Method::HEAD
 }
@@ -107,7 +111,7 @@ fn declared(fields: &Fields, version: Version) -> Result<Declared, ParseError> {
     if allowed { Ok(Declared::Chunked) } else { Err(ParseError::Framing) }
 }
 
-/// Returns the `Content-Length`, which may occur at most once.
+/// Returns the `Content-Length`. Fails if the field is repeated or malformed.
 pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, ParseError> {
     let mut lengths = fields.all(Name::ContentLength);
     match (lengths.next(), lengths.next()) {

@@ -19,7 +19,7 @@ use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
 use crate::target::Target;
 
-/// Fields that belong to an HTTP/1 connection and make an HTTP/2 message malformed (RFC 9113
+/// The fields that belong to an HTTP/1 connection and make an HTTP/2 message malformed (RFC 9113
 /// §8.2.2).
 const FOREIGN: u64 = HOP_BY_HOP & !Name::set(&[Name::Te, Name::Http2Settings]);
 
@@ -99,19 +99,20 @@ impl Response {
     }
 }
 
-/// Takes the announced length out of the fields. If no body follows, a length above 0 is an error.
+/// Removes the announced length from the fields and returns it. Fails if no body follows and the
+/// length is above 0.
 fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, ParseError> {
     let length = framing::length(fields)?;
     fields.remove(Name::ContentLength);
     if ends && length.unwrap_or(0) > 0 { Err(ParseError::Framing) } else { Ok(length) }
 }
 
-/// Converts the fields of an HTTP/2 message. They must be well-formed (RFC 9113 §8.2) and within
+/// Converts the fields of an HTTP/2 message. Fails if they are malformed (RFC 9113 §8.2) or exceed
 /// the limits.
 fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, ParseError> {
     let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     let all: usize = headers.iter().map(bytes).sum();
-    // A client may split one cookie field to compress each part by itself (§8.2.3).
+    // A client may split one cookie field, so that each part is compressed by itself (§8.2.3).
     let more_cookies = headers.get_all(COOKIE).iter().skip(1).count();
     if headers.len() - more_cookies > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2)
     {
@@ -126,7 +127,7 @@ fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, ParseError> 
     if fine { Ok(fields) } else { Err(ParseError::Syntax) }
 }
 
-/// Checks a field against RFC 9113 §8.2.1, and refuses aliases of the fields that frame a message.
+/// Checks a field against RFC 9113 §8.2.1. Also refuses aliases of the fields that frame a message.
 fn check(name: &[u8], value: &[u8]) -> Result<(), ParseError> {
     let padded = [value.first(), value.last()].iter().flatten().any(|byte| is_space(**byte));
     if padded || !is_value(value) {

@@ -1,8 +1,8 @@
 //! Finds the end of a head in bytes that are still arriving.
 //!
-//! The search goes from line end to line end and resumes where it stopped, so a head that arrives
+//! The search goes from line end to line end, and resumes where it stopped. So a head that arrives
 //! byte by byte costs as much as one that arrives at once. Bytes that can never become a valid head
-//! are refused as soon as that is certain, and not only when the client times out.
+//! are refused as soon as that is certain, not only when the client times out.
 
 use memchr::memchr3;
 
@@ -12,17 +12,18 @@ use crate::parse_error::ParseError;
 /// The limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the request target as it was received.
+    /// The maximum number of bytes of the request target as it was received.
     pub target: usize,
-    /// The number of fields, in trailers too.
+    /// The maximum number of fields, in a head and in trailers separately.
     pub fields: usize,
-    /// Bytes of all field lines together, their line ends included, in trailers too.
+    /// The maximum number of bytes of all field lines together, with their line ends, in a head and
+    /// in trailers separately.
     pub bytes: usize,
 }
 
 impl Limits {
-    /// Returns the maximum length of the first line: the longest method, the target, the version
-    /// and two spaces.
+    /// Returns the maximum length in bytes of the first line: the longest method, the target, the
+    /// version and two spaces.
     pub(crate) const fn first_line(&self) -> usize {
         self.target.saturating_add(MAX_METHOD + 10)
     }
@@ -31,14 +32,15 @@ impl Limits {
 /// The maximum length of a method, in bytes. The longest registered method has 16.
 pub(crate) const MAX_METHOD: usize = 32;
 
-/// The state of the search for the end of a head. Use a new one for each head.
+/// The state of the search for the end of one head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
-    /// The offset before which CR, LF and NUL occur only as the ends of whole lines.
+    /// The offset up to which `bytes` was searched. Before it, CR, LF and NUL occur only as the
+    /// ends of whole lines.
     scanned: usize,
-    /// The offset at which the line begins that is being searched.
+    /// The offset of the beginning of the line that is being searched.
     line: usize,
-    /// The offset at which the field lines begin, or 0 until the first line has ended.
+    /// The offset of the first field line, or 0 until the first line has ended.
     fields: usize,
 }
 
@@ -72,7 +74,8 @@ impl Head {
         }
     }
 
-    /// Records the line end at `at`. Returns whether it ends the blank line after the head.
+    /// Records the line end at `at`. Returns whether this is the end of the blank line after the
+    /// head.
     fn ends_line(&mut self, at: usize) -> Result<bool, ParseError> {
         let blank = at == self.line;
         (self.scanned, self.line) = (at + 2, at + 2);
@@ -87,11 +90,11 @@ impl Head {
         }
     }
 
-    /// Checks whether a head that has no end in its first `seen` bytes may still become valid.
+    /// Fails if a head that has no end in its first `seen` bytes can never become valid.
     fn check(&self, bytes: &[u8], seen: usize, limits: &Limits) -> Result<(), ParseError> {
         let begun = seen > self.line;
         if self.fields > 0 {
-            // The end of the line that has begun counts too.
+            // The end of the line that has begun must fit, too.
             let taken = seen - self.fields + if begun { 2 } else { 0 };
             return if taken > limits.bytes { Err(ParseError::HeadTooLarge) } else { Ok(()) };
         }

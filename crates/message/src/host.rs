@@ -7,9 +7,11 @@ use crate::fields::Fields;
 use crate::name::Name;
 use crate::parse_error::ParseError;
 
-/// Returns the authority of a request, which is the value of `Host`. `Host` must occur once, be
-/// well-formed, and agree with the authority in the request line if that has one. `needed` tells
-/// whether `Host` is mandatory.
+/// Returns the authority of a request, which is the value of `Host`. `needed`: `Host` is mandatory.
+///
+/// # Errors
+/// [`ParseError::Host`] if `Host` is repeated or malformed, is missing although it is needed, or
+/// contradicts an authority in the request line.
 pub(crate) fn authority(
     fields: &mut Fields,
     named: Option<&[u8]>,
@@ -37,7 +39,8 @@ pub(crate) fn authority(
     Ok(authority)
 }
 
-/// Returns the authority of an HTTP/2 request, which need not be in a field (RFC 9113 §8.3.1).
+/// Returns the authority of an HTTP/2 request, which may be in a pseudo-field instead of `Host`
+/// (RFC 9113 §8.3.1).
 pub(crate) fn authority_of_h2(
     fields: &mut Fields,
     named: Option<&[u8]>,
@@ -68,7 +71,7 @@ pub fn is_host(host: &[u8]) -> bool {
     named && port.is_none_or(is_port)
 }
 
-/// Returns whether the text is a port. It may be empty after the colon (RFC 3986 §3.2.3).
+/// Returns whether the text after a colon is a port. It may be empty (RFC 3986 §3.2.3).
 fn is_port(port: &[u8]) -> bool {
     let number = |digits: &[u8]| {
         digits.iter().fold(0_u32, |number, digit| number * 10 + u32::from(digit - b'0'))

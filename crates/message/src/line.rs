@@ -19,14 +19,15 @@ pub(crate) fn first(head: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     Ok((line, section))
 }
 
-/// Splits at the first CR LF. Returns `None` if a bare CR comes first.
+/// Splits the bytes at the first CR LF. Returns `None` if a bare CR comes first.
 fn cut(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr(b'\r', bytes)?;
     let (line, rest) = bytes.split_at(end);
     Some((line, rest.strip_prefix(b"\r\n")?))
 }
 
-/// Parses the lines of a field section. Each has its line end, and there is no blank line.
+/// Parses the lines of a field section. Each line has its line end, and the section has no blank
+/// line.
 pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, ParseError> {
     if section.len() > limits.bytes.min(u32::MAX as usize) {
         return Err(ParseError::HeadTooLarge);

@@ -1,4 +1,4 @@
-//! The meaning of the bytes that a decoder has consumed.
+//! The result of decoding a piece of a body.
 
 use crate::fields::Fields;
 
@@ -13,12 +13,13 @@ pub enum Part<'a> {
     End(Option<Fields>),
 }
 
-/// Returns bytes of a body as a part.
+/// Returns bytes of a body as a part: [`Part::More`] if there are none.
 pub(crate) fn more_or(data: &[u8]) -> Part<'_> {
     if data.is_empty() { Part::More } else { Part::Data(data) }
 }
 
-/// Takes at most `left` bytes from the start of `input` and subtracts their number from `left`.
+/// Takes at most `left` bytes from the start of `input`, and subtracts their number from `left`.
+/// Returns their number and the bytes as a part.
 pub(crate) fn up_to<'a>(input: &'a [u8], left: &mut u64) -> (usize, Part<'a>) {
     let count = usize::try_from(*left).unwrap_or(usize::MAX);
     let data = input.get(..count).unwrap_or(input);

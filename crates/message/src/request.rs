@@ -13,7 +13,7 @@ use crate::parse_error::ParseError;
 use crate::target::Target;
 use crate::{host, line};
 
-/// A request without its body.
+/// A request without the content of its body.
 #[allow(clippy::struct_excessive_bools, reason = "each answers one question about the connection")]
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -26,16 +26,16 @@ pub struct Request {
     /// All fields except those that frame the body. `Host` occurs once. It may be missing in
     /// HTTP/1.0.
     pub fields: Fields,
-    /// How the body ends.
+    /// The way in which the end of the body is recognised.
     pub framing: Framing,
-    /// The authority as it was sent: the value of `Host`.
+    /// The authority as the client sent it: the value of `Host`.
     pub authority: Box<[u8]>,
     /// Whether the client may send another request after this one.
     pub keep_alive: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the client asks for another protocol on this connection that the gateway can tunnel.
-    /// Other versions of HTTP and TLS cannot be tunnelled.
+    /// Whether the client asks for another protocol on this connection, and the gateway can tunnel
+    /// it. Other versions of HTTP, and TLS, cannot be tunnelled.
     pub upgrades: bool,
     /// Whether the client accepts trailers.
     pub takes_trailers: bool,
@@ -43,6 +43,9 @@ pub struct Request {
 
 impl Request {
     /// Parses a whole head, which [`Head::end`](crate::Head::end) has found.
+    ///
+    /// # Errors
+    /// The reason why the request is refused.
     pub fn parse(head: &[u8], limits: &Limits) -> Result<Self, ParseError> {
         let head = head.strip_prefix(b"\r\n").unwrap_or(head);
         let (first, section) = line::first(head)?;
@@ -83,13 +86,14 @@ fn request_line(line: &[u8]) -> Result<(Method, &[u8], Version), ParseError> {
     if method == Method::CONNECT { Err(ParseError::Method) } else { Ok((method, target, version)) }
 }
 
-/// Splits at the first space.
+/// Splits a line at the first space. Returns `None` if it has none.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr(b' ', line).filter(|end| *end > 0)?;
     Some((&line[..end], &line[end + 1..]))
 }
 
-/// Parses a version: in capitals, with one digit on each side of the dot (RFC 9112 §2.3).
+/// Parses an HTTP version: `HTTP/` in capitals, and one digit on each side of the dot (RFC 9112
+/// §2.3).
 pub(crate) fn version(text: &[u8]) -> Result<Version, ParseError> {
     match text {
         b"HTTP/1.1" => Ok(Version::HTTP_11),
@@ -103,8 +107,8 @@ pub(crate) fn version(text: &[u8]) -> Result<Version, ParseError> {
     }
 }
 
-/// Returns whether the client waits for `100 Continue` (RFC 9110 §10.1.1). Any other expectation is
-/// refused, because it cannot be met. Without a body there is nothing to wait for.
+/// Returns whether the client waits for `100 Continue` (RFC 9110 §10.1.1). Without a body it does
+/// not wait. Fails for any other expectation, because the gateway cannot meet it.
 pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool, ParseError> {
     if !fields.has(Name::Expect) {
         return Ok(false);
@@ -122,8 +126,8 @@ pub(crate) fn takes_trailers(fields: &Fields) -> bool {
     codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
 }
 
-/// Returns whether a gateway that does not speak the protocols of `Upgrade` can tunnel them. It
-/// could tunnel HTTP/2, but then the requests inside would bypass it.
+/// Returns whether the gateway can tunnel the protocols of `Upgrade` without speaking them. It
+/// could tunnel HTTP/2 too, but the requests inside would bypass the gateway.
 fn is_carried(fields: &Fields) -> bool {
     let mut any = false;
     let spoken = |protocol: &[u8]| {

@@ -14,7 +14,7 @@ use crate::line;
 use crate::parse_error::ParseError;
 use crate::request::version;
 
-/// A response without its body.
+/// A response without the content of its body.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// The status, from 100 to 599.
@@ -26,20 +26,23 @@ pub struct Response {
     /// All fields except those that frame the body. A response to `HEAD` and a 304 keep the length
     /// that their body would have had.
     pub fields: Fields,
-    /// How the body ends.
+    /// The way in which the end of the body is recognised.
     pub framing: Framing,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// Whether the connection is closed because of this response alone, although the upstream would
-    /// take another request. This is so if the response has no body but announces one, or answers
-    /// `HEAD`. Some applications send a body nevertheless. It arrives late and would be taken for
-    /// the response to another client's request.
+    /// Whether the connection must be closed although the upstream would accept another request on
+    /// it. That is so if the response has no body but announces one, or answers `HEAD`. Some
+    /// applications send the body nevertheless. It arrives late, and would be taken for the
+    /// response to another client's request.
     pub doubtful: bool,
 }
 
 impl Response {
     /// Parses a whole head, which [`Head::end`](crate::Head::end) has found. `asked` is the method
     /// of the request.
+    ///
+    /// # Errors
+    /// The reason why the response is refused.
     pub fn parse(head: &[u8], asked: &Method, limits: &Limits) -> Result<Self, ParseError> {
         let (first, section) = line::first(head)?;
         if first.len() > limits.first_line() {
@@ -73,7 +76,7 @@ fn status_line(line: &[u8]) -> Result<(Version, StatusCode, &[u8]), ParseError> 
         [b' ', reason @ ..] => reason,
         _ => return Err(ParseError::Syntax),
     };
-    // 600 and above are not assigned (RFC 9110 §15).
+    // Statuses of 600 and above are not assigned (RFC 9110 §15).
     let fine = status.as_u16() < 600 && is_value(reason);
     if fine { Ok((version, status, reason)) } else { Err(ParseError::Syntax) }
 }

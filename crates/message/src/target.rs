@@ -13,12 +13,12 @@ use memchr::{memchr, memchr_iter, memrchr};
 use crate::character_class::{is_path, is_query, is_unreserved};
 use crate::parse_error::ParseError;
 
-/// The target of a request.
+/// The target of a request, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Path and query.
+    /// The path and the query.
     text: String,
-    /// The length of the path in `text`.
+    /// The length of the path in `text`, in bytes.
     path: usize,
 }
 
@@ -38,7 +38,8 @@ impl Target {
         self.text == "*"
     }
 
-    /// Brings a path with an optional query into canonical form.
+    /// Brings a path with an optional query into canonical form. Fails if recipients could
+    /// interpret the path differently.
     pub fn canonical(target: &[u8]) -> Result<Self, ParseError> {
         let end = memchr(b'?', target).unwrap_or(target.len());
         let (path, query) = target.split_at(end);
@@ -55,7 +56,7 @@ impl Target {
         };
         let path = text.len();
         text.extend_from_slice(query);
-        // All bytes have been checked to be ASCII.
+        // The conversion succeeds, because all bytes have been checked to be ASCII.
         let text = String::from_utf8(text).map_err(|_| ParseError::Path)?;
         Ok(Self { text, path })
     }
@@ -76,7 +77,7 @@ impl Target {
         }
     }
 
-    /// Parses a target in absolute form (RFC 9112 §3.2.2). An empty path means `/`, but `*` for
+    /// Parses a target in absolute form (RFC 9112 §3.2.2). An empty path means `/`, or `*` for
     /// `OPTIONS` (§3.2.4).
     fn absolute<'a>(
         method: &Method,
@@ -101,8 +102,8 @@ fn without_scheme(raw: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Checks a query. Its syntax is up to the application. Only bytes that break lines, logs or C
-/// strings are refused.
+/// Checks a query. Its syntax is up to the application. Only bytes that could break lines, logs or
+/// C strings are refused.
 fn check_query(query: &[u8]) -> Result<(), ParseError> {
     let zero = |at: usize| query.get(at + 1..at + 3) == Some(b"00");
     let fine = query.iter().all(|byte| is_query(*byte)) && !memchr_iter(b'%', query).any(zero);
@@ -142,7 +143,8 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, ParseError> {
     Ok(out)
 }
 
-/// Removes the last segment from a path that ends with a slash.
+/// Removes the last segment of a path that ends with a slash. Fails if it would lead above the
+/// root.
 fn leave(out: &mut Vec<u8>) -> Result<(), ParseError> {
     out.pop();
     let parent = memrchr(b'/', out).ok_or(ParseError::Path)?;
@@ -150,7 +152,7 @@ fn leave(out: &mut Vec<u8>) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Appends a segment in its normal form.
+/// Appends a segment in its normal form. Fails if recipients could interpret an escape differently.
 fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), ParseError> {
     let mut rest = segment;
     while let [byte, behind @ ..] = rest {
@@ -161,8 +163,8 @@ fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), ParseError> {
                 rest = behind;
                 push(escaped, is_unreserved(escaped), out);
             }
-            // A URI must not contain these unescaped, but some clients send them: write one form
-            // for both.
+            // A URI must not contain these characters unescaped, but some clients send them. They
+            // are escaped, so that there is only one form.
             b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' | b'[' | b']' => {
                 push(*byte, false, out);
             }
@@ -183,8 +185,8 @@ fn push(byte: u8, plain: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes the two digits of an escape. Returns the byte and the rest. Zero is refused because it
-/// ends a path for some recipients.
+/// Decodes the two digits of an escape. Returns the byte and the rest. Returns `None` for invalid
+/// digits and for zero, which ends a path for some recipients.
 fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = digits else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -192,8 +194,9 @@ fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
     (byte != 0).then_some((byte, rest))
 }
 
-/// Returns whether some recipient would see a dot segment in this segment, which is not one. Tomcat
-/// cuts off parameters first, and others decode escaped slashes first.
+/// Returns whether some recipient would see a dot segment in this segment, although it is none.
+/// Tomcat cuts off parameters before it resolves dot segments, and others decode escaped slashes
+/// before.
 fn deceives(segment: &[u8]) -> bool {
     let mut rest = segment;
     loop {
@@ -210,7 +213,7 @@ fn deceives(segment: &[u8]) -> bool {
     }
 }
 
-/// Returns whether these are the digits of an escaped slash or backslash.
+/// Returns whether these two digits are those of an escaped slash or backslash.
 fn is_slash(digits: Option<&[u8]>) -> bool {
     matches!(digits, Some(b"2F" | b"5C"))
 }

@@ -33,17 +33,17 @@ const HEAD_ONLY: [&str; 17] = [
     "warning",
 ];
 
-/// The lines after the last chunk, as they arrive.
+/// The lines after the last chunk, as they arrive, up to the blank line.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
     lines: Vec<u8>,
-    /// The offset at which the line begins that is arriving.
+    /// The offset of the beginning of the line that is arriving.
     line: usize,
 }
 
 impl Section {
-    /// Takes bytes up to and including the blank line. Returns their number and whether the blank
-    /// line has come.
+    /// Takes bytes up to and including the blank line. Returns the number of bytes taken, and
+    /// whether the blank line has arrived.
     pub(crate) fn take(
         &mut self,
         input: &[u8],
@@ -59,7 +59,7 @@ impl Section {
             }
             let from = self.lines.len().saturating_sub(1);
             self.lines.extend_from_slice(piece);
-            // A CR that is not followed by LF can never become a valid line.
+            // A CR that is not followed by a LF can never become part of a valid line.
             let new = self.lines.get(from..).unwrap_or_default();
             if new.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n') {
                 return Err(ParseError::Body);
@@ -83,7 +83,8 @@ impl Section {
         Ok(blank)
     }
 
-    /// Parses the lines. Returns the fields that are allowed in trailers, if there are any.
+    /// Parses the lines. Returns the fields that are allowed in trailers. Returns `None` if there
+    /// are none.
     pub(crate) fn fields(&self, limits: &Limits) -> Result<Option<Fields>, ParseError> {
         let lines = self.lines.strip_suffix(b"\r\n").unwrap_or_default();
         if lines.is_empty() {
@@ -105,7 +106,7 @@ impl Fields {
     }
 }
 
-/// Returns whether a field is allowed in trailers.
+/// Returns whether a field is allowed in trailers. Fields that are not allowed are dropped.
 fn is_taken(field: Field<'_>) -> bool {
     let known = !matches!(field.name, Name::Other | Name::ProxyStatus);
     !known && !HEAD_ONLY.iter().any(|name| alike(name.as_bytes(), field.spelled))

@@ -1,14 +1,15 @@
-//! Writes messages in HTTP/1.1. This is the only place where framing is written.
+//! Writes messages in HTTP/1.1. This module is the only one that writes framing.
 //!
-//! All functions append to `out`. The fields they are given contain neither framing nor hop-by-hop
-//! fields.
+//! All functions append to `out`. The given fields must contain neither framing fields nor
+//! hop-by-hop fields.
 
 use http::{Method, StatusCode};
 
 use crate::fields::Fields;
 use crate::framing::Framing;
 
-/// An upper bound, in bytes, for the first line without its target, the framing and the blank line.
+/// The maximum number of bytes of the first line without its target, the framing fields and the
+/// blank line.
 const REST: usize = 160;
 
 /// Writes the head of a request.
@@ -96,10 +97,10 @@ pub fn write_last_chunk(out: &mut Vec<u8>, trailers: Option<&Fields>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes a number in base 10 or 16.
+/// Appends a number in base 10 or 16.
 fn write_number(out: &mut Vec<u8>, mut number: u64, base: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    // 2^64 has 20 digits.
+    // A number below 2^64 has at most 20 decimal digits.
     let mut text = [0; 20];
     let mut at = text.len();
     loop {

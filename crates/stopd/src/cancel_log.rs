@@ -1,5 +1,5 @@
-//! Writes a line of JSON for each statement that was cancelled, or spared although its request was
-//! stopped.
+//! Writes a line of JSON for each statement that was cancelled, or that was spared although its
+//! request was stopped.
 //!
 //! A separate thread writes the lines, so that a full disk or pipe blocks no other work. Lines that
 //! do not fit into the queue are dropped and counted. The text of a statement is not logged,
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::spared::Spared;
 
-/// The maximum number of lines that wait.
+/// The maximum number of lines in the queue.
 const WAITING: usize = 1024;
 
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl CancelLog {
         let (lines, waiting) = sync_channel::<String>(WAITING);
         std::thread::Builder::new().name("journal".into()).spawn(move || {
             for line in waiting {
-                // There is no one to report a write error to.
+                // A write error is ignored, because there is nowhere to report it.
                 let _ = out.write_all(line.as_bytes());
                 let _ = out.flush();
             }
@@ -67,7 +67,7 @@ impl CancelLog {
         }));
     }
 
-    /// Logs that a problem is over.
+    /// Logs that the problem of a database is over.
     pub(crate) fn is_well(&self, database: &str) {
         self.write(&json!({ "time": now(), "what": "well", "database": database }));
     }
@@ -79,7 +79,7 @@ impl CancelLog {
         }
     }
 
-    /// Returns the number of lines that were dropped.
+    /// Returns the total number of lines that were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.get()
     }

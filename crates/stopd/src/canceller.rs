@@ -1,9 +1,10 @@
-//! Finds and cancels the statements of stopped requests in one database, within a budget.
+//! Finds and cancels the statements of stopped requests in one database, within a budget of
+//! statements per second.
 //!
-//! One query per round looks for all requests that are due. A request that still has a lease is
-//! searched for again, at increasing intervals, until the lease is released or it is too late: its
-//! query may not have begun yet, or another one may follow. A request without a lease is searched
-//! for four times.
+//! One query per round searches for all requests that are due. A request that still has a lease is
+//! searched for again, at increasing intervals, until the lease is released or the stop expires.
+//! Its query may not have begun yet, or another query may follow. A request without a lease is
+//! searched for four times.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -21,14 +22,14 @@ use crate::lease_broker::LeaseBroker;
 use crate::spared::Spared;
 use crate::token_bucket::TokenBucket;
 
-/// The maximum number of requests that are pursued at a time.
+/// The maximum number of stopped requests that are searched for at a time.
 const MOST_JOBS: usize = 65_536;
 
-/// The number of cancelled statements that are remembered. Only recent ones matter, because a
-/// statement ends soon after its cancellation.
+/// The maximum number of cancelled statements that are remembered. Only recent ones matter, because
+/// a statement ends soon after its cancellation.
 const MOST_ENDING: usize = 1024;
 
-/// The time for which a release may wait for a cancellation. Applications give up if the daemon
+/// The maximum time that a release waits for a cancellation. Applications give up if the daemon
 /// does not respond within 100 ms.
 const RELEASE: Duration = Duration::from_millis(50);
 
@@ -38,12 +39,12 @@ const CHECK_INTERVAL: TimeSpan = TimeSpan::from_secs(5);
 /// The time for which a database is not queried after an error.
 const REST: TimeSpan = TimeSpan::from_millis(500);
 
-/// A statement that will be cancelled, with the index of its job in the round.
+/// A statement to be cancelled, with the index of its job in the round.
 struct Victim {
     job: usize,
     running: Running,
-    /// Whether its connection is leased. It then belongs to the daemon until the database has
-    /// responded.
+    /// Whether the statement's connection is leased. The connection is then blocked until the
+    /// database has responded.
     is_leased: bool,
 }
 
@@ -55,14 +56,14 @@ pub(crate) struct Canceller {
     pub(crate) database: Database,
     pub(crate) bucket: TokenBucket,
     pub(crate) cancel_log: CancelLog,
-    /// The time before which a database with an error is not queried again.
+    /// The end of the time for which a database is not queried after an error.
     pub(crate) down_until: Option<Time>,
-    /// The last reported problem of the database.
+    /// The last reported problem of the database; `None` if there is none.
     pub(crate) complaint: Option<String>,
     /// The time of the next check of the database.
     pub(crate) check_at: Time,
-    /// The statements that were cancelled last, by connection and serial. A statement may be found
-    /// again before it has ended, and two stops may ask for it.
+    /// The statements that were cancelled last, by connection and serial. Until such a statement
+    /// has ended, it may be found again, and a second stop may concern it.
     pub(crate) ending: VecDeque<(u64, u64)>,
 }
 
@@ -85,8 +86,8 @@ impl Canceller {
             if wait > TimeSpan::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
-            // Jobs beyond the limit wait in the channel. If it is full, a stop is answered as too
-            // late.
+            // Jobs beyond the limit wait in the channel. If the channel is full, a stop is answered
+            // as too late.
             while jobs.len() < MOST_JOBS
                 && let Ok(job) = channel.try_recv()
             {
@@ -100,8 +101,8 @@ impl Canceller {
         }
     }
 
-    /// Connects before the first stop, and reports missing privileges. It is repeated, so that the
-    /// status for operators stays correct.
+    /// Connects to the database, and reports missing privileges. The check runs before the first
+    /// stop and is then repeated, so that the status for operators stays correct.
     async fn check(&mut self) {
         self.check_at = self.broker.now() + CHECK_INTERVAL;
         let lacks = self.database.lacks().await;
@@ -114,7 +115,7 @@ impl Canceller {
         }
     }
 
-    /// Reports the state of the database. An unchanged state is not logged again.
+    /// Reports the state of the database for operators. An unchanged state is not logged again.
     fn report_state(&mut self, connected: bool, complaint: Option<String>) {
         let name = self.name.as_str();
         if self.complaint != complaint {
@@ -134,8 +135,8 @@ impl Canceller {
         }
     }
 
-    /// Searches for the due jobs and cancels their statements. Returns the jobs to search for
-    /// again.
+    /// Searches for the statements of the due jobs and cancels them. Returns the jobs that are to
+    /// be searched for again.
     async fn round(&mut self, due: Vec<Job>) -> Vec<Job> {
         let now = self.broker.now();
         let mut jobs = Vec::with_capacity(due.len());
@@ -164,7 +165,8 @@ impl Canceller {
         }
         let seen = self.act(&jobs, &leased, &wanted).await.unwrap_or_default();
         let now = self.broker.now();
-        // In observe mode nothing is cancelled, so the same statements would be found again.
+        // In observe mode nothing is cancelled, so the same statements would be found in every
+        // round.
         let mut is_done = vec![false; jobs.len()];
         for place in seen.into_iter().filter(|_| self.mode == Mode::Observe) {
             is_done[place] = true;
@@ -174,8 +176,8 @@ impl Canceller {
         again.filter_map(|(job, (is_leased, _))| job.again(now, is_leased)).collect()
     }
 
-    /// Returns the indices of the jobs with statements that were found, or `None` if the database
-    /// did not respond.
+    /// Cancels the statements of the jobs. Returns the indices of the jobs with statements that
+    /// were found, or `None` if the database did not respond.
     async fn act(
         &mut self,
         jobs: &[Job],
@@ -215,7 +217,7 @@ impl Canceller {
         let found = self.database.look(wanted).await?;
         self.broker.numbers.answers(self.name.as_str());
         if let Some(uptime) = self.database.new_uptime() {
-            // The database may have restarted and number its connections from one again.
+            // After a restart, the database may number its connections from one again.
             self.broker.is_up_for(&self.name, uptime);
             self.ending.clear();
         }
@@ -246,7 +248,7 @@ impl Canceller {
                     None => continue,
                 },
             };
-            // The connection may have been leased to another request since the search: see `look`.
+            // Since the search, the connection may have been leased to another request: see `look`.
             if is_leased && !self.broker.is_of(&jobs[job].request, &self.backend(&running)) {
                 continue;
             }
@@ -261,7 +263,7 @@ impl Canceller {
     fn objection(&self, job: &Job, running: &Running, is_leased: bool) -> Option<Spared> {
         let tags = statement::query_tags(&running.text);
         let is_of_another = tags.request.is_some_and(|request| request != job.request.as_str());
-        // In MySQL, the cancelled statement may differ from the one that was found.
+        // In MySQL, the statement that is cancelled may differ from the statement that was found.
         let is_blind = !self.database.knows_statements() && !self.settings.writes;
         let is_unsure = is_of_another
             || is_blind
@@ -309,9 +311,9 @@ impl Canceller {
         }
     }
 
-    /// Cancels one statement. A release of its connection waits for the result, but not for long.
-    /// If the cancellation fails, it may still be carried out later, so the connection is not
-    /// released.
+    /// Cancels one statement. A release of its connection waits for the result, for at most
+    /// [`RELEASE`]. If the cancellation fails, the database may still carry it out later, so the
+    /// connection is not released.
     async fn cancel_one(
         &mut self,
         victim: &Victim,
@@ -336,8 +338,8 @@ impl Canceller {
         verdict
     }
 
-    /// Remembers a cancelled statement. Without a serial it is indistinguishable from the next
-    /// statement of its connection.
+    /// Remembers a cancelled statement. A statement without a serial is not remembered, because it
+    /// cannot be distinguished from the next statement of its connection.
     fn remember(&mut self, running: &Running) {
         if running.serial == 0 {
             return;
@@ -383,7 +385,8 @@ impl Canceller {
     }
 }
 
-/// Returns the index of the job that the query tag of a statement names.
+/// Returns the index of the job whose request the query tag of a statement names; `None` if there
+/// is none.
 fn tagged(jobs: &[Job], text: &str) -> Option<usize> {
     let tags = statement::query_tags(text);
     let is_of = |job: &Job| match (tags.request, tags.traceparent) {
@@ -395,7 +398,7 @@ fn tagged(jobs: &[Job], text: &str) -> Option<usize> {
     jobs.iter().position(is_of)
 }
 
-/// Returns the message of an error with those of its sources.
+/// Returns the message of an error, followed by the messages of its sources.
 fn with_sources(error: &DatabaseError) -> String {
     let mut words = error.to_string();
     let mut behind = std::error::Error::source(error);

@@ -1,8 +1,8 @@
-//! Bounds the number of client connections.
+//! Limits the number of client connections.
 //!
-//! Users that may lease and users that may only stop have separate shares, so that neither group
-//! can shut the other out. A user has at most a quarter of a share, so that a compromised
-//! application leaves room for the others.
+//! Users that may lease and users that may only stop have separate shares of the connections, so
+//! that neither group can exclude the other. A user has at most a quarter of a share, so that a
+//! compromised application leaves room for the others.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,14 +10,14 @@ use std::rc::Rc;
 
 use crate::lease_broker::Rights;
 
-/// A group of users with a share of the connections.
+/// A group of users that share a part of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum UserGroup {
-    /// Users that may lease.
+    /// Users that may lease: applications.
     Lessees,
-    /// Users that may only stop: gateways.
+    /// Users that may only stop: gateways and web servers.
     Stoppers,
-    /// Users without rights. They get an error response.
+    /// Users without rights, which get an error response.
     Strangers,
 }
 
@@ -49,11 +49,11 @@ struct Taken {
     by_user: HashMap<(UserGroup, u32), usize>,
 }
 
-/// The counts of all connections. Clones share the counts.
+/// The number of open connections by group and user. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionLimits(Rc<RefCell<Taken>>);
 
-/// A connection, which counts until it is dropped.
+/// The permission for one connection, which counts until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limits: ConnectionLimits,
@@ -62,8 +62,8 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionLimits {
-    /// Takes a connection for a user with these rights. Returns `None` if its share, or the user's
-    /// part of it, is exhausted.
+    /// Counts a connection for a user with these rights. Returns `None` if the share of the user's
+    /// group, or the user's part of it, is exhausted.
     pub(crate) fn take(&self, user: u32, rights: Rights) -> Option<ConnectionPermit> {
         let group = UserGroup::of(rights);
         let mut taken = self.0.borrow_mut();

@@ -1,6 +1,6 @@
-//! Handles one client connection of the daemon: its lines and the responses.
+//! Handles one client connection of the daemon: its messages, one per line, and the responses.
 //!
-//! Responses may be sent in any order, because a release may have to wait. Their number is bounded:
+//! Responses may be sent in any order, because a release may have to wait. Their number is limited:
 //! the daemon stops reading if too many are outstanding. A client that does not read its responses
 //! is disconnected, and its leases end.
 
@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use crate::lease_broker::{LeaseBroker, Rights};
 use crate::responder::{Owed, Responder};
 
-/// The maximum number of outstanding responses of a client.
+/// The maximum number of outstanding responses to a client.
 const OWED: usize = 16_384;
-/// The time for which a client may leave its responses unread.
+/// The maximum time for which a client may leave its responses unread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Handles a client until either side ends the connection.
@@ -42,7 +42,7 @@ pub(crate) async fn converse(
     broker.disconnected(holder);
     drop(responder);
     if !is_over {
-        // A client that has shut down its sending side still gets its responses.
+        // A client that has shut down only its sending side still gets its responses.
         let _ = tokio::time::timeout(PATIENCE, answering).await;
     }
 }
@@ -69,7 +69,7 @@ async fn listen(
             }
         }
         if buffer.len() > LONGEST {
-            // The start of the next message is unknown.
+            // After an overlong line, the start of the next message is unknown.
             return handle(&buffer, broker, rights, holder, responder);
         }
         match reader.read_buf(&mut buffer).await {
@@ -107,7 +107,7 @@ async fn answer(
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
-        // Unsolicited lines are counted too, so slightly more responses may be outstanding.
+        // Notifications are subtracted too, so slightly more responses may be outstanding.
         owed.count.set(owed.count.get().saturating_sub(count));
         owed.less.notify_one();
     }

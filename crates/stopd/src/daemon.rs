@@ -28,24 +28,24 @@ use crate::numbers::Numbers;
 use crate::operators;
 use crate::token_bucket::TokenBucket;
 
-/// The reason for which a daemon did not start.
+/// Why a daemon did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StopdError {
-    /// The configuration contains no socket.
+    /// The configuration names no socket.
     #[error("stopd.socket is not set: name the socket to listen on")]
     NoSocket,
     /// The daemon cannot listen on the socket.
     #[error("cannot listen on {} (stopd.socket): {why}", .path.display())]
     Socket {
-        /// The path.
+        /// The path of the socket.
         path: PathBuf,
-        /// The cause.
+        /// The cause, as text.
         why: String,
     },
     /// The daemon cannot listen on the address for operators.
     #[error("cannot listen on {address} (stopd.admin): {source}")]
     Admin {
-        /// The address.
+        /// The address for operators.
         address: SocketAddr,
         /// The error; usually the address is in use.
         source: io::Error,
@@ -58,7 +58,8 @@ pub enum StopdError {
 /// A running daemon. It ends when the value is dropped.
 pub struct Daemon {
     socket: PathBuf,
-    /// The device and inode of the socket. Another daemon may have replaced the file since.
+    /// The device and the inode of the socket's file. Another daemon may have replaced the file
+    /// since.
     file: Option<(u64, u64)>,
     admin: SocketAddr,
     end: Option<oneshot::Sender<()>>,
@@ -70,13 +71,14 @@ const WAITING: usize = 16_384;
 /// The interval at which expired leases are removed.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// Starts a daemon. All errors are returned here, with one exception: a database that is
-/// unreachable is retried later.
+/// Starts a daemon, and returns once it listens. An unreachable database is no error: it is retried
+/// later.
 ///
 /// `log` receives one line for each statement that was cancelled or spared.
 ///
 /// # Errors
-/// If the daemon cannot listen on the socket or the address for operators.
+/// If the configuration names no socket, if the daemon cannot listen on the socket or the address
+/// for operators, or if no thread can be started.
 pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
@@ -88,7 +90,7 @@ pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daem
     let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     let run = move || {
         let ran = run(config, socket, operators, log, &ready, ended);
-        // If `run` failed early, `start` still waits for a message.
+        // If `run` failed early, `start` still waits for this message.
         let _ = ready.send(ran);
     };
     let thread = std::thread::Builder::new().name("stopd".into()).spawn(run);
@@ -106,12 +108,12 @@ impl Daemon {
         &self.socket
     }
 
-    /// Returns whether the daemon is running. If not, a bug has ended it.
+    /// Returns whether the daemon still runs. If it does not, a bug has ended it.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Returns the address for operators.
+    /// Returns the address of the listener for operators.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
@@ -119,8 +121,8 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Remove the file while the daemon still listens, so that a new daemon finds either a
-        // running one or no file.
+        // The file is removed while the daemon still listens. So a new daemon finds either a
+        // running daemon or no file.
         if self.file.is_some() && place_of(&self.socket) == self.file {
             let _ = fs::remove_file(&self.socket);
         }
@@ -134,13 +136,13 @@ impl Drop for Daemon {
     }
 }
 
-/// Returns the device and the inode of a file.
+/// Returns the device and the inode of a file; `None` if it does not exist.
 fn place_of(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Binds the socket. Any user may connect: the peer's user ID from the kernel determines its
-/// rights.
+/// Binds the socket for clients, and replaces one that a daemon has left behind. Any user may
+/// connect: the kernel reports the user ID of the client, which determines its rights.
 fn bind(path: &Path) -> Result<StdUnixListener, String> {
     let listener = match StdUnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -186,7 +188,7 @@ fn run(
             () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
             () = tidy(&broker) => {}
             () = accept_clients(socket, &broker, &config) => {}
-            // The cancellers run as long as the daemon. If one ends, it has a bug.
+            // The cancellers run as long as the daemon, so one that ends has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
         }
         Ok(())

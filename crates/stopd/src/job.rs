@@ -1,4 +1,4 @@
-//! A stop: its message, its job for each canceller, and the report to its sender.
+//! A stop: the message, its job for each canceller, and the report to its sender.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,23 +8,24 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::responder::Responder;
 
-/// Pauses between searches for leased connections, in milliseconds. The last one repeats.
+/// The pauses between searches for leased connections, in milliseconds. The last pause repeats.
 const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
-/// Pauses between searches for tagged statements without a lease. After the last one, the search
-/// ends.
+/// The pauses between searches for tagged statements without a lease, in milliseconds. After the
+/// last pause there is one more search.
 const PAUSES_OF_TAGS: [u64; 3] = [20, 180, 800];
 
 /// The content of a STOP message.
 pub(crate) struct Stop {
     pub(crate) request: RequestId,
     pub(crate) reason: Reason,
-    /// The part of the work to stop, or `None` for all of it.
+    /// The part of the work to stop; `None` for all of it.
     pub(crate) only: Option<Part>,
     pub(crate) not_after: Option<u64>,
     pub(crate) traceparent: Option<String>,
 }
 
-/// Collects the result of a stop. The response is sent when the last reference is dropped.
+/// The result of a stop while its searches run. The response is sent when the last reference is
+/// dropped.
 pub(crate) struct Report {
     responder: Responder,
     number: u64,
@@ -53,21 +54,21 @@ impl Drop for Report {
     }
 }
 
-/// A request that shall stop.
+/// A stopped request whose statements a canceller searches for.
 pub(crate) struct Job {
     pub(crate) request: RequestId,
     pub(crate) reason: Reason,
-    /// The part of the work to stop, or `None` for all of it.
+    /// The part of the work to stop; `None` for all of it.
     pub(crate) only: Option<Part>,
     pub(crate) traceparent: Option<String>,
     pub(crate) asked: Time,
     pub(crate) late: Time,
     pub(crate) due: Time,
     looks: usize,
-    /// The report to the sender of the stop, until the first search.
+    /// The report to the sender of the stop; `None` after the first search.
     pub(crate) report: Option<Rc<Report>>,
-    /// The reasons for which a statement of the request was spared, as a bit set of
-    /// [`Spared`](crate::spared::Spared). Each is reported once.
+    /// The reasons for which a statement of the request was already reported as spared, as a bit
+    /// set of [`Spared`](crate::spared::Spared). Each reason is reported once.
     pub(crate) reported: Cell<u8>,
 }
 
@@ -87,7 +88,7 @@ impl Job {
         }
     }
 
-    /// Schedules the next search. Returns `None` if there is none.
+    /// Schedules the next search. Returns `None` if no search follows.
     pub(crate) fn again(mut self, now: Time, is_leased: bool) -> Option<Self> {
         self.report = None;
         let pause = if is_leased {

@@ -1,8 +1,8 @@
 //! Handles the messages of all clients and holds the leases.
 //!
-//! There is one [`LeaseBroker`] for all client connections, on one thread, so each message is
-//! handled completely before the next one. The work in a database follows later in a canceller,
-//! which checks the leases here again before it acts.
+//! One [`LeaseBroker`] serves all client connections, on one thread, so each message is handled
+//! completely before the next one. The work in a database follows later in a canceller, which
+//! checks the leases here again before it cancels anything.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -21,14 +21,14 @@ use crate::numbers::Numbers;
 use crate::responder::Responder;
 use crate::spared::Spared;
 
-/// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
-/// with its client connection.
+/// The maximum duration of a lease, which is also that of a lease without `not-after`. A lease also
+/// ends with its client connection.
 const LEASE: TimeSpan = TimeSpan::from_secs(3600);
-/// The maximum duration of a stop, and the duration of one without `not-after`: the time for which
-/// it is remembered.
+/// The maximum time for which a stop is remembered, which is also that of a stop without
+/// `not-after`.
 const STOP: TimeSpan = TimeSpan::from_secs(60);
 
-/// The messages that a client may send.
+/// The messages that a client may send, by the configured user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) leases: bool,
@@ -40,7 +40,7 @@ impl Rights {
     pub(crate) const NONE: Self = Self { leases: false, stops: false };
 }
 
-/// The channel to a canceller.
+/// The channel to the canceller of one database.
 pub(crate) struct JobChannel {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
     /// Whether the canceller also searches for tagged statements without a lease.
@@ -89,7 +89,7 @@ impl LeaseBroker {
         self.count();
     }
 
-    /// Handles a message. Its response goes to `responder`, now or later.
+    /// Handles a message. The response is sent to `responder`, immediately or later.
     pub(crate) fn handle(
         &self,
         holder: Holder,
@@ -99,7 +99,7 @@ impl LeaseBroker {
     ) {
         let number = message.number;
         let answered = match message.command {
-            // A client that may lease may also stop the work that it has leased.
+            // A client that may lease may also stop the work for which it holds leases.
             Command::Lease { .. }
             | Command::Release { .. }
             | Command::Stop { scope: Scope::Own, .. }
@@ -221,14 +221,15 @@ impl LeaseBroker {
         Ok(None)
     }
 
-    /// Notifies the holder of a lease of `self`, in a line with the number 0.
+    /// Notifies the holder of a lease on itself (`self`) that its request was stopped, in a line
+    /// with the number 0.
     fn notify_holder(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
         if let Some(responder) = self.responders.borrow().get(&holder) {
             responder.send(0, &Answer::StopWork { request: request.clone(), reason, connection });
         }
     }
 
-    /// Returns the connections to this database that work for a request now.
+    /// Returns the connections to this database that now work for a request.
     pub(crate) fn works_for(
         &self,
         request: &RequestId,
@@ -240,12 +241,13 @@ impl LeaseBroker {
         here.map(|(backend, _)| backend.connection).collect()
     }
 
-    /// Calls [`Table::begin`].
+    /// Calls [`Table::begin`]. Returns whether the connection now works for this request, so that
+    /// it may be cancelled.
     pub(crate) fn begin(&self, request: &RequestId, only: Option<Part>, backend: &Backend) -> bool {
         self.table.borrow_mut().begin(self.now(), request, only, backend)
     }
 
-    /// Calls [`Table::end`], and answers the release that waits.
+    /// Calls [`Table::end`], and answers the release that waits for this connection.
     pub(crate) fn end(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().end(backend);
         if let Some((holder, number)) = waits
@@ -256,13 +258,13 @@ impl LeaseBroker {
         self.count();
     }
 
-    /// Calls [`Table::doubt`], and refuses the release that waits.
+    /// Calls [`Table::doubt`], and refuses the release that waits for this connection.
     pub(crate) fn doubt(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().doubt(backend);
         self.refuse_release(waits);
     }
 
-    /// Calls [`Table::lose`], and refuses the release that waits.
+    /// Calls [`Table::lose`], and refuses the release that waits for this connection.
     pub(crate) fn lose(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().lose(self.now(), backend);
         self.refuse_release(waits);
@@ -277,17 +279,17 @@ impl LeaseBroker {
         }
     }
 
-    /// Returns whether a connection is leased to this request.
+    /// Returns whether a connection is now leased to this request.
     pub(crate) fn is_of(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend) == Some(request)
     }
 
-    /// Returns whether a connection is leased to another request.
+    /// Returns whether a connection is now leased to a request other than this one.
     pub(crate) fn is_of_another(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend).is_some_and(|leased| leased != request)
     }
 
-    /// Calls [`Table::started`] for a database that has been up for this time.
+    /// Calls [`Table::started`] for a database that has been up for `uptime`.
     pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: TimeSpan) {
         let now = self.now().as_nanos();
         let then = Time::from_nanos(now.saturating_sub(uptime.as_nanos()));
@@ -301,7 +303,7 @@ impl LeaseBroker {
         self.count();
     }
 
-    /// Returns the number of leases.
+    /// Returns the number of leases at present.
     pub(crate) fn leases(&self) -> usize {
         self.table.borrow().len()
     }
@@ -315,15 +317,15 @@ impl LeaseBroker {
 const IN_DOUBT: (Refusal, &str) =
     (Refusal::Taken, "a cancellation may still be under way on this connection: close it");
 
-/// The response to send now, if there is one, or the refusal.
+/// The response to a message, `None` if it is sent later, or the refusal.
 type Answered = Result<Option<Answer>, (Refusal, &'static str)>;
 
 fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
     (refusal, why)
 }
 
-/// Returns the time left until `not_after`, by the wall clock, which all processes of the machine
-/// share. Returns `None` if it has passed.
+/// Returns the time left until `not_after`, at most `longest`. The time is that of the wall clock,
+/// which all processes of the machine share. Returns `None` if `not_after` has passed.
 fn left(not_after: Option<u64>, longest: TimeSpan) -> Option<TimeSpan> {
     let Some(not_after) = not_after else { return Some(longest) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;

@@ -1,4 +1,5 @@
-//! The values of the metrics, for Prometheus and for the status. `table` lists the metrics.
+//! The values of the daemon's metrics, for Prometheus and for the status. `table` lists the
+//! metrics.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ struct Left {
     reason: &'static str,
 }
 
-/// The metrics of a daemon.
+/// The values of the metrics of one daemon.
 pub(crate) struct Numbers {
     registry: Registry,
     stops: Family<OfReason, Counter>,
@@ -44,12 +45,13 @@ pub(crate) struct Numbers {
     leases: Gauge,
     expired: Counter,
     conversations: Gauge,
-    /// The problem of each database that has one.
+    /// The problem of each database that has one, by the name of the database.
     complaints: RefCell<BTreeMap<String, String>>,
     holders: Cell<i64>,
 }
 
-/// Bounds from a tenth of a millisecond to two seconds.
+/// The upper bounds of the histogram's buckets in seconds, from a tenth of a millisecond to two
+/// seconds.
 const STEPS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1.0, 2.0];
 
 impl Numbers {
@@ -113,7 +115,7 @@ impl Numbers {
         self.statements.get_or_create(&of).inc_by(statements as u64);
     }
 
-    /// Records that a database has responded, if it had not before.
+    /// Records that a database has responded, which ends an earlier problem.
     pub(crate) fn answers(&self, database: &str) {
         let of = OfDatabase { database: database.to_owned() };
         if self.connected.get_or_create(&of).get() == 0 {

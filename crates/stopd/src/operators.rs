@@ -2,7 +2,7 @@
 //! loopback address.
 //!
 //! The interface is read-only. Only requests with a loopback `Host` are answered. This blocks DNS
-//! rebinding: a page in a browser that maps a name of its own to 127.0.0.1.
+//! rebinding, in which a page in a browser maps its own host name to 127.0.0.1.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use crate::cancel_log::CancelLog;
 use crate::lease_broker::LeaseBroker;
 
-/// The maximum number of connections. Only scrapers and operators use them.
+/// The maximum number of connections. Only metric scrapers and operators use them.
 const MOST: usize = 16;
 /// A timeout that exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -89,7 +89,7 @@ fn status(broker: &LeaseBroker, cancel_log: &CancelLog) -> serde_json::Value {
     })
 }
 
-/// Returns whether a host name, with or without a port, is loopback.
+/// Returns whether a `Host` field, with or without a port, names the loopback interface.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

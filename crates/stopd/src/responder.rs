@@ -1,4 +1,4 @@
-//! The sender of the responses to a client.
+//! Sends the responses to one client.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,14 +6,14 @@ use std::rc::Rc;
 use bywash_lease::Answer;
 use tokio::sync::{Notify, mpsc};
 
-/// The sender of a client's responses.
+/// The channel through which responses are sent to a client.
 #[derive(Clone)]
 pub(crate) struct Responder {
     pub(crate) lines: mpsc::UnboundedSender<String>,
     pub(crate) owed: Rc<Owed>,
 }
 
-/// The number of outstanding responses of a client.
+/// The number of responses to a client that are outstanding.
 #[derive(Default)]
 pub(crate) struct Owed {
     pub(crate) count: Cell<usize>,

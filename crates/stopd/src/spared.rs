@@ -1,21 +1,21 @@
-//! Why a statement of a stopped request was not cancelled.
+//! The reasons why a statement of a stopped request is not cancelled.
 
 use serde::Serialize;
 
-/// The reason for which a statement of a stopped request was not cancelled.
+/// Why a statement of a stopped request was not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spared {
-    /// The statement may write.
+    /// The statement may write, and the operator does not allow cancelling writes.
     Writes,
-    /// The statement belongs to another user than the configured one.
+    /// The statement belongs to a database user other than the configured one.
     OtherUser,
-    /// The query tag of the statement contradicts the lease, or there is no lease and the database
-    /// cannot distinguish statements.
+    /// It is uncertain whether the statement works for the request. Its query tag contradicts the
+    /// lease, or there is no lease and the database cannot distinguish statements.
     Unsure,
     /// The statement had ended, or its connection was released.
     Gone,
-    /// The daemon lacks the privilege to cancel it.
+    /// The daemon lacks the privilege to cancel the statement.
     Refused,
     /// There were too many stops, or the stop came too late.
     Late,

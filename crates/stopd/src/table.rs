@@ -1,4 +1,4 @@
-//! The table of the daemon's metrics: see `bywash_metrics`.
+//! The table of the daemon's metrics, in the form of `bywash_metrics`.
 
 use bywash_lease::{Reason, Refusal};
 use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
@@ -7,7 +7,7 @@ use bywash_metrics::{Label, Metric, Subject, Words};
 
 use crate::spared::Spared;
 
-/// The metrics of the daemon.
+/// All metrics of the daemon.
 pub static METRICS: [&Subject; 1] = [&SUBJECT];
 
 static SUBJECT: Subject = Subject {
@@ -32,7 +32,7 @@ static SUBJECT: Subject = Subject {
 const DATABASE: Label =
     Label { name: "database", says: "a `[database.NAME]`", words: Words::Configured };
 
-/// Creates a label with these values.
+/// Creates a label named `reason` with the values of `words`.
 const fn reason(says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
     Label { name: "reason", says, words: Words::Fixed(words) }
 }

@@ -1,7 +1,7 @@
 //! Limits the rate of statements that are sent to a database.
 //!
 //! The limit is a token bucket. Its size is the number of tokens of a tenth of a second, but at
-//! least one, so that it never delays a single stop but limits a storm of them.
+//! least one. So the bucket never delays a single stop, and limits a burst of many.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -20,14 +20,14 @@ impl TokenBucket {
         Self { per_second, most, tokens: most, at: now }
     }
 
-    /// Takes tokens for the statements that are sent. It never blocks, so the bucket may become
-    /// negative.
+    /// Takes tokens for statements that are sent. This never blocks, so the number of tokens may
+    /// become negative.
     pub(crate) fn spend(&mut self, now: Time, statements: usize) {
         self.fill(now);
         self.tokens -= statements as f64;
     }
 
-    /// Returns the time until a statement may be sent.
+    /// Returns the time until the next statement may be sent.
     pub(crate) fn wait(&mut self, now: Time) -> TimeSpan {
         self.fill(now);
         TimeSpan::from_secs_f64(((1.0 - self.tokens) / self.per_second).max(0.0))

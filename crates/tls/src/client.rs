@@ -1,4 +1,4 @@
-//! The side towards an upstream, which is always verified.
+//! The TLS side towards an upstream, whose certificate is always verified.
 //!
 //! The trusted authorities are either those of one file or those of the system, never both: no
 //! public authority may vouch for an upstream that has an authority of its own. The name that is
@@ -27,13 +27,15 @@ pub struct ClientOptions {
     pub ca: Option<PathBuf>,
     /// The name to ask for and to verify, instead of the host of the URL.
     pub name: Option<String>,
-    /// The chain and the key to present if the upstream asks for a certificate (mTLS).
+    /// The files with the certificate chain and the key to present if the upstream asks for a
+    /// certificate (mTLS).
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Whether to offer HTTP/2 before HTTP/1.1.
     pub http2: bool,
 }
 
-/// Makes TLS connections to an upstream. Cheap to clone; clones resume each other's sessions.
+/// Makes TLS connections to an upstream. It is cheap to clone, and clones can resume each other's
+/// sessions.
 #[derive(Clone)]
 pub struct Connector {
     tls: TlsConnector,
@@ -47,7 +49,7 @@ impl std::fmt::Debug for Connector {
     }
 }
 
-/// Reads the files of `options`.
+/// Reads the files that `options` names, and builds a connector.
 ///
 /// # Errors
 /// The first fault, with its file.
@@ -82,7 +84,8 @@ fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
 }
 
 impl Connector {
-    /// Returns the end of the certificate that is presented to servers, if there is one.
+    /// Returns the time at which the certificate that is presented to servers expires. Returns
+    /// `None` if there is none.
     pub const fn expiry(&self) -> Option<&Expiry> {
         self.expiry.as_ref()
     }
@@ -125,8 +128,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Returns the authorities that the system trusts. Those that cannot be parsed are left out:
-/// systems have one or two of these, and nothing can be done about them.
+/// Returns the authorities that the operating system trusts. Leaves out those that cannot be
+/// parsed: most systems have one or two of these, and an operator can do nothing about them.
 fn system_authorities() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -138,8 +141,9 @@ fn system_authorities() -> Result<RootCertStore, TlsError> {
     Err(TlsError::NoRoots { reason })
 }
 
-/// Returns the remedy for a failed handshake with an upstream, or for a failure of the first read
-/// after it: in TLS 1.3 a server rejects our certificate only then.
+/// Returns the remedy for a failed handshake with an upstream. Also works for a failure of the
+/// first read after it: in TLS 1.3, a server rejects our certificate only then. Returns `None` if
+/// no remedy is known.
 pub fn advice(error: &io::Error) -> Option<&'static str> {
     match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(reason) => certificate_advice(reason),

@@ -1,48 +1,48 @@
-//! Why certificates cannot be used: the file, the fault, and the remedy.
+//! The reasons why certificates cannot be used, each with the file, the fault and the remedy.
 //!
-//! An operator reads these errors at a renewal or a start. So each kind names the file and ends
-//! with the remedy. Several of them would be the same "invalid PEM" in the library.
+//! An operator reads these errors at a renewal or at a start. So each kind names the file and ends
+//! with the remedy. For several of them, the library would only say "invalid PEM".
 
 use std::io;
 use std::path::PathBuf;
 
 use rustls_pki_types::pem;
 
-/// A configuration of TLS that cannot be used.
+/// The reason why a TLS configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// No certificate is configured.
     #[error("no certificate is configured: give a chain and its key")]
     NoPairs,
-    /// The system cannot read the file.
+    /// The operating system cannot read the file.
     #[error("cannot read {}: {source}; {}", path.display(), remedy(source))]
     Unreadable {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is larger than any certificate or key.
+    /// The file is larger than 4 MiB, and so larger than any certificate or key.
     #[error("{} is larger than 4 MiB: give a PEM file", path.display())]
     TooLarge {
-        /// The file.
+        /// The file that is too large.
         path: PathBuf,
     },
-    /// The file is binary where text is expected.
+    /// The file is binary (DER) where text (PEM) is expected.
     #[error(
         "{} is DER, not PEM: convert it with `openssl x509 -inform der` or `openssl pkey -inform \
          der`", path.display()
     )]
     Der {
-        /// The file.
+        /// The file in DER.
         path: PathBuf,
     },
     /// A section of the file has no end, or is not base64.
     #[error("{} is damaged: {reason}; copy it again from where it was issued", path.display())]
     Damaged {
-        /// The file.
+        /// The file that is damaged.
         path: PathBuf,
-        /// The error of the parser.
+        /// The error of the PEM parser.
         reason: pem::Error,
     },
     /// The file contains no certificate.
@@ -50,7 +50,7 @@ pub enum TlsError {
         "no certificate in {}: give the file with the lines BEGIN CERTIFICATE", path.display()
     )]
     NoCertificate {
-        /// The file.
+        /// The file without a certificate.
         path: PathBuf,
     },
     /// The section is not a certificate that rustls accepts.
@@ -59,17 +59,17 @@ pub enum TlsError {
         path.display()
     )]
     BadCertificate {
-        /// The file.
+        /// The file that contains the certificate.
         path: PathBuf,
         /// The number of the certificate in the file; the first is 1.
         place: usize,
-        /// The error of the parser.
+        /// The error of the certificate parser.
         reason: String,
     },
     /// The file contains no private key.
     #[error("no private key in {}: give the file with the line BEGIN PRIVATE KEY", path.display())]
     NoKey {
-        /// The file.
+        /// The file without a private key.
         path: PathBuf,
     },
     /// The key is protected by a passphrase.
@@ -78,7 +78,7 @@ pub enum TlsError {
          `openssl pkey`, readable only by the service", path.display()
     )]
     KeyEncrypted {
-        /// The file.
+        /// The file that contains the key.
         path: PathBuf,
     },
     /// The kind or the size of the key is not supported.
@@ -87,7 +87,7 @@ pub enum TlsError {
          P-384, or Ed25519", path.display()
     )]
     BadKey {
-        /// The file.
+        /// The file that contains the key.
         path: PathBuf,
         /// The error of the library.
         reason: String,
@@ -98,9 +98,9 @@ pub enum TlsError {
          give the two that were made together", key.display(), chain.display()
     )]
     KeyMismatch {
-        /// The certificate's file.
+        /// The file of the certificate chain.
         chain: PathBuf,
-        /// The key's file.
+        /// The file of the key.
         key: PathBuf,
     },
     /// The key belongs to a later certificate of the file.
@@ -109,9 +109,9 @@ pub enum TlsError {
          belongs to, first", chain.display(), key.display()
     )]
     LeafNotFirst {
-        /// The certificate's file.
+        /// The file of the certificate chain.
         chain: PathBuf,
-        /// The key's file.
+        /// The file of the key.
         key: PathBuf,
         /// The number of the server's own certificate in the file; the first is 1.
         place: usize,
@@ -122,7 +122,7 @@ pub enum TlsError {
          upstream's authority in `ca`"
     )]
     NoRoots {
-        /// The error of the search.
+        /// The error of the search for trusted authorities.
         reason: String,
     },
     /// The name is neither a host name nor an address.
@@ -130,10 +130,10 @@ pub enum TlsError {
         "{name:?} is neither a host name nor an address: give a name of the upstream's certificate"
     )]
     BadName {
-        /// The name as configured.
+        /// The name in the configuration.
         name: String,
     },
-    /// The system provides no random numbers, which the keys of tickets need.
+    /// The system provides no random numbers, which the keys of session tickets need.
     #[error(
         "cannot make keys for session tickets: {reason}; check that the system has /dev/urandom"
     )]

@@ -1,14 +1,14 @@
-//! The reasons why handshakes with clients fail, in a few values, so that they can be counted.
+//! The reasons why handshakes with clients fail, in a few values that can be counted.
 //!
-//! The library's error says how the protocol was broken, and the client's first message says which
-//! name it asked for. So a client that rejects a certificate because no certificate has its name is
-//! distinguished from a client that does not trust the issuer.
+//! The library's error says how the protocol was violated, and the client's first message says
+//! which name it asked for. So two cases can be distinguished: a client rejects the certificate
+//! because no certificate has the name, or it does not trust the issuer.
 
 use std::io;
 
 use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
 
-/// Why a handshake failed.
+/// The reason why a handshake with a client failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeFailure {
     /// The connection ended before the handshake did.
@@ -21,7 +21,7 @@ pub enum HandshakeFailure {
     NothingInCommon,
     /// The client rejected the certificate, and no certificate has the name that it asked for.
     UnknownName,
-    /// The client rejected the certificate.
+    /// The client rejected the certificate, although it has the name or the client asked for none.
     CertificateRefused,
     /// The client ended the handshake with another alert.
     ClientAlert,
@@ -42,7 +42,7 @@ impl HandshakeFailure {
         Self::Other,
     ];
 
-    /// Returns the failure's name.
+    /// Returns the failure's name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -56,8 +56,8 @@ impl HandshakeFailure {
         }
     }
 
-    /// Returns the failure behind an error. `knows_name` tells whether a certificate has the name
-    /// that the client asked for; it is true if the client asked for no name.
+    /// Returns the failure that an error stands for. `knows_name`: a certificate has the name that
+    /// the client asked for, or the client asked for no name.
     pub(crate) fn of(error: &io::Error, knows_name: bool) -> Self {
         match error.get_ref().and_then(|error| error.downcast_ref::<Error>()) {
             Some(error) => Self::of_protocol(error, knows_name),

@@ -1,10 +1,9 @@
 //! TLS on both sides of the gateway: certificates by name towards clients, renewed while serving;
 //! verified connections towards upstreams.
 //!
-//! rustls implements the protocol (TLS 1.2, RFC 5246, and 1.3, RFC 8446) with ring's cryptography.
-//! This crate implements what an operator handles: files that are read, checked and explained; the
-//! choice of a certificate by SNI (RFC 6066 section 3); a reload that takes either everything or
-//! nothing.
+//! rustls implements the protocol (TLS 1.2, RFC 5246, and 1.3, RFC 8446), with the cryptography of
+//! ring. This crate adds what an operator needs. It reads, checks and explains files, and chooses a
+//! certificate by SNI (RFC 6066 section 3). A reload takes either everything or nothing.
 //!
 //! Where to look:
 //! - `pem` reads files, `pair` makes a certificate and its key of two of them and checks that they
@@ -44,7 +43,7 @@ pub use negotiated::Negotiated;
 pub use server::{Served, server};
 pub use warning::Warning;
 
-/// The two files of one certificate. They may be the same file.
+/// The two files of one certificate: the chain and the key. Both may be the same file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The certificates in PEM: the certificate of the server first, then those that lead to its
@@ -54,17 +53,17 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
-/// The end of a certificate of the configuration.
+/// The time at which a certificate of the configuration expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// The certificate's file.
+    /// The file of the certificate chain.
     pub path: PathBuf,
-    /// The last second in which it is valid, in seconds since 1970.
+    /// The last second in which the certificate is valid, in seconds since 1970.
     pub not_after: u64,
 }
 
-/// Reads everything as [`server`] would, and returns the faults that should be corrected, without
-/// serving.
+/// Reads all files as [`server`] would, without serving. Returns the faults that do not prevent
+/// serving but should be corrected.
 ///
 /// # Errors
 /// The first fault that makes [`server`] and [`Served::reload`] fail.
@@ -72,11 +71,11 @@ pub fn check(pairs: &[Pair]) -> Result<Vec<Warning>, TlsError> {
     Ok(names::Names::load(pairs, UnixTime::now())?.1)
 }
 
-/// The supported versions: RFC 8446 and RFC 5246. Older versions are broken (RFC 8996).
+/// The supported TLS versions (RFC 8446 and RFC 5246). Older versions are insecure (RFC 8996).
 const VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::TLS12];
 
-/// Returns the cryptography. It is named here and not taken from the process, because a
-/// process-wide default could come from any other crate.
+/// Returns the cryptographic provider. It is named here and not taken from the process, because any
+/// other crate could set the process-wide default.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

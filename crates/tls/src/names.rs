@@ -1,10 +1,11 @@
 //! The choice of a certificate by name (RFC 6066 section 3, RFC 9525 section 6.3).
 //!
 //! The names come from the certificates, so there is no separate table that an operator could
-//! forget at a renewal. An exact name precedes a wildcard; a wildcard stands for exactly one label.
-//! Several certificates for one name are chosen by the kind of their key: an ECDSA certificate for
-//! most clients and an RSA certificate for old ones is usual. A client that asks for no name, or
-//! for an unknown one, gets the certificate for the first certificate's first name.
+//! forget at a renewal. An exact name precedes a wildcard, and a wildcard stands for exactly one
+//! label. If there are several certificates for one name, the client's signature schemes decide
+//! between their kinds of keys. An ECDSA certificate for most clients and an RSA certificate for
+//! old ones is usual. A client that asks for no name, or for an unknown one, gets a certificate for
+//! the first name of the first certificate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +17,24 @@ use rustls_pki_types::UnixTime;
 use crate::pair::{self, Loaded};
 use crate::{Expiry, Pair, TlsError, Warning};
 
-/// The certificates of one name in the order of the configuration, with different kinds of keys.
+/// The certificates for one name, each with another kind of key, in the order of the configuration.
 type Choices = Vec<Arc<CertifiedKey>>;
 
-/// The table of names. It never changes.
+/// The table of certificates by name. It never changes; a reload makes a new one.
 #[derive(Debug)]
 pub(crate) struct Names {
     exact: HashMap<String, Choices>,
-    /// The wildcards, without the `*.`.
+    /// The certificates for each wildcard, by the name without the `*.`.
     wildcard: HashMap<String, Choices>,
-    /// The certificates for all other names. Never empty.
+    /// The certificates for all other names, at least one.
     default: Choices,
-    /// The end of each certificate, in the order of the configuration.
+    /// The time at which each certificate expires, in the order of the configuration.
     expiries: Vec<Expiry>,
 }
 
 impl Names {
-    /// Reads all pairs. Stops at the first that cannot be used.
+    /// Reads all pairs, and returns their table with the warnings. Fails at the first pair that
+    /// cannot be used.
     pub(crate) fn load(pairs: &[Pair], now: UnixTime) -> Result<(Self, Vec<Warning>), TlsError> {
         let mut names = Self {
             exact: HashMap::new(),
@@ -77,7 +79,8 @@ impl Names {
         warnings
     }
 
-    /// Returns the certificate for a client that asks for `name` and can verify `schemes`.
+    /// Returns the certificate for a client that asks for `name` and can verify `schemes`. If the
+    /// client can verify none of several certificates, returns the first of them.
     pub(crate) fn choose(
         &self,
         name: Option<&str>,
@@ -94,7 +97,7 @@ impl Names {
         }
     }
 
-    /// Returns the end of each certificate.
+    /// Returns the time at which each certificate expires, in the order of the configuration.
     pub(crate) fn expiries(&self) -> &[Expiry] {
         &self.expiries
     }
@@ -104,7 +107,7 @@ impl Names {
         self.choices(name).is_some()
     }
 
-    /// Returns the certificates for `name`, which is in lower case, as rustls returns SNI.
+    /// Returns the certificates for `name`, which must be in lower case, as rustls returns SNI.
     fn choices(&self, name: &str) -> Option<&Choices> {
         let name = name.strip_suffix('.').unwrap_or(name);
         if let Some(parent) = name.strip_prefix("*.") {

@@ -1,12 +1,13 @@
-//! The HTTP version that the two sides agreed on (ALPN, RFC 7301; the names are from RFC 9113
-//! section 3.1 and RFC 7301 section 6).
+//! The HTTP version that both sides have agreed on (ALPN, RFC 7301). The names are from RFC 9113
+//! section 3.1 and RFC 7301 section 6.
 
 use rustls::CommonState;
 
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// Returns the protocols to offer, the preferred one first.
+/// Returns the protocols to offer, the preferred one first. `http2`: HTTP/2 is offered before
+/// HTTP/1.1.
 pub(crate) fn protocols(http2: bool) -> Vec<Vec<u8>> {
     let offered: &[&[u8]] = if http2 { &[H2, HTTP_1_1] } else { &[HTTP_1_1] };
     offered.iter().map(|protocol| protocol.to_vec()).collect()

@@ -1,6 +1,7 @@
-//! A certificate with its key: reading both, checking that they belong together, and the names.
+//! Reads a certificate and its key, checks that they belong together, and finds the certificate's
+//! names.
 //!
-//! The names are the subject alternative names. The common name is ignored, as by all clients that
+//! The names are the subject alternative names. The common name is ignored, as in all clients that
 //! verify certificates (RFC 9525 section 2).
 
 use std::sync::Arc;
@@ -13,16 +14,17 @@ use webpki::{EndEntityCert, KeyUsage};
 
 use crate::{Expiry, Pair, TlsError, Warning, pem, provider};
 
-/// The time before the end from which a certificate is a warning. Certificates that live 90 days
-/// are renewed 30 days before their end (Let's Encrypt's advice). Two weeks before it, the renewal
-/// has been failing for a while.
+/// The time before a certificate's expiry from which there is a warning. Certificates that live 90
+/// days are renewed 30 days before their expiry (Let's Encrypt's advice). Two weeks before it, the
+/// renewal has already failed for a while.
 const SOON: Duration = Duration::from_secs(14 * DAY);
 const DAY: u64 = 86_400;
 
-/// The first second of the year 10000, which no certificate can name (RFC 5280 section 4.1.2.5.2).
+/// The first second of the year 10000, in seconds since 1970. No certificate can name a later time
+/// (RFC 5280 section 4.1.2.5.2).
 const AFTER_ALL: u64 = 253_402_300_800;
 
-/// A certificate that can be served.
+/// A certificate with its key, as it can be served.
 pub(crate) struct Loaded {
     pub(crate) certified: Arc<CertifiedKey>,
     /// The names in lower case; a wildcard as `*.example.org`.
@@ -31,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Reads both files. `now` is used for warnings only.
+/// Reads the two files of a pair. `now` is used for warnings only.
 pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
     let chain = pem::certificates(&pair.chain)?;
     let (key, mode) = signing_key(pair)?;
@@ -50,7 +52,7 @@ pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
     Ok(Loaded { certified: Arc::new(certified), names, expiry, warnings })
 }
 
-/// Reads the key, and the permission bits of its file.
+/// Reads the key of a pair. Also returns the permission bits of its file.
 fn signing_key(pair: &Pair) -> Result<(Arc<dyn SigningKey>, u32), TlsError> {
     let pem::Key { der, mode } = pem::key(&pair.key)?;
     let key = provider()
@@ -74,7 +76,7 @@ fn belonging(
     }
     let matches = |certificate: &CertificateDer<'static>| {
         let alone = CertifiedKey::new(vec![certificate.clone()], Arc::clone(&key));
-        // An unknown result is not a mismatch. None of ring's keys gives one.
+        // An unknown result does not count as a mismatch. No key of ring gives such a result.
         matches!(alone.keys_match(), Ok(()) | Err(Error::InconsistentKeys(UNKNOWN)))
     };
     match chain.iter().position(matches) {
@@ -90,11 +92,12 @@ fn belonging(
 
 const UNKNOWN: InconsistentKeys = InconsistentKeys::Unknown;
 
-/// Returns the fault that makes clients reject the certificate itself, independent of its issuer.
+/// Returns the fault because of which clients reject the certificate itself, whoever issued it.
+/// Returns `None` if there is no such fault.
 ///
-/// webpki does not expose the dates, but checks them, and the purpose, before it looks for an
-/// issuer. Because no issuers are given, every other result is "unknown issuer" or concerns the
-/// issuer, and is ignored.
+/// webpki does not expose the dates, but checks them and the purpose before it looks for an issuer.
+/// No issuers are given here, so every other result is "unknown issuer" or concerns the issuer, and
+/// is ignored.
 fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warning> {
     let path = pair.chain.clone();
     let seen = |at| leaf.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None);
@@ -119,13 +122,14 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
     }
 }
 
-/// Returns the end of a certificate, in seconds since 1970. webpki reports the end of a certificate
-/// that has expired, so this function verifies at a time at which every certificate has expired.
+/// Returns the time at which a certificate expires, in seconds since 1970. webpki reports that time
+/// only for a certificate that has expired. So this function verifies at a time at which every
+/// certificate has.
 fn not_after(leaf: &EndEntityCert<'_>) -> u64 {
     let end = UnixTime::since_unix_epoch(Duration::from_secs(AFTER_ALL));
     match leaf.verify_for_usage(&[], &[], &[], end, KeyUsage::server_auth(), None, None) {
         Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
-        // The dates contradict each other, so the certificate was never valid.
+        // The certificate's dates contradict each other, so it was never valid.
         Ok(_) | Err(_) => 0,
     }
 }
@@ -139,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a certificate that is valid in 2030, at this time.
+    /// Reads a certificate that is valid in 2030, as if the time were `seconds` since 1970.
     fn loaded_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Loaded {
         let place = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
@@ -155,7 +159,7 @@ mod tests {
         load(&pair, now).unwrap()
     }
 
-    /// Returns the warnings about that certificate.
+    /// Returns the warnings about the certificate of [`loaded_on`] at this time.
     fn warnings_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
         let mut warnings = loaded_on(seconds, purpose).warnings;
         for warning in &mut warnings {

@@ -1,4 +1,5 @@
-//! Certificates and keys from PEM files (RFC 7468). The errors say what the file contains instead.
+//! Reads certificates and keys from PEM files (RFC 7468). The errors say what a file contains
+//! instead.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,14 +11,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::TlsError;
 
-/// The largest file that is read. The authorities of a system take a quarter of a MiB, a chain a
-/// few KiB.
+/// The maximum size in bytes of a file that is read. The authorities of a system take a quarter of
+/// a MiB, and a chain a few KiB.
 const LARGEST: u64 = 4 << 20;
 
-/// The first byte of every certificate and key in DER (X.690): a SEQUENCE.
+/// The first byte of every certificate and key in DER (X.690), the tag of a SEQUENCE.
 const SEQUENCE: u8 = 0x30;
 
-/// Returns all certificates of a file. There is at least one.
+/// Returns all certificates of a file, at least one. Fails if there is none.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = read(path)?.text;
     let found = CertificateDer::pem_slice_iter(&text)
@@ -38,7 +39,7 @@ pub(crate) struct Key {
     pub(crate) mode: u32,
 }
 
-/// Returns the first private key of a file.
+/// Returns the first private key of a file, with the file's permission bits.
 pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
     let Contents { text, mode } = read(path)?;
     if encrypted(&text) {
@@ -54,8 +55,8 @@ pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
     }
 }
 
-/// Returns whether the key is encrypted, by the label of PKCS #8 or the header of the older format
-/// (RFC 1421 section 4.6.1.1).
+/// Returns whether a private key is encrypted. That is in the label (PKCS #8), or in a header of
+/// the older format (RFC 1421 section 4.6.1.1).
 fn encrypted(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
@@ -69,7 +70,7 @@ struct Contents {
 fn read(path: &Path) -> Result<Contents, TlsError> {
     let unreadable = |source| TlsError::Unreadable { path: path.into(), source };
     let file = File::open(path).map_err(unreadable)?;
-    // The mode of the opened file, not of a file that has the same name by now.
+    // The mode is that of the opened file. Another file may have taken its name meanwhile.
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
     let mut text = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut text).map_err(unreadable)?;

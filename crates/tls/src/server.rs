@@ -1,7 +1,8 @@
-//! The side towards clients: one configuration for all connections, whose certificates can change.
+//! The TLS side towards clients: one configuration for all connections, whose certificates can
+//! change.
 //!
-//! A reload builds the new table separately, from files that were all read and checked, and swaps
-//! it for the old table in one step. A handshake takes the table once, so it sees the old or the
+//! A reload builds a new table of certificates from files that were all read and checked. It
+//! replaces the old table in one step. A handshake takes the table once, so it sees the old or the
 //! new one and never a mixture. Open connections are not affected. The lock is held for the copy of
 //! a pointer, once per full handshake.
 
@@ -20,19 +21,20 @@ use crate::names::Names;
 use crate::negotiated::protocols;
 use crate::{Expiry, HandshakeFailure, Pair, TlsError, VERSIONS, provider};
 
-/// The number of TLS 1.2 sessions that are remembered here, for clients without tickets; another
-/// one evicts the oldest. With tickets, and so in TLS 1.3, clients store their session themselves.
+/// The maximum number of TLS 1.2 sessions that are stored here, for clients without session
+/// tickets. Another one evicts the oldest. With tickets, and so in TLS 1.3, clients store their
+/// sessions themselves.
 const SESSIONS: usize = 1024;
 
-/// TLS towards clients. It is cheap to clone, and all clones are reloaded together.
+/// TLS towards clients. It is cheap to clone, and a reload changes all clones.
 #[derive(Clone, Debug)]
 pub struct Served {
     config: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
 }
 
-/// Serves `pairs`, each for the names in it, and the first also for all other names. Offers HTTP/2
-/// if `http2` is set, and always HTTP/1.1.
+/// Serves the certificates of `pairs`, each for its own names, and the first one for all other
+/// names as well. Offers HTTP/1.1, and HTTP/2 before it if `http2` is set.
 ///
 /// # Errors
 /// The first fault, with its file. [`check`](crate::check) returns faults that do not prevent
@@ -44,12 +46,12 @@ pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = protocols(http2);
-    // A resumed session costs no signature. The keys are generated here, change every six hours,
-    // and end with the process: a stolen disk does not reveal old traffic.
+    // A resumed session costs no signature. The ticket keys are generated here, change every six
+    // hours, and end with the process. So a stolen disk does not reveal earlier traffic.
     config.ticketer =
         Ticketer::new().map_err(|error| TlsError::NoTickets { reason: error.to_string() })?;
     config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
-    // No early data, because an attacker can replay it (RFC 8446 section 8).
+    // Early data are disabled, because an attacker can replay them (RFC 8446 section 8).
     config.max_early_data_size = 0;
     Ok(Served { config: Arc::new(config), certificates })
 }
@@ -61,10 +63,10 @@ fn builder() -> ConfigBuilder<ServerConfig, WantsVerifier> {
 }
 
 impl Served {
-    /// Performs the handshake on an accepted connection. The caller bounds the time.
+    /// Performs the handshake on an accepted connection. The caller must limit its time.
     ///
     /// # Errors
-    /// If the handshake fails, with the reason.
+    /// The reason why the handshake failed.
     pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, HandshakeFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -79,15 +81,15 @@ impl Served {
         })
     }
 
-    /// Returns the end of each certificate that is served.
+    /// Returns the time at which each served certificate expires.
     pub fn expiries(&self) -> Vec<Expiry> {
         self.certificates.now().expiries().to_vec()
     }
 
-    /// Serves other certificates from the next handshake on. Tickets stay valid.
+    /// Replaces the certificates from the next handshake on. Session tickets stay valid.
     ///
     /// # Errors
-    /// As for [`server`]. Then nothing has changed.
+    /// As for [`server`]. The certificates are then unchanged.
     pub fn reload(&self, pairs: &[Pair]) -> Result<(), TlsError> {
         let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);
@@ -100,7 +102,7 @@ struct Certificates(RwLock<Arc<Names>>);
 
 impl Certificates {
     fn now(&self) -> Arc<Names> {
-        // A poisoned lock still holds a complete table, because a table is swapped in one step.
+        // A poisoned lock still holds a complete table, because tables are replaced in one step.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -6,21 +6,21 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// A fault in a configuration that works.
+/// A fault of a configuration that can be used nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The certificate has expired: clients reject it.
     Expired {
         /// The certificate's file.
         path: PathBuf,
-        /// The number of whole days since the end.
+        /// The number of whole days since the certificate expired.
         days: u64,
     },
-    /// The certificate expires soon: clients will reject it then.
+    /// The certificate expires soon, and clients will reject it then.
     ExpiresSoon {
         /// The certificate's file.
         path: PathBuf,
-        /// The number of whole days until the end.
+        /// The number of whole days until the certificate expires.
         days: u64,
     },
     /// The certificate is not valid yet: clients still reject it.
@@ -50,7 +50,7 @@ pub enum Warning {
     KeyReadable {
         /// The key's file.
         path: PathBuf,
-        /// The file's permission bits.
+        /// The permission bits of the key's file.
         mode: u32,
     },
 }

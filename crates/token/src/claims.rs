@@ -9,25 +9,27 @@
 //!      16..   two bytes for each class that was served, ascending
 //! ```
 //!
-//! A class has two bytes so that 64 classes fit into a cookie that is sent with every request. Two
-//! of ten names have the same mark in one of 1,500 configurations. [`Marks::distinct`] detects
-//! that; such classes are left out of tokens, which is better than mistaking one for the other.
+//! A class has two bytes, so that 64 classes fit into a cookie that every request sends. With ten
+//! classes, two of them have the same mark in one of 1,500 configurations. [`Marks::distinct`]
+//! detects that. Such classes are left out of tokens, which is better than mistaking one class for
+//! the other.
 
 use bywash_units::TimeSpan;
 use ring::digest;
 
-/// The version of the format. Other versions are not read.
+/// The version of the format. Tokens of other versions are refused.
 pub(crate) const FORMAT: u8 = 1;
-/// The number of bytes before the marks.
+/// The number of bytes of the claims before the marks.
 pub(crate) const HEAD: usize = 16;
-/// The largest number of bytes of claims.
+/// The maximum number of bytes of claims.
 pub(crate) const MOST: usize = HEAD + 2 * Marks::MOST;
 
 /// A time of the wall clock, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixTime(u64);
 
-/// A day of the wall clock since 1970. It is never day 0, which stands for no day.
+/// A day of the wall clock, as the number of days since 1970-01-01. It is never 0, which stands for
+/// no day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(u16);
 
@@ -52,14 +54,15 @@ impl UnixTime {
         self.0
     }
 
-    /// Returns the day of this time; `None` on the first day of 1970 and after the year 2149.
+    /// Returns the day of this time. Returns `None` on the first day of 1970 and after the year
+    /// 2149.
     pub fn day(self) -> Option<Day> {
         let day = u16::try_from(self.0 / SECONDS_PER_DAY).ok()?;
         (day > 0).then_some(Day(day))
     }
 
-    /// Returns the time since `earlier`; `None` if `earlier` is in the future by more than the
-    /// tolerated difference.
+    /// Returns the time since `earlier`. Returns `None` if `earlier` is in the future by more than
+    /// the tolerated difference.
     pub(crate) fn since(self, earlier: Self) -> Option<TimeSpan> {
         let ahead = earlier.0.saturating_sub(self.0);
         (ahead <= SKEW).then(|| TimeSpan::from_secs(self.0.saturating_sub(earlier.0)))
@@ -67,7 +70,7 @@ impl UnixTime {
 }
 
 impl Day {
-    /// Returns whether the day is at most `span` ago, in whole days, and not in the future.
+    /// Returns whether the day is at most `span` ago, counted in whole days, and not in the future.
     pub(crate) fn is_within(self, span: TimeSpan, now: UnixTime) -> bool {
         let most = span.as_millis() / 1000 / SECONDS_PER_DAY;
         let today = (now.0 + SKEW) / SECONDS_PER_DAY;
@@ -75,7 +78,7 @@ impl Day {
     }
 }
 
-/// The hash of a class's name. It is the same in every process.
+/// The mark of a class: a hash of its name, which is the same in every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u16);
 
@@ -90,10 +93,10 @@ impl Mark {
     }
 }
 
-/// The classes that a session was served, as marks; at most [`Marks::MOST`].
+/// The marks of the classes that a session was served, at most [`Marks::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// The marks, ascending and without duplicates.
+    /// The marks in ascending order, without duplicates.
     marks: [Mark; Self::MOST],
     count: usize,
 }
@@ -105,10 +108,10 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// The largest number of marks.
+    /// The maximum number of marks.
     pub const MOST: usize = 64;
 
-    /// Adds a mark. If there are [`Marks::MOST`] already, it does nothing.
+    /// Adds a mark. Does nothing if there are [`Marks::MOST`] marks already.
     pub fn insert(&mut self, mark: Mark) {
         let Err(place) = self.as_slice().binary_search(&mark) else { return };
         if self.count < Self::MOST {
@@ -118,7 +121,7 @@ impl Marks {
         }
     }
 
-    /// Returns whether `mark` is one of them.
+    /// Returns whether `mark` is one of the marks.
     pub fn contains(&self, mark: Mark) -> bool {
         self.as_slice().binary_search(&mark).is_ok()
     }
@@ -133,8 +136,8 @@ impl Marks {
         self.count == 0
     }
 
-    /// Returns the marks of these names, in their order; `None` for each name that shares its mark
-    /// with another.
+    /// Returns the marks of these class names, in the order of the names. A name that shares its
+    /// mark with another name gets `None`.
     pub fn distinct<'a>(classes: impl IntoIterator<Item = &'a str>) -> Vec<Option<Mark>> {
         let marks: Vec<Mark> = classes.into_iter().map(Mark::of).collect();
         let alone = |mark: &Mark| marks.iter().filter(|other| *other == mark).count() == 1;
@@ -145,7 +148,7 @@ impl Marks {
         &self.marks[..self.count]
     }
 
-    /// Decodes marks. Returns `None` if they are not encoded as expected.
+    /// Decodes marks. Returns `None` if they are not strictly ascending, too many, or incomplete.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (pairs, rest) = bytes.as_chunks::<2>();
         let mut marks = Self::default();
@@ -169,24 +172,24 @@ pub struct SessionName(pub [u8; 8]);
 /// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// The time of issue.
+    /// The time at which the token was signed.
     pub issued: UnixTime,
-    /// The session.
+    /// The session that the token belongs to.
     pub session: SessionName,
     /// The classes that the session was served.
     pub served: Marks,
-    /// The day of the visitor's last order, if known.
+    /// The day of the visitor's last order. `None` if it is unknown.
     pub ordered: Option<Day>,
 }
 
 impl Claims {
-    /// Creates claims of a session that was not served yet.
+    /// Creates claims, issued `now`, for a session that was not served any class.
     pub fn new(now: UnixTime, session: SessionName) -> Self {
         Self { issued: now, session, served: Marks::default(), ordered: None }
     }
 
-    /// Encodes the claims, and returns the bytes and their number. After the year 2106 the time no
-    /// longer fits, and every token is stale.
+    /// Encodes the claims. Returns a buffer, and the number of its bytes that are used. After the
+    /// year 2106 the time no longer fits, and every token is refused as stale.
     pub(crate) fn write(&self, key: u8) -> ([u8; MOST], usize) {
         let mut bytes = [0; MOST];
         let issued = u32::try_from(self.issued.0).unwrap_or(u32::MAX);
@@ -202,7 +205,7 @@ impl Claims {
     }
 
     /// Decodes claims. Returns `None` if [`Claims::write`] does not produce such bytes. The caller
-    /// checks the format and the key.
+    /// must check the format and the key.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (head, marks) = bytes.split_first_chunk::<HEAD>()?;
         let [_, _, i0, i1, i2, i3, d0, d1, session @ ..] = *head;

@@ -1,4 +1,4 @@
-//! The keys, and their file.
+//! The keys for tokens, and the file that contains them.
 //!
 //! The first key signs, and both verify. So a key can be rotated while tokens are in use: a new
 //! first line makes the former first line the second, and the tokens that it signed stay valid
@@ -38,7 +38,8 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// Derives the key for one purpose. It reveals nothing about the keys for other purposes.
+    /// Derives the key for one purpose. The derived key reveals nothing about those for other
+    /// purposes.
     pub(crate) fn derived(&self, purpose: &[u8]) -> hmac::Key {
         let root = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref())
@@ -57,14 +58,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The content of a file of keys.
+/// The secrets of a key file: the one that signs, and perhaps the one before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
     first: Secret,
     second: Option<Secret>,
 }
 
-/// The error of a file of keys. The error contains nothing of a key.
+/// The reason why a key file is refused. It contains nothing of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyFileError {
     /// The file has no line with a key.
@@ -75,7 +76,7 @@ pub enum KeyFileError {
         "line {line} has a third key: at most two are allowed, the new one and the previous one"
     )]
     TooMany {
-        /// The line of the file, counted from 1.
+        /// The number of the line in the file, counted from 1.
         line: usize,
     },
     /// A line is not a key.
@@ -84,7 +85,7 @@ pub enum KeyFileError {
          them"
     )]
     NoKey {
-        /// The line of the file, counted from 1.
+        /// The number of the line in the file, counted from 1.
         line: usize,
     },
     /// Both keys are the same.
@@ -116,7 +117,8 @@ impl Secrets {
     }
 
     /// Returns the text of the file with `fresh` as the key that signs. The key that has signed so
-    /// far still verifies, and the one before it is removed. Lines that are not keys stay.
+    /// far still verifies, and the one before it is removed. Lines that are not keys stay
+    /// unchanged.
     ///
     /// # Errors
     /// If the file has a fault.
@@ -136,12 +138,12 @@ impl Secrets {
         Ok(rotated)
     }
 
-    /// Returns the key that signs, and the one before it.
+    /// Returns the secret that signs, and the one before it, if there is one.
     pub(crate) const fn both(&self) -> (&Secret, Option<&Secret>) {
         (&self.first, self.second.as_ref())
     }
 
-    /// Returns the text of a file with these keys.
+    /// Returns the text of a key file with these secrets.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
             "# Keys of bywash for session tokens or for levels, never for both. Anyone who can \
@@ -154,22 +156,22 @@ impl Secrets {
     }
 }
 
-/// Returns whether a line of a file must be a key.
+/// Returns whether a line of a key file must contain a key: it is neither empty nor a comment.
 fn is_key(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// The holder of a token.
+/// The session that holds a token.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
-    /// The session with this value of the application's cookie.
+    /// The session with this value of the application's session cookie.
     Cookie(&'a [u8]),
-    /// The token itself, if the token is the session.
+    /// The session that the token itself identifies.
     Itself(SessionName),
 }
 
-/// The keys to sign and to verify with.
+/// The keys to sign and to verify session tokens with. The newer one signs, and each verifies.
 #[derive(Clone, Debug)]
 pub struct Keys {
     first: Key,
@@ -180,7 +182,7 @@ pub struct Keys {
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     /// The byte that identifies the key. It reveals nothing about the key, and two keys may have
-    /// the same.
+    /// the same byte.
     pub(crate) name: u8,
     pub(crate) signs: hmac::Key,
     names_sessions: hmac::Key,
@@ -219,8 +221,8 @@ impl Keys {
         self.first.session(holder)
     }
 
-    /// Returns whether one of the keys is derived from one of these secrets. Then anyone with these
-    /// secrets can make tokens.
+    /// Returns whether one of the keys is derived from one of these secrets. If so, anyone with
+    /// these secrets can make tokens.
     pub fn are_made_of(&self, secrets: &Secrets) -> bool {
         let tag = |key: &Key| hmac::sign(&key.signs, b"");
         let ours = [Some(&self.first), self.second.as_ref()];
@@ -234,7 +236,8 @@ impl Keys {
         &self.first
     }
 
-    /// Returns the keys with this name, and whether each is the one that signs.
+    /// Returns the keys with this identifying byte. The boolean says whether the key is the one
+    /// that signs.
     pub(crate) fn named(&self, name: u8) -> impl Iterator<Item = (&Key, bool)> {
         let both = [(Some(&self.first), true), (self.second.as_ref(), false)];
         let there = both.into_iter().filter_map(|(key, first)| Some((key?, first)));

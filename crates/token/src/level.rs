@@ -1,21 +1,21 @@
 //! A request's level of service, signed for the application: `high;1800000000;` and a signature.
 //!
-//! A level decides how much of the machine a request gets inside the application, so the
+//! A level decides how much of the machine a request gets inside the application. So the
 //! application must know that its gateway has set the level. Any client that can reach the
 //! application could write the field, but only a holder of the keys can sign it. The time, in
-//! seconds since 1970, limits how long a text that someone has seen is of use. A level is signed
-//! when its request is forwarded, so a lifetime of a minute is ample.
+//! seconds since 1970, limits for how long a copied text can be used. A level is signed when its
+//! request is forwarded, so a lifetime of a minute is sufficient.
 //!
-//! The signature is not bound to its request: only the application has both, and has no use for
+//! The signature is not bound to its request. Only the application has both, and it has no use for
 //! another request's level.
 //!
-//! **Separate keys.** The application has the file to verify with, and a process that can verify an
-//! HMAC can also sign. So the file is not that of session tokens. Should someone use the same
-//! secret for both, a text that is signed for one purpose is still invalid for the other, because
-//! each purpose derives its own key.
+//! **Separate keys.** The application has the key file to verify with, and a process that can
+//! verify an HMAC can also sign. So the file must not be that of session tokens. If an operator
+//! uses the same secret for both, a text that is signed for one purpose is still invalid for the
+//! other, because each purpose derives its own key.
 //!
 //! **Text, not bytes,** because people read it in logs, and any language can parse it. One level,
-//! one second and one key have exactly one text: the signature covers the characters before it, and
+//! one second and one key have exactly one text. The signature covers the characters before it, and
 //! base64 whose last bits are not zero is rejected.
 //!
 //! ```
@@ -48,18 +48,18 @@ use crate::keys::{Secret, Secrets};
 /// The field that carries the level, in lower case.
 pub const FIELD: &str = "bywash-level";
 
-/// The largest number of characters of a level's name.
+/// The maximum number of characters of a level's name.
 pub const LONGEST_NAME: usize = 32;
 
-/// The number of bytes of the signature: the whole SHA-256 hash, which `ring` compares in constant
-/// time.
+/// The number of bytes of the signature, which is the whole SHA-256 HMAC. `ring` compares it in
+/// constant time.
 const TAG: usize = 32;
 /// The number of characters of the signature.
 const TAG_TEXT: usize = (TAG * 4).div_ceil(3);
-/// The number of digits of the largest number of seconds.
+/// The maximum number of digits of a time in seconds.
 const DIGITS: usize = 20;
 
-/// The largest number of characters of the field's value.
+/// The maximum number of characters of the field's value.
 pub const LONGEST: usize = LONGEST_NAME + 1 + DIGITS + 1 + TAG_TEXT;
 
 /// Returns whether this can be a level's name: 1 to 32 characters from a to z, 0 to 9 and `-`.
@@ -68,7 +68,7 @@ pub fn is_level_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// The keys to sign and to verify levels with. The newest signs, and each verifies.
+/// The keys to sign and to verify levels with. The newer one signs, and each verifies.
 #[derive(Clone, Debug)]
 pub struct LevelKeys {
     first: hmac::Key,
@@ -91,7 +91,7 @@ impl LevelKeys {
     }
 }
 
-/// The field's value: visible ASCII.
+/// The value of the field, in visible ASCII.
 #[derive(Clone, Copy)]
 pub struct LevelText {
     bytes: [u8; LONGEST],
@@ -99,7 +99,7 @@ pub struct LevelText {
 }
 
 impl LevelText {
-    /// Returns the characters.
+    /// Returns the characters as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -138,7 +138,7 @@ pub fn sign_level(keys: &LevelKeys, level: &str, now: UnixTime) -> Option<LevelT
     Some(text)
 }
 
-/// Returns the digits of a number, and the index of the first.
+/// Returns the decimal digits of a number, right-aligned, and the index of the first digit.
 fn decimal(mut number: u64) -> ([u8; DIGITS], usize) {
     let (mut digits, mut from) = ([b'0'; DIGITS], DIGITS);
     loop {
@@ -151,16 +151,16 @@ fn decimal(mut number: u64) -> ([u8; DIGITS], usize) {
     }
 }
 
-/// Why a text does not name a level.
+/// The reason why a text does not name a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LevelRefusal {
-    /// The text is longer than any valid one. Nothing else of it was looked at.
+    /// The text is longer than any valid one. Nothing else of the text was examined.
     #[error("it is too long for a level")]
     TooLong,
     /// The text does not consist of a level, a time and a signature.
     #[error("it is not a level")]
     Malformed,
-    /// None of our keys has signed the text: it is invented, or the key was rotated away.
+    /// The signature matches none of our keys: the text is invented, or the key was rotated away.
     #[error("its signature matches none of the keys")]
     Forged,
     /// The text was signed longer ago than its lifetime.
@@ -188,11 +188,11 @@ impl LevelRefusal {
     }
 }
 
-/// Returns the level that a text names, if one of these keys has signed it at most `lifetime` ago.
-/// The caller checks that such a level exists.
+/// Returns the level that a text names, if one of these keys has signed the text at most `lifetime`
+/// ago. The caller must check that such a level exists.
 ///
 /// # Errors
-/// If the text does not name a level.
+/// The reason why the text does not name a level.
 pub fn read_level<'t>(
     keys: &LevelKeys,
     text: &'t [u8],
@@ -213,7 +213,7 @@ pub fn read_level<'t>(
     }
 }
 
-/// Splits a text into what was signed, the level, the time, and the signature.
+/// Splits a text into the signed part, the level, the time, and the signature.
 fn parts(text: &[u8]) -> Option<(&[u8], &str, UnixTime, [u8; TAG])> {
     let (rest, signature) = text.split_last_chunk::<TAG_TEXT>()?;
     let payload = rest.strip_suffix(b";")?;

@@ -30,13 +30,13 @@ use thiserror::Error;
 use crate::claims::UnixTime;
 use crate::keys::{Secret, Secrets};
 
-/// The largest number of characters of a name.
+/// The maximum number of characters of an operator's name.
 pub const LONGEST_NAME: usize = 200;
-/// The largest number of bytes of a token: a name in characters of four bytes, twenty digits, and a
+/// The maximum number of bytes of a token: a name in characters of four bytes, twenty digits, and a
 /// signature.
 pub const LONGEST: usize = 3 + 20 + 3 + (LONGEST_NAME * 4 * 4).div_ceil(3) + 1 + 43;
 
-/// The keys to sign and to verify with. The newest signs, and each verifies.
+/// The keys to sign and to verify operators' tokens with. The newer one signs, and each verifies.
 #[derive(Clone, Debug)]
 pub struct OperatorKeys {
     first: hmac::Key,
@@ -54,13 +54,13 @@ impl OperatorKeys {
         Self { first: key(first), second: second.map(key), shows }
     }
 
-    /// Returns the proof that the listener at this address has the same keys. `nonce` must be
-    /// unpredictable.
+    /// Returns the proof that the listener at the address `place` has these keys. The caller must
+    /// choose an unpredictable `nonce`.
     pub fn proof(&self, nonce: &str, place: &str) -> String {
         URL_SAFE_NO_PAD.encode(hmac::sign(&self.shows, format!("{nonce} {place}").as_bytes()))
     }
 
-    /// Returns whether a proof is valid.
+    /// Returns whether `proof` is the proof for this nonce and this address.
     pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
         let Ok(tag) = URL_SAFE_NO_PAD.decode(proof) else { return false };
         hmac::verify(&self.shows, format!("{nonce} {place}").as_bytes(), &tag).is_ok()
@@ -72,16 +72,16 @@ impl OperatorKeys {
     }
 }
 
-/// An operator.
+/// An operator, with the name and the rights that a token states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     name: String,
-    /// Whether the operator may decide, or only read.
+    /// Whether the operator may take decisions. Otherwise the operator may only read.
     pub decides: bool,
 }
 
 impl Operator {
-    /// Creates an operator with this name: one line of 1 to 200 characters.
+    /// Creates an operator. Returns `None` unless the name is one line of 1 to 200 characters.
     pub fn new(name: &str, decides: bool) -> Option<Self> {
         let is_fit = !name.trim().is_empty()
             && name.chars().count() <= LONGEST_NAME
@@ -95,13 +95,13 @@ impl Operator {
     }
 }
 
-/// Why a token proves nothing.
+/// The reason why a token proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unproven {
     /// The text is not a token.
     #[error("this is not an operator's token")]
     Malformed,
-    /// The token was signed without this gateway's key, or before the key was rotated.
+    /// The token was signed with neither of the gateway's keys.
     #[error(
         "the token was signed neither with this gateway's operators' key nor with the previous one"
     )]
@@ -120,10 +120,11 @@ pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String
     format!("{payload}.{tag}")
 }
 
-/// Returns the operator that a token names.
+/// Verifies a token and returns the operator that it names.
 ///
 /// # Errors
-/// If the token proves nothing now. Before the signature is verified, only its length is looked at.
+/// The reason why the token proves nothing now. Before the signature is verified, only the token's
+/// length is examined.
 pub fn read(keys: &OperatorKeys, text: &[u8], now: UnixTime) -> Result<Operator, Unproven> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
     let (payload, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;

@@ -1,8 +1,9 @@
-//! Why a token proves nothing.
+//! The reasons why a session token proves nothing.
 
 use thiserror::Error;
 
-/// Why a token proves nothing. None of these is an error: the bearer is treated as a new visitor.
+/// The reason why a session token proves nothing. No reason is an error: the bearer is treated as a
+/// new visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The text is not a token of this format.
@@ -14,7 +15,7 @@ pub enum Refusal {
     /// The signature does not match the content.
     #[error("its signature is wrong")]
     Forged,
-    /// The token is older than a session lives, or from the future.
+    /// The token is older than a session can be, or its time is in the future.
     #[error("it is too old, or from the future")]
     Stale,
     /// The token belongs to another session.
@@ -27,7 +28,7 @@ impl Refusal {
     pub const ALL: [Self; 5] =
         [Self::Malformed, Self::UnknownKey, Self::Forged, Self::Stale, Self::Foreign];
 
-    /// Returns the name in metrics.
+    /// Returns the reason's name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

@@ -1,8 +1,9 @@
-//! Signing and verification.
+//! Signs and verifies session tokens.
 //!
-//! The whole tag of 32 bytes is kept. `ring` compares it in a time that does not depend on where it
-//! differs. Before that comparison only the token's length, its format and the name of its key are
-//! looked at. For a text that is too long for a token, only its length is looked at.
+//! The signature is the whole HMAC of 32 bytes. `ring` compares it in a time that does not depend
+//! on where two signatures differ. Before that comparison, only the token's length, its format and
+//! the byte that identifies its key are examined. Of a text that is too long for a token, only the
+//! length is examined.
 
 use std::fmt;
 
@@ -17,10 +18,10 @@ use crate::refusal::Refusal;
 
 /// The number of bytes of the signature.
 const TAG: usize = 32;
-/// The largest number of bytes of claims and signature.
+/// The maximum number of bytes of claims and signature.
 const MOST_BYTES: usize = MOST + TAG;
 
-/// The largest number of characters of a token, which is that with 64 classes.
+/// The maximum number of characters of a token, which a token with 64 classes has.
 pub const LONGEST: usize = (MOST_BYTES * 4).div_ceil(3);
 
 /// A token as it stands in a cookie: letters, digits, `-` and `_`.
@@ -31,7 +32,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Returns the characters.
+    /// Returns the characters as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -44,7 +45,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Signs claims.
+/// Signs claims with the newer key. Returns the token.
 pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     let key = keys.first();
     let (claims, length) = claims.write(key.name);
@@ -59,7 +60,7 @@ pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     Text { bytes: text, length }
 }
 
-/// A token whose signature is valid: its content was written by a holder of our keys.
+/// A token whose signature is valid, so that a holder of our keys has written its content.
 #[derive(Clone, Debug)]
 pub struct Opened<'k> {
     claims: Claims,
@@ -94,8 +95,8 @@ pub fn open<'k>(keys: &'k Keys, text: &[u8]) -> Result<Opened<'k>, Refusal> {
 }
 
 impl Opened<'_> {
-    /// Returns what the token proves for the session of this holder. `ttl` is the lifetime of a
-    /// token.
+    /// Returns the classes that the token proves for the session of this holder. `ttl` is the
+    /// lifetime of a token.
     ///
     /// # Errors
     /// [`Refusal::Foreign`] or [`Refusal::Stale`].
@@ -114,19 +115,19 @@ impl Opened<'_> {
         }
     }
 
-    /// Returns whether the token should be replaced while it is still valid: more than half of its
-    /// lifetime is over, or it was signed with the key that will be removed next.
+    /// Returns whether the token should be replaced although it is still valid. That is so if more
+    /// than half of its lifetime is over, or if it was signed with the older key.
     pub fn wants_renewal(&self, now: UnixTime, ttl: TimeSpan) -> bool {
         !self.by_first || now.since(self.claims.issued).is_none_or(|age| age * 2 > ttl)
     }
 
-    /// Returns the day of the visitor's last order, if it is no longer ago than `within`. It does
-    /// not depend on the session, and holds after the session's end.
+    /// Returns the day of the visitor's last order, if it is at most `within` ago. The day does not
+    /// depend on the session, and stays valid after the session's end.
     pub fn ordered(&self, now: UnixTime, within: TimeSpan) -> Option<Day> {
         self.claims.ordered.filter(|day| day.is_within(within, now))
     }
 
-    /// Returns the session that the token names. If the token is the session, this is its identity.
+    /// Returns the name of the session that the token belongs to.
     pub const fn session(&self) -> crate::SessionName {
         self.claims.session
     }

@@ -1,11 +1,12 @@
-//! Formats numbers for a few columns of a terminal.
+//! Formats numbers so that they fit into a few columns of a terminal.
 
 use bywash_control::Resource;
 
-/// The sign for an unknown value.
+/// The text for an unknown value.
 pub(super) const NONE: &str = "-";
 
-/// Formats a fraction in percent, in up to three columns; `100` and `0` mean all and none.
+/// Formats a fraction as a percentage, in up to three columns. `100` and `0` are shown only for
+/// exactly all and none.
 pub(super) fn percent(share: Option<f64>) -> String {
     match share.map(|share| share * 100.0) {
         None => NONE.into(),
@@ -26,7 +27,7 @@ pub(super) fn rate(per_s: f64) -> String {
     }
 }
 
-/// Formats a measured duration.
+/// Formats a measured duration in milliseconds.
 pub(super) fn duration(ms: f64) -> String {
     match ms {
         0.0 => "0ms".into(),
@@ -60,7 +61,7 @@ fn large(number: f64) -> String {
     }
 }
 
-/// Formats an amount of a resource, in its unit.
+/// Formats an amount of a resource, with the unit of the resource.
 pub(super) fn used(of: Resource, units: f64) -> String {
     match of {
         Resource::Processors | Resource::Slots => duration(units * 1e3),
@@ -70,13 +71,14 @@ pub(super) fn used(of: Resource, units: f64) -> String {
     }
 }
 
-/// Returns the time of day (UTC) of a moment in milliseconds since 1970.
+/// Formats a time in milliseconds since 1970 as the time of day (UTC).
 pub(super) fn clock(ms: u64) -> String {
     let seconds = ms / 1000 % 86_400;
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Draws the part of `whole` as a bar of `columns`; a part above 0 fills at least one.
+/// Draws the fraction `part` of `whole` as a bar of `columns` columns. A part above 0 fills at
+/// least one column.
 pub(super) fn bar(part: u32, whole: u32, columns: usize) -> String {
     let full = f64::from(part) / f64::from(whole.max(1)) * columns as f64;
     let full = (full.ceil() as usize).min(columns);

@@ -39,7 +39,7 @@ pub struct Top {
     pub(crate) which: Which,
 }
 
-/// The time window over which rates and shares are computed: one of the history's windows.
+/// The time window over which rates and shares are computed. It is one of the history's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
     Ten,
@@ -58,7 +58,7 @@ impl ValueEnum for Window {
 }
 
 impl Window {
-    /// Returns the window of the history.
+    /// Returns the corresponding window of the history.
     const fn of(self) -> bywash_history::Window {
         match self {
             Self::Ten => bywash_history::Window::TenSeconds,
@@ -67,17 +67,17 @@ impl Window {
         }
     }
 
-    /// Returns the nominal length in seconds.
+    /// Returns the nominal length of the window in seconds.
     pub(crate) const fn seconds(self) -> u64 {
         self.of().span().as_millis() / 1000
     }
 
-    /// Returns the value of the option, which is that of `window` in the API too.
+    /// Returns the value of the option `--window`, which is also that of `window` in the API.
     pub(crate) const fn value(self) -> &'static str {
         self.of().name()
     }
 
-    /// Returns the name on the screen.
+    /// Returns the name of the window on the screen.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ten => "10 s",

@@ -1,6 +1,7 @@
-//! Decisions: `bywash top` first shows the subject, then asks for the reason, then for a
-//! confirmation. Nothing is sent before that. The revision that was shown is sent along, so that
-//! the second of two concurrent operators gets an error.
+//! Decisions in `bywash top`. The screen first shows the subject of a decision, then asks for the
+//! reason, then for a confirmation. Nothing is sent before the confirmation. The revision that was
+//! shown is sent with the decision. So if two operators decide at the same time, the second gets an
+//! error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
 use bywash_control::Change;
@@ -10,19 +11,19 @@ use serde_json::Value;
 
 use super::text_input::TextInput;
 
-/// How long a decision made here applies, and how long something undone is left alone. `bywash
-/// policy` and `bywash elephants` accept other times.
+/// How long a decision in `bywash top` applies, and how long an elephant is left alone after an
+/// undo. `bywash policy` and `bywash elephants` accept other times.
 const LASTS: &str = "1h";
 const LEFT_ALONE: &str = "24h";
 
-/// A decision about an elephant.
+/// The kind of a decision about an elephant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Approve,
     Undo,
 }
 
-/// A confirmed decision of an operator.
+/// A decision that the operator has confirmed, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConfirmedDecision {
     about: About,
@@ -36,12 +37,12 @@ enum About {
     UndoClass { name: String, number: u32, revision: u64 },
 }
 
-/// A decision that is being made.
+/// A decision that the operator is making, and the answers so far.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
-    /// The subject, as text.
+    /// The subject of the decision, as text.
     pub(super) subject: String,
-    /// The first line of it that is shown.
+    /// The first line of the subject's text that is shown.
     pub(super) from: u16,
     pub(super) step: Step,
     by: String,
@@ -49,17 +50,17 @@ pub(super) struct Ask {
     why: String,
 }
 
-/// The next question.
+/// The question that the operator answers next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Mode,
-    /// The percentage of visitors; the number is the default if nothing is typed.
+    /// The percentage of visitors. The number is the default, which applies if nothing is typed.
     Percent(TextInput, u8),
     Why(TextInput),
     Sure,
 }
 
-/// The effect of a key.
+/// The effect of a key on the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Asks,
@@ -81,7 +82,7 @@ impl Ask {
         }
     }
 
-    /// Asks how a class is treated for a while.
+    /// Begins a decision about how a class is treated for a limited time.
     pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
         let subject = format!(
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
@@ -91,7 +92,7 @@ impl Ask {
             of.file_mode.name(),
             of.file_enforce_percent,
         );
-        // The default grows step by step: some visitors, then more, then all.
+        // The default percentage grows step by step: some visitors, then more, then all.
         let enforce_percent = match of.mode {
             Mode::Observe => 10,
             Mode::Enforce if of.enforce_percent < 50 => 50,
@@ -106,7 +107,7 @@ impl Ask {
         Self { subject, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
     }
 
-    /// Asks to end the override of a class; `None` if there is none.
+    /// Begins a decision to end the override of a class; `None` if there is no override.
     pub(super) fn undo_class(of: &ClassPolicy, policy: &Policy, by: &str) -> Option<Self> {
         let number = of.overridden?;
         let one = policy.overrides.iter().find(|one| one.number == number)?;
@@ -124,7 +125,7 @@ impl Ask {
         Some(Self { subject, from: 0, step, by: by.into(), about, why: String::new() })
     }
 
-    /// Returns the question, with the answer typed so far.
+    /// Returns the text of the question, with the answer typed so far.
     pub(super) fn prompt(&self) -> String {
         match &self.step {
             Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
@@ -144,7 +145,7 @@ impl Ask {
         }
     }
 
-    /// Returns the effect of the decision.
+    /// Returns a text that describes the effect of the decision.
     fn will(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {
@@ -171,7 +172,7 @@ impl Ask {
         }
     }
 
-    /// Handles one more key.
+    /// Handles one more key, and returns its effect.
     pub(super) fn key(&mut self, key: KeyEvent) -> Answer {
         match key.code {
             KeyCode::Esc => return Answer::Dropped,
@@ -242,7 +243,7 @@ impl Ask {
 }
 
 impl ConfirmedDecision {
-    /// Returns the path in the gateway's API that the decision is sent to.
+    /// Returns the path in the gateway's API to which the decision is sent.
     pub(super) fn path(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {
@@ -256,7 +257,7 @@ impl ConfirmedDecision {
         }
     }
 
-    /// Returns the body to send.
+    /// Returns the body of the request that sends the decision.
     pub(super) fn body(&self, by: &str) -> serde_json::Result<Value> {
         let (by, why) = (Some(by.to_owned()), self.why.clone());
         match &self.about {
@@ -287,7 +288,7 @@ impl ConfirmedDecision {
         }
     }
 
-    /// Returns the message after the decision was made.
+    /// Returns the message that is shown after the decision has been carried out.
     pub(super) fn done(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {

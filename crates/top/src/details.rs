@@ -1,4 +1,4 @@
-//! All that is known about a row, as text.
+//! Formats all that is known about a row as text.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Queries the gateway on a thread of its own, so that a gateway that answers late or not at all
-//! does not keep the user from quitting.
+//! Queries the gateway on a separate thread. So a gateway that answers late or not at all does not
+//! prevent the user from quitting.
 //!
 //! The status, the sums of the window and the new rows of the history are fetched once a second.
 //! Other answers change seldom, and are fetched only when their revision changes.
@@ -23,54 +23,55 @@ use crate::args::Window;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A task of the feed in addition to the regular queries.
+/// A command to the feed, in addition to its regular queries.
 #[derive(Debug)]
 pub(super) enum FeedCommand {
-    /// Show this table from now on.
+    /// Fetch what this table shows from now on.
     Look(View),
-    /// Show the window after the present one from now on.
+    /// Switch to the window after the present one.
     NextWindow,
-    /// Pause or resume the regular queries.
+    /// Pause the regular queries if `true`, otherwise resume them.
     Pause(bool),
-    /// Explain the decision about the request with this ID.
+    /// Fetch the explanation of the decision about the request with this ID.
     Explain(String),
-    /// Explain the decision about the last refused request of a class.
+    /// Fetch the explanation of the decision about the last refused request of this class.
     ExplainLast(String),
-    /// Fetch all that is known about an elephant.
+    /// Fetch all that is known about the elephant with this number.
     Elephant(u32),
-    /// Fetch the same, to take this decision about it.
+    /// Fetch all that is known about the elephant with this number, to take a decision of this kind
+    /// about it.
     Consider(Verb, u32),
     /// Send an operator's decision.
     Decide(ConfirmedDecision),
 }
 
-/// A result of the queries and tasks.
+/// A result of the feed's queries and commands.
 #[derive(Debug)]
 pub(super) enum Update {
     Answers(Box<Answers>),
-    /// The sums of the window that is shown from now on.
+    /// The window that is shown from now on, and its sums.
     Window(Window, WindowSums),
-    /// No gateway answers, or its answer is not valid.
+    /// No gateway answers, or its answer is not valid, for this reason.
     Silence(String),
-    /// A text to read, under a title.
+    /// A title and a text to read.
     Text(&'static str, String),
-    /// An elephant for this decision, and the text to show first.
+    /// The kind of decision, the elephant that it is about, and the text to show first.
     Considered(Verb, Box<Elephant>, String),
-    /// A query or a decision was refused.
+    /// The gateway refused a query or a decision, for this reason.
     Refused(String),
     Done(String),
 }
 
-/// The answers of one second. A `None` has not changed, or is not shown.
+/// The answers to the regular queries of one second. A `None` has not changed, or is not shown.
 #[derive(Clone, Debug)]
 pub(super) struct Answers {
     pub(super) status: Status,
     pub(super) window: Window,
-    /// The sums of that window.
+    /// The sums over the selected window.
     pub(super) sums: WindowSums,
-    /// The new rows.
+    /// The rows of the history that are new.
     pub(super) rows: Columns,
-    /// Whether the rows are all that there are, because another gateway answers now.
+    /// Whether `rows` replaces all earlier rows, because another gateway answers now.
     pub(super) anew: bool,
     pub(super) elephants: Option<Elephants>,
     pub(super) policy: Option<Policy>,
@@ -78,24 +79,24 @@ pub(super) struct Answers {
     pub(super) notes: Option<Vec<Note>>,
 }
 
-/// The thread's state.
+/// The state of the thread that queries the gateway.
 pub(super) struct Feed {
     which: Which,
     by: String,
     view: View,
     window: Window,
     seen: Seen,
-    /// The time of the next regular queries.
+    /// The time at which the next regular queries are due.
     due: Instant,
     paused: bool,
 }
 
-/// The state of the last complete answers.
+/// The revisions and numbers of the last complete answers, from which changes are recognised.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     pid: Option<u32>,
     uptime_ms: u64,
-    /// The number of the first row that has not been fetched.
+    /// The number of the first row of the history that has not been fetched.
     next: u64,
     elephants: Option<u64>,
     policy: Option<u64>,
@@ -103,8 +104,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Returns whether another process answers now. The process id alone is not enough: in
-    /// containers all processes may have the same one.
+    /// Returns whether the status comes from a different process than before. The process ID alone
+    /// is not enough: in containers all processes may have the same ID.
     fn is_other(&self, status: &Status) -> bool {
         self.pid != Some(status.pid) || status.uptime_ms < self.uptime_ms
     }
@@ -123,7 +124,7 @@ impl Feed {
         }
     }
 
-    /// Starts the thread.
+    /// Starts the thread, and returns the channels to and from it.
     pub(super) fn start(self) -> (Sender<FeedCommand>, Receiver<Update>) {
         let ((commands, todo), (sender, updates)) = (channel(), channel());
         thread::spawn(move || self.run(&todo, &sender));
@@ -153,7 +154,7 @@ impl Feed {
         })
     }
 
-    /// Fetches all that is new. If one query fails, all of them are repeated next time.
+    /// Fetches everything that is new. If one query fails, all of them are repeated next time.
     pub(super) fn look(&mut self) -> Result<Answers, Failure> {
         let status: Status = self.get("/v1/status")?;
         let anew = self.seen.is_other(&status);
@@ -187,7 +188,7 @@ impl Feed {
         self.get(&format!("/v1/history?window={}", window.value()))
     }
 
-    /// Shows the next window if the gateway returns it, also while paused.
+    /// Switches to the next window if the gateway returns its sums, also while paused.
     fn next_window(&mut self) -> Result<Update, Failure> {
         let next = self.window.next();
         let sums = self.sums(next)?;
@@ -253,8 +254,8 @@ impl Feed {
     }
 
     fn decide(&mut self, decision: &ConfirmedDecision) -> Result<Update, Failure> {
-        // Show the effect at once; if the decision was refused, show what another operator decided
-        // in the meantime.
+        // The effect is shown at once. If the decision was refused, the decision of the other
+        // operator is shown.
         (self.seen.elephants, self.seen.policy) = (None, None);
         self.due = Instant::now();
         let body = decision.body(&self.by).map_err(Failure::running)?;
@@ -267,7 +268,7 @@ impl Feed {
     }
 }
 
-/// Returns a name percent-encoded, for a query.
+/// Percent-encodes a name, for the query of a URL.
 fn percent_encoded(name: &str) -> String {
     let spelled = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {

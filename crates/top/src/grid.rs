@@ -1,41 +1,41 @@
-//! A table whose rows can be sorted, filtered and chosen, independent of its content.
+//! A table whose rows can be sorted, filtered and selected, whatever its content.
 
 use std::cmp::Ordering;
 
 use bywash_terminal::Align;
 
-/// A column.
+/// A column of a table.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) head: &'static str,
-    /// The heading in a narrow terminal.
+    /// The heading for a narrow terminal.
     pub(super) short: &'static str,
     pub(super) align: Align,
-    /// The width in a narrow and in a wide terminal. One column of each table also gets the
-    /// remaining width.
+    /// The width in a narrow terminal, in columns. One column of each table also gets the remaining
+    /// width.
     pub(super) narrow: usize,
     pub(super) wide: usize,
 }
 
-/// The sort key of a cell.
+/// The key by which a cell is sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum By {
-    /// A number; an unknown one comes last.
+    /// A number; `None` (unknown) comes last.
     Number(Option<f64>),
     Text,
 }
 
-/// A cell. Its text is safe to print on a terminal.
+/// A cell of a table. Its text is safe to print on a terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cell {
     pub(super) text: String,
-    /// The text in a narrow terminal, if it is different.
+    /// The text for a narrow terminal, if it is different.
     pub(super) short: Option<String>,
     pub(super) by: By,
 }
 
 impl Cell {
-    /// Makes a cell of text that is our own or escaped.
+    /// Creates a cell from a text that is known to be safe, or is already escaped.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), short: None, by: By::Text }
     }
@@ -49,7 +49,7 @@ impl Cell {
     }
 }
 
-/// A row, with an id that stays the same from one second to the next.
+/// A row of a table, with an ID that stays the same from one second to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) id: String,
@@ -63,19 +63,19 @@ pub(super) struct Sort {
     pub(super) falls: bool,
 }
 
-/// A table.
+/// A table, with its columns and rows.
 #[derive(Debug)]
 pub(super) struct Grid {
     pub(super) columns: &'static [Column],
-    /// The column that gets the remaining width.
+    /// The index of the column that gets the remaining width.
     pub(super) fills: usize,
     pub(super) rows: Vec<Row>,
-    /// The text if there are no rows.
+    /// The text that is shown if there are no rows.
     pub(super) none: &'static str,
 }
 
 impl Grid {
-    /// Keeps the rows that contain the filter, and sorts them. The sort is stable.
+    /// Keeps the rows that contain the text `filter`, and sorts them. The sort is stable.
     pub(super) fn arranged(mut self, sort: Option<Sort>, filter: &str) -> Self {
         let wanted = filter.to_lowercase();
         let has = |cell: &Cell| cell.text.to_lowercase().contains(&wanted);
@@ -86,8 +86,8 @@ impl Grid {
         self
     }
 
-    /// Returns the width of each column in `all` columns of the terminal, without the spaces
-    /// between them, and whether the wide widths fit. A column of width 0 is not shown.
+    /// Returns the width of each column if the terminal has `all` columns, without the spaces
+    /// between them. Also returns whether the wide widths fit. A column of width 0 is not shown.
     pub(super) fn widths(&self, all: usize) -> (Vec<usize>, bool) {
         let wide: Vec<usize> = self.columns.iter().map(|column| column.wide).collect();
         let is_wide = taken(&wide) <= all;
@@ -98,7 +98,7 @@ impl Grid {
     }
 }
 
-/// Returns the width that columns take, with a space between two.
+/// Returns the total width of columns, with one space between two.
 fn taken(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 1).sum::<usize>().saturating_sub(1)

@@ -9,12 +9,12 @@ use super::model::Model;
 
 pub(super) struct Headline {
     pub(super) program: String,
-    /// `OBSERVE`, `ENFORCE` or `BYPASS`.
+    /// The mode of the gateway: `OBSERVE`, `ENFORCE` or `BYPASS`.
     pub(super) mode: String,
     pub(super) state: &'static str,
-    /// Slots and waiting requests at this moment.
+    /// The number of taken slots and of waiting requests at this moment, as text.
     pub(super) now: String,
-    /// The outcomes of requests in the window.
+    /// The outcomes of requests in the window, as text.
     pub(super) window: String,
 }
 
@@ -51,10 +51,10 @@ fn window(model: &Model) -> String {
     );
     let longer = sums.seconds - model.window.seconds() as f64;
     if longer < -1.0 {
-        // The gateway has started only recently, so the window is not full.
+        // The gateway has started only recently, so it has not run for the whole window.
         let _ = write!(words, " ({:.0} s so far)", sums.seconds);
     } else if longer > 1.0 {
-        // The last reading that is old enough is older than the window.
+        // The window begins at an older reading, so it is longer than nominal.
         let _ = write!(words, " ({:.0} s)", sums.seconds);
     }
     words

@@ -5,12 +5,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::model::Step;
 use super::tables::View;
 
-/// A command of the user.
+/// A command of the user in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Quit,
     View(View),
-    /// Sort by the next column, or the previous one.
+    /// Sort by the next or the previous column.
     Sort(Step),
     Reverse,
     Filter,

@@ -1,12 +1,12 @@
 //! `bywash top`: shows on a screen of the terminal, second by second, what a running gateway is
-//! doing, and takes decisions.
+//! doing, and takes decisions of an operator.
 //!
 //! The screen shows what the console shows, from the same API. `feed` queries the gateway on a
-//! thread of its own. `sums` are those of a window, which the gateway returns; `rows` keeps the
-//! last ten seconds, for the state in one word. `model` holds what is known and what is selected
-//! for display; `lists` makes its tables as `grid`s. `screen` reacts to keys and updates, with
-//! `keys`, `text_input`, `ask` and `details`. `view` draws it. Only this file uses the terminal.
-//! Without a terminal, `printed` prints the same.
+//! separate thread. `sums` are those of a window, which the gateway returns. `rows` keeps the last
+//! ten seconds, for the state in one word. `model` holds what is known and what is selected for
+//! display; `lists` makes its tables as `grid`s. `screen` reacts to keys and updates, with `keys`,
+//! `text_input`, `ask` and `details`. `view` draws the screen. Only this file uses the terminal.
+//! Without a terminal, `printed` prints the same data.
 #![forbid(unsafe_code)]
 
 mod amount;
@@ -51,13 +51,14 @@ use model::Model;
 use screen::Screen;
 use view::Paint;
 
-/// The maximum delay until an update of the gateway is seen.
+/// The maximum delay until an update from the gateway is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
-/// The maximum delay until the end of the terminal is seen, if no signal reports it.
+/// The maximum delay until the end of the terminal is noticed, if no signal reports it.
 const LOOK_UP: Duration = Duration::from_secs(1);
 /// The exit code that shells expect of a process that SIGHUP ended.
 const HUNG_UP: i32 = 129;
-/// The shortest interval of printing: shorter ones are too fast to read, and load the gateway.
+/// The shortest interval between two printed tables. A shorter one is too fast to read, and loads
+/// the gateway.
 const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 
 /// Shows the screen, or prints if there is no terminal.
@@ -67,7 +68,7 @@ const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 pub fn top(args: &Top) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(operators::user);
     let mut feed = Feed::new(args.which.clone(), by.clone(), args.window);
-    // Fail before the terminal is switched if no gateway answers.
+    // If no gateway answers, this fails before the terminal is switched to the screen.
     let model = Model::new(feed.look()?);
     let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     if args.json || args.count.is_some() || !has_terminal {
@@ -78,7 +79,7 @@ pub fn top(args: &Top) -> Result<(), Failure> {
     show(screen, &updates)
 }
 
-/// Prints a table or a document once every interval.
+/// Prints a table or a JSON document once every interval.
 fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
     if args.interval < SHORTEST {
         return Err(Failure::usage(format!("--interval must be {SHORTEST} or longer")));
@@ -111,7 +112,7 @@ impl Drop for Restored {
 fn restore() {
     ratatui::restore();
     // Ratatui hides the cursor when it draws, and shows it only when a `Terminal` is dropped. If
-    // the terminal is gone, failure does not matter.
+    // the terminal is gone, a failure does not matter.
     let _ = ratatui::crossterm::execute!(io::stdout(), DisableBracketedPaste, Show);
 }
 
@@ -124,34 +125,35 @@ fn show(mut screen: Screen, updates: &Receiver<Update>) -> Result<(), Failure> {
         default_hook(panic);
     }));
     let mut terminal = ratatui::try_init().map_err(failed)?;
-    // Without bracketed paste, pasted text would arrive as keys, and each would be a command.
+    // Without bracketed paste, pasted text would arrive as single keys, and each could be a
+    // command.
     let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
     let _restored = Restored;
     end_with_it(signals);
     watch(&mut terminal, &mut screen, updates).map_err(failed)
 }
 
-/// Ends the process on a signal, and when the terminal is gone. In that case crossterm reads the
-/// end of file forever and returns nothing.
+/// Ends the process on a signal, and when the terminal is gone. Without a terminal, crossterm reads
+/// the end of file forever and returns nothing.
 fn end_with_it(mut signals: Signals) {
     thread::spawn(move || {
         let code = loop {
             match signals.wait_for(LOOK_UP) {
                 Some(SignalRequest::End(signal)) => break 128 + signal,
-                // The terminal has hung up.
+                // SIGHUP: the terminal has hung up.
                 Some(SignalRequest::Reload) => break HUNG_UP,
                 None if !io::stdin().is_terminal() => break HUNG_UP,
                 Some(SignalRequest::Upgrade) | None => {}
             }
         };
-        // Keep the lock, so that nothing is drawn any more.
+        // The lock is kept, so that nothing is drawn any more.
         let _drawn = io::stdout().lock();
         restore();
         std::process::exit(code);
     });
 }
 
-/// Draws and handles events until the user quits.
+/// Draws the screen and handles events until the user quits.
 fn watch(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen,
@@ -172,7 +174,7 @@ fn watch(
     }
 }
 
-/// Handles an event. Returns whether to go on.
+/// Handles an event of the terminal. Returns whether the program continues.
 fn hear(screen: &mut Screen, event: &Event) -> bool {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
@@ -184,7 +186,7 @@ fn hear(screen: &mut Screen, event: &Event) -> bool {
     }
 }
 
-/// Takes all updates. Returns whether there were any.
+/// Applies all pending updates. Returns whether there were any.
 fn take(screen: &mut Screen, updates: &Receiver<Update>) -> io::Result<bool> {
     let mut is_new = false;
     loop {

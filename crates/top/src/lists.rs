@@ -1,4 +1,5 @@
-//! The four tables: classes, elephants, requests, decisions. Texts from outside are escaped here.
+//! The four tables: classes, elephants, requests, decisions. Texts from outside are escaped when
+//! the tables are made.
 
 use bywash_api::{ClassStatus, Elephant, Request};
 use bywash_control::{Note, Origin, State, Subject};
@@ -17,8 +18,8 @@ const fn right(head: &'static str, short: &'static str, narrow: usize, wide: usi
     Column { head, short, align: Align::Right, narrow, wide }
 }
 
-/// The columns of classes. The narrow ones take 79 columns of the terminal; the cursor takes one
-/// more.
+/// The columns of the table of classes. Their narrow widths add up to 79 columns of the terminal;
+/// the cursor takes one more.
 const CLASSES: &[Column] = &[
     left("CLASS", "CLASS", 9, 13),
     left("TIER", "T", 1, 11),
@@ -68,7 +69,7 @@ const DECISIONS: &[Column] = &[
     left("UNTIL", "UNTIL", 11, 11),
 ];
 
-/// The meaning of each column of the classes, for the help.
+/// The name and the meaning of each column of the table of classes, for the help.
 pub(super) const MEANS: &[(&str, &str)] = &[
     ("IN/S", "requests that ended, per second"),
     ("SERVED, LATE", "% answered in time; % answered after the patience of the class"),
@@ -80,7 +81,7 @@ pub(super) const MEANS: &[(&str, &str)] = &[
     ("MODE", "mode, and for which part of the visitors; * marks an override of the file"),
 ];
 
-/// A class with its sums in the window.
+/// A class with its sums over the window.
 pub(super) struct Class<'m> {
     pub(super) of: &'m ClassStatus,
     pub(super) sums: Sums,
@@ -166,7 +167,8 @@ fn of_elephant(one: &Elephant) -> Vec<Cell> {
     let cost = found.map(|found| found.cost);
     let interval = found.map_or(NONE.into(), |found| {
         let [low, high] = found.interval;
-        // Slots and bytes of the gateway are counted and not estimated.
+        // The use of slots and bytes of the gateway is counted, not estimated, so it has no
+        // interval.
         if low.total_cmp(&high).is_eq() {
             return "counted".into();
         }
@@ -185,7 +187,7 @@ fn of_elephant(one: &Elephant) -> Vec<Cell> {
     ]
 }
 
-/// Returns the state of an elephant, and until when it lasts.
+/// Returns a cell with the state of an elephant, and the end of that state.
 fn state(state: &State, is_provisional: bool) -> Cell {
     let rule = match state {
         State::Proposed if is_provisional => {
@@ -221,7 +223,7 @@ pub(super) fn requests(requests: &[Request]) -> Grid {
     }
 }
 
-/// Returns the request's ID, or for a malformed message its time and its client.
+/// Returns the request's ID. For a malformed message, returns its time and its client.
 pub(super) fn request_id(one: &Request) -> String {
     let malformed = || format!("{} {}", one.time, one.client);
     one.life.as_ref().map_or_else(malformed, |life| life.request.clone())
@@ -301,7 +303,7 @@ fn of_decision(note: &Note) -> Vec<Cell> {
     ]
 }
 
-/// Returns day and time (UTC) of a moment in RFC 3339 form.
+/// Returns the day and the time (UTC) from a timestamp in RFC 3339 form.
 fn moment(text: &str) -> String {
     text.get(5..16).unwrap_or(text).replace('T', " ")
 }

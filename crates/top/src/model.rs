@@ -1,5 +1,5 @@
-//! The known state of a gateway, and which part is shown and how. It is independent of terminal and
-//! clock.
+//! The known state of a gateway, and the settings of what is shown of it. The model is independent
+//! of the terminal and of the clock.
 
 use bywash_api::{ClassPolicy, Elephants, Policy, Request, Status};
 use bywash_control::Note;
@@ -13,12 +13,12 @@ use super::sums::Sums;
 use super::tables::View;
 use crate::args::Window;
 
-/// The rows that a page key moves by.
+/// The number of rows that a page key moves by.
 const PAGE: usize = 10;
-/// Seconds in a minute, for the rate of transactions.
+/// The number of seconds in a minute, for rates per minute.
 const MINUTE: f64 = 60.0;
 
-/// A move to another row or column.
+/// A move of the selection to another row or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Next,
@@ -27,29 +27,29 @@ pub(super) enum Step {
     PageUp,
 }
 
-/// The settings of a table.
+/// The user's settings of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     pub(super) sort: Option<Sort>,
     pub(super) filter: String,
-    /// The id of the chosen row.
+    /// The ID of the selected row; `None` selects the first.
     chosen: Option<String>,
 }
 
-/// The gateway does not answer.
+/// A period in which the gateway does not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Silence {
-    /// The beginning, in milliseconds since 1970 by the local clock.
+    /// The beginning of the period, in milliseconds since 1970 by the local clock.
     pub(super) since: u64,
     pub(super) why: String,
 }
 
-/// The model, as the module describes it.
+/// The model of the gateway. See the documentation of the module.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) status: Status,
     pub(super) window: Window,
-    /// The sums of that window.
+    /// The sums over the selected window.
     pub(super) sums: WindowSums,
     rows: Rows,
     pub(super) elephants: Elephants,
@@ -65,11 +65,11 @@ pub(super) struct Model {
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) sums: Sums,
-    /// Requests of tier `transaction` that were answered in time, per minute; those of all classes
-    /// if none has that tier.
+    /// The number per minute of requests of tier `transaction` that were answered in time. If no
+    /// class has that tier, requests of all classes are counted.
     pub(super) transactions_per_min: f64,
     pub(super) has_transactions: bool,
-    /// The state in one word.
+    /// The state of the gateway in one word.
     pub(super) state: &'static str,
 }
 
@@ -92,7 +92,7 @@ impl Model {
         model
     }
 
-    /// Takes new answers.
+    /// Applies new answers of the gateway.
     pub(super) fn take(&mut self, answers: Answers) {
         let Answers { status, window, sums, rows, anew, elephants, policy, requests, notes } =
             answers;
@@ -109,7 +109,7 @@ impl Model {
         self.silence = None;
     }
 
-    /// Notes that the gateway did not answer at the moment `now`.
+    /// Records that the gateway did not answer at the time `now`, for the reason `why`.
     pub(super) fn hear_nothing(&mut self, now: u64, why: String) {
         let since = self.silence.as_ref().map_or(now, |silence| silence.since);
         self.silence = Some(Silence { since, why });
@@ -133,7 +133,7 @@ impl Model {
         }
     }
 
-    /// Returns the classes in the order of the file.
+    /// Returns the classes with their sums, in the order of the configuration file.
     pub(super) fn classes(&self) -> Vec<Class<'_>> {
         let class = |of| Class {
             of,
@@ -147,13 +147,13 @@ impl Model {
         self.policy.as_ref()?.classes.iter().find(|one| one.name == class)
     }
 
-    /// Returns the current table, sorted and filtered.
+    /// Returns the present table, sorted and filtered.
     pub(super) fn grid(&self) -> Grid {
         let look = self.look();
         self.all(self.view).arranged(look.sort, &look.filter)
     }
 
-    /// Returns a whole table in its original order.
+    /// Returns all rows of a table in their original order.
     pub(super) fn all(&self, view: View) -> Grid {
         match view {
             View::Classes => lists::classes(&self.classes(), self.status.waiting),
@@ -171,7 +171,7 @@ impl Model {
         &mut self.looks[self.view as usize]
     }
 
-    /// Returns the index of the chosen row, or of the first.
+    /// Returns the index of the selected row in `grid`, or 0 if that row is not there.
     pub(super) fn chosen(&self, grid: &Grid) -> usize {
         let chosen = self.look().chosen.as_ref();
         let at = chosen.and_then(|id| grid.rows.iter().position(|row| row.id == *id));
@@ -196,7 +196,8 @@ impl Model {
         self.look_mut().chosen = grid.rows.get(to).map(|row| row.id.clone());
     }
 
-    /// Sorts by the next column; after the last one comes the original order.
+    /// Selects the next or the previous column to sort by. After the last column comes the original
+    /// order.
     pub(super) fn sort(&mut self, step: Step) {
         let columns = self.all(self.view).columns;
         let places = columns.len() + 1;
@@ -205,7 +206,7 @@ impl Model {
             Step::Next | Step::PageDown => (at + 1) % places,
             Step::Previous | Step::PageUp => (at + places - 1) % places,
         };
-        // Numbers are sorted with the largest first, texts in ascending order.
+        // Columns of numbers are sorted in descending order, columns of text in ascending order.
         let falls = |column: usize| columns[column].align == bywash_terminal::Align::Right;
         let sort = to.checked_sub(1).map(|column| Sort { column, falls: falls(column) });
         self.look_mut().sort = sort;

@@ -1,4 +1,5 @@
-//! The output without a screen: a table for people, or a JSON document on one line for programs.
+//! The output of `bywash top` without a screen: a table for people, or a JSON document on one line
+//! for programs.
 
 use std::fmt::Write;
 
@@ -12,12 +13,14 @@ use super::lists::Class;
 use super::model::Model;
 use super::tables::View;
 
-/// The content of the screen. Names end with the unit, as in `/v1`; an unknown value is `null`.
+/// The printed document, with the content of the screen. The name of a field ends with its unit, as
+/// in `/v1`. An unknown value is `null`.
 #[derive(Serialize)]
 struct Document<'m> {
-    /// The nominal length of the window.
+    /// The nominal length of the window in seconds.
     window_s: u64,
-    /// The real length of the window: shorter if the gateway has not run for that long, or longer.
+    /// The real length of the window in seconds. It is shorter than nominal if the gateway has not
+    /// run for that long, and may be longer.
     seen_s: f64,
     version: &'m str,
     mode: &'m str,
@@ -48,13 +51,13 @@ struct ClassDocument<'m> {
     served_share: Option<f64>,
     late_share: Option<f64>,
     gave_up_share: Option<f64>,
-    /// Shed, throttled or expired requests.
+    /// The fraction of requests that were shed, throttled or expired.
     refused_share: Option<f64>,
     terminated_share: Option<f64>,
     upstream_error_share: Option<f64>,
     p50_ms: Option<f32>,
     p99_ms: Option<f32>,
-    /// The outcomes in the window.
+    /// The number of requests that ended in the window, by outcome.
     outcomes: OutcomeCounts,
 }
 
@@ -106,7 +109,7 @@ fn document_of<'m>(class: &Class<'m>) -> ClassDocument<'m> {
     }
 }
 
-/// Returns the headline, the classes, and the elephants if there are any.
+/// Returns the headline, the table of classes, and the table of elephants if there are any.
 pub(super) fn text(model: &Model) -> String {
     let Headline { program, mode, state, now, window } = headline(model);
     let mut words = format!("{program}  {mode}  {state}  {now}\n{window}\n\n");

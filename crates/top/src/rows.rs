@@ -1,4 +1,4 @@
-//! The last ten seconds, for the state in one word.
+//! The last ten rows of the history, one per second, from which the state in one word is derived.
 //!
 //! The console determines the state in the same way (`pulse.ts`), so that two operators see the
 //! same. Rows are ordered by their numbers and never by time, because the gateway's clock may be
@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use bywash_history::{ClassColumns, Columns};
 
-/// The number of rows (seconds) that are kept.
+/// The maximum number of rows (seconds) that are kept.
 const MOST: usize = 10;
 
-/// Rows of the history, the newest last.
+/// The last rows of the history, the newest last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows(VecDeque<Row>);
 
@@ -21,20 +21,21 @@ struct Row {
     limit: u32,
     running: u32,
     waiting: u32,
-    /// Whether a request was refused before it ran, or would have been.
+    /// Whether, in this second, a request was refused before it ran, or would have been.
     refuses: bool,
 }
 
-/// The state in one word. The worst state that applies is reported.
+/// The state of the load in one word. If several states apply, the worst is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoadState {
-    /// Slots are free, and requests wait in less than every second row.
+    /// Slots are free, and requests wait in fewer than half of the rows.
     Calm,
-    /// Four fifths of the slots or more are taken, and requests wait in less than every second row.
+    /// At least four fifths of the slots are taken, and requests wait in fewer than half of the
+    /// rows.
     Busy,
-    /// Requests wait for a slot in at least every second row.
+    /// Requests wait for a slot in at least half of the rows.
     Queueing,
-    /// Requests are refused before they run, or would be.
+    /// Requests are refused before they run, or would be refused.
     Refusing,
 }
 
@@ -50,7 +51,7 @@ impl LoadState {
 }
 
 impl Rows {
-    /// Adds the rows that are newer than the present ones.
+    /// Appends the rows that are newer than the present ones.
     pub(super) fn append(&mut self, columns: &Columns) {
         for (at, number) in columns.number.iter().enumerate() {
             if self.0.back().is_some_and(|last| last.number >= *number) {
@@ -75,7 +76,7 @@ impl Rows {
         }
     }
 
-    /// Returns the state; `None` before the first row.
+    /// Returns the state of the load; `None` before the first row.
     pub(super) fn load_state(&self) -> Option<LoadState> {
         let rows = &self.0;
         let (taken, slots) = rows.iter().fold((0, 0), |(taken, slots), row| {
@@ -101,7 +102,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns `count` seconds from the number `from` on, each with this number of refusals.
+    /// Returns `count` rows of one second from the number `from` on, each with `shed` refusals.
     pub(crate) fn seconds(from: u64, count: u64, shed: u32) -> Columns {
         let all = |value: u32| vec![value; count as usize];
         Columns {

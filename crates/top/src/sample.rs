@@ -1,4 +1,4 @@
-//! A gateway with two classes and an elephant, for tests.
+//! Sample data for tests: a gateway with two classes and an elephant.
 
 use bywash_api::{Elephant, Elephants, Policy, Request};
 use bywash_history::{ClassSums, OutcomeCounts, Sums, WindowSums};
@@ -54,8 +54,8 @@ pub(super) fn request(name: &str, target: &str) -> Request {
     .unwrap()
 }
 
-/// Returns a minute in which requests of one class were served or shed. Three quarters of the work
-/// were useful.
+/// Returns the sums of a minute in which requests of one class were served or shed. Three quarters
+/// of the service time were useful.
 pub(super) fn minute(class: &str, served: u64, shed: u64) -> WindowSums {
     let sums = Sums {
         outcomes: OutcomeCounts { served, shed, ..OutcomeCounts::default() },
@@ -67,8 +67,8 @@ pub(super) fn minute(class: &str, served: u64, shed: u64) -> WindowSums {
     WindowSums { length_s: 60.0, all: sums, classes: vec![ClassSums { name: class.into(), sums }] }
 }
 
-/// Answers with the classes `confirm` and `search`. `search` had four requests a second for a
-/// minute: three served, one shed.
+/// Returns answers with the classes `confirm` and `search`. `search` had four requests per second
+/// for a minute: three served, one shed.
 pub(super) fn answers() -> Answers {
     let class = |name, tier, mode, enforce_percent, waiting, utility| {
         json!({

@@ -1,5 +1,5 @@
-//! The state of the screen beyond the model: a text, a question, typed input. Keys and updates
-//! change it; `view` draws it.
+//! The state of the screen in addition to the model: a text, a question, typed input. Keys and
+//! updates change this state; `view` draws it.
 
 use std::sync::mpsc::Sender;
 
@@ -14,34 +14,34 @@ use super::model::Model;
 use super::tables::View;
 use super::text_input::TextInput;
 
-/// The layer over the tables.
+/// A layer that is drawn over the tables.
 #[derive(Debug)]
 pub(super) enum Overlay {
     Nothing,
     /// A filter is being typed.
     Filter(TextInput),
     Help,
-    /// A text to read, shown from this line on.
+    /// A text to read. The number is the first line that is shown.
     Text {
         title: String,
         text: String,
         from: u16,
     },
     Ask(Box<Ask>),
-    /// The gateway is queried about the subject of a decision. Keys typed ahead do not count as
-    /// commands.
+    /// The gateway is queried about the subject of a decision. Keys typed before the answer do not
+    /// count as commands.
     Awaited,
 }
 
-/// The screen, as the module describes it.
+/// The state of the screen. See the documentation of the module.
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) model: Model,
     pub(super) overlay: Overlay,
-    /// The result of the last action.
+    /// The message about the last action; `None` if there is none.
     pub(super) notice: Option<String>,
     pub(super) paused: bool,
-    /// The address of the gateway.
+    /// The address of the gateway, as the screen shows it.
     pub(super) address: String,
     by: String,
     commands: Sender<FeedCommand>,
@@ -65,7 +65,7 @@ impl Screen {
         }
     }
 
-    /// Takes an update from the gateway, at the time `now`.
+    /// Applies an update from the gateway. `now` is the time in milliseconds since 1970.
     pub(super) fn hear(&mut self, update: Update, now: u64) {
         match update {
             Update::Answers(answers) => self.model.take(*answers),
@@ -73,7 +73,7 @@ impl Screen {
                 (self.model.window, self.model.sums) = (window, sums);
             }
             Update::Silence(why) => self.model.hear_nothing(now, why),
-            // Do not interrupt a user who types.
+            // A user who types is not interrupted.
             Update::Refused(why) if self.is_typing() => self.notice = Some(why),
             Update::Text(..) if self.is_typing() => {}
             Update::Considered(..) if !matches!(self.overlay, Overlay::Awaited) => {}
@@ -95,7 +95,7 @@ impl Screen {
         self.overlay = Overlay::Text { title: title.to_owned(), text, from: 0 };
     }
 
-    /// Handles a key. Returns whether to go on.
+    /// Handles a key. Returns whether the program continues.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         if keys::is_quit(key) {
             return false;
@@ -144,8 +144,7 @@ impl Screen {
         true
     }
 
-    /// Handles pasted text. It counts as text where the screen asks for text, and is ignored
-    /// elsewhere.
+    /// Handles pasted text. It is inserted if the screen asks for text, and ignored otherwise.
     pub(super) fn paste(&mut self, text: &str) {
         match &mut self.overlay {
             Overlay::Filter(input) => {
@@ -173,7 +172,7 @@ impl Screen {
                 self.paused = !self.paused;
                 self.send(FeedCommand::Pause(self.paused));
             }
-            // `key` has handled it already.
+            // `key` has already handled this intent.
             Intent::Quit => {}
             Intent::Details | Intent::Explain | Intent::Approve | Intent::Undo | Intent::Mode => {
                 let Some(id) = self.model.chosen_id() else {
@@ -251,7 +250,8 @@ impl Screen {
     }
 }
 
-/// Limits the first shown line by the length of the text, which only the view knows.
+/// Limits the number of the first shown line, so that the last page of the text is full. Only the
+/// view knows the number of lines.
 pub(super) fn scrolled(from: u16, lines: usize, height: usize) -> u16 {
     from.min(u16::try_from(lines.saturating_sub(height)).unwrap_or(u16::MAX))
 }

@@ -1,27 +1,27 @@
-//! Sums over a window, as the gateway returns them.
+//! The sums over a window, as the gateway returns them.
 
 use bywash_history::{OutcomeCounts, WindowSums};
 
-/// Sums over a window.
+/// The sums over the requests that ended in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// The length of the window.
+    /// The real length of the window in seconds.
     pub(super) seconds: f64,
     pub(super) outcomes: OutcomeCounts,
     useful_ms: u64,
     wasted_ms: u64,
-    /// The median in milliseconds, accurate to one part in 16.
+    /// The median response time in milliseconds, accurate to one part in 16.
     pub(super) p50: Option<f32>,
     pub(super) p99: Option<f32>,
 }
 
 impl Sums {
-    /// Returns the sums of all classes.
+    /// Returns the sums over the requests of all classes.
     pub(super) const fn of_all(window: &WindowSums) -> Self {
         Self::new(window.length_s, window.all)
     }
 
-    /// Returns the sums of one class. They are zero if no request of it ended.
+    /// Returns the sums over the requests of one class; zero if none of its requests ended.
     pub(super) fn of_class(window: &WindowSums, name: &str) -> Self {
         let class = window.classes.iter().find(|class| class.name == name);
         Self::new(window.length_s, class.map(|class| class.sums).unwrap_or_default())
@@ -48,12 +48,12 @@ impl Sums {
         served + late + shed + throttled + expired + terminated + orphaned + upstream_error
     }
 
-    /// Returns the number of requests that were refused, so that no work was spent on them.
+    /// Returns the number of requests that were refused before any work was spent on them.
     pub(super) const fn refused(&self) -> u64 {
         self.outcomes.shed + self.outcomes.throttled + self.outcomes.expired
     }
 
-    /// Returns `count` as a fraction of all requests that ended.
+    /// Returns `count` as a fraction of all requests that ended; `None` if none did.
     pub(super) fn share(&self, count: u64) -> Option<f64> {
         (self.ended() > 0).then(|| count as f64 / self.ended() as f64)
     }
@@ -63,7 +63,7 @@ impl Sums {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
 
-    /// Returns the fraction of all work that was useful.
+    /// Returns the fraction of the total service time that was useful; `None` if there was none.
     pub(super) fn useful(&self) -> Option<f64> {
         let all = self.useful_ms + self.wasted_ms;
         (all > 0).then(|| self.useful_ms as f64 / all as f64)

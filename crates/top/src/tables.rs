@@ -1,6 +1,6 @@
-//! The tables of the screen.
+//! The tables that the screen can show.
 
-/// A table to look at.
+/// A table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Classes,

@@ -1,8 +1,8 @@
-//! A single line of typed text.
+//! An input line of typed text.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The maximum length: that of a reason.
+/// The maximum length in characters, which is that of a reason.
 const MOST: usize = 200;
 
 /// The text typed so far.
@@ -18,7 +18,7 @@ impl TextInput {
         Self(text.to_owned())
     }
 
-    /// Adds pasted text; its line breaks become spaces.
+    /// Appends pasted text; its line breaks become spaces.
     pub(super) fn paste(&mut self, text: &str) {
         for c in text.trim().chars() {
             let c = if c.is_whitespace() { ' ' } else { c };

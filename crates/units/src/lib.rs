@@ -1,8 +1,8 @@
-//! Quantities whose unit is in the type.
+//! Quantities whose unit is part of the type.
 //!
-//! A bare `u64` does not say whether it holds milliseconds or requests, and mixing the two is the
-//! kind of mistake that no test looks for. Everything that crosses a crate boundary in bywash has
-//! one of these types. The crate is `no_std` and imports nothing but `libm`.
+//! A bare `u64` does not say whether it holds milliseconds or requests, and tests rarely find a mix
+//! of the two. Every quantity that crosses a crate boundary in bywash has one of these types. The
+//! crate is `no_std` and imports nothing but `libm`.
 #![no_std]
 #![forbid(unsafe_code)]
 

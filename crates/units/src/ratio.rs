@@ -2,22 +2,22 @@
 
 use core::fmt;
 
-/// A fraction of a whole, from 0 to 1.
+/// A share of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// The empty share.
+    /// The share 0: nothing.
     pub const NONE: Self = Self(0.0);
-    /// The whole.
+    /// The share 1: the whole.
     pub const ALL: Self = Self(1.0);
 
-    /// Returns the share nearest to `value`; `NONE` if it is not a number.
+    /// Creates the valid share nearest to `value`. NaN gives `NONE`.
     pub const fn new(value: f64) -> Self {
         if value.is_nan() { Self::NONE } else { Self(value.clamp(0.0, 1.0)) }
     }
 
-    /// Returns the fraction, from 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -29,12 +29,12 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// A number of events per second.
+/// A rate: a number of events per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// Returns a rate; zero if the value is negative or not a number.
+    /// Creates a rate from a number of events per second. A negative number and NaN give zero.
     pub fn per_second(value: f64) -> Self {
         Self(if value > 0.0 { value } else { 0.0 })
     }
@@ -46,17 +46,18 @@ impl Rate {
 }
 
 /// The worth of one request of a class: the probability that its session ends in revenue, times
-/// that revenue. Only ratios between utilities of one configuration have a meaning.
+/// that revenue. The number has no unit: only ratios between utilities of one configuration have a
+/// meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Utility(f64);
 
 impl Utility {
-    /// Returns a utility; zero if the value is negative, infinite or not a number.
+    /// Creates a utility. A negative or infinite value and NaN give zero.
     pub fn new(value: f64) -> Self {
         Self(if value.is_finite() && value > 0.0 { value } else { 0.0 })
     }
 
-    /// Returns the number itself.
+    /// Returns the utility as a number without a unit.
     pub const fn get(self) -> f64 {
         self.0
     }

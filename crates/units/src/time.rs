@@ -1,36 +1,36 @@
-//! A moment on one monotonic clock.
+//! A point in time on a monotonic clock.
 
 use core::ops::{Add, Sub};
 
 use crate::TimeSpan;
 
-/// A moment, in nanoseconds since the clock of its driver was started.
+/// A point in time, in nanoseconds since its driver's clock was started.
 ///
-/// The gateway counts from process start, the simulator from the start of the run. A `Time` has no
+/// The gateway's clock starts with the process, the simulator's with the run. A `Time` has no
 /// meaning outside the driver that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start of the clock.
+    /// The time at which the clock was started.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the moment `nanoseconds` after the start of the clock.
+    /// Creates the time that is `nanoseconds` after the start of the clock.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Returns the nanoseconds since the start of the clock.
+    /// Returns the number of nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the seconds since the start of the clock.
+    /// Returns the number of seconds since the start of the clock.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Returns how long after `earlier` this moment is; zero if it is not later.
+    /// Returns the duration from `earlier` to this time; zero if this time is not later.
     pub const fn since(self, earlier: Self) -> TimeSpan {
         TimeSpan::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,15 +1,15 @@
-//! A duration, and its notation.
+//! A duration, and its notation as text.
 
 use alloc::string::String;
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul};
 use core::str::FromStr;
 
-/// A duration in nanoseconds, never negative. Arithmetic saturates.
+/// A duration in nanoseconds. It is never negative, and arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeSpan(u64);
 
-/// The units in which a duration may be written, the smallest first.
+/// The units in which a duration may be written, with their nanoseconds, smallest first.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -20,53 +20,53 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 impl TimeSpan {
-    /// The empty duration.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
-    /// A duration that is longer than any that occurs.
+    /// The longest duration. It stands for "without limit".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns a duration of this number of nanoseconds.
+    /// Creates a duration from a number of nanoseconds.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Returns a duration of this number of microseconds.
+    /// Creates a duration from a number of microseconds.
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds.saturating_mul(1_000))
     }
 
-    /// Returns a duration of this number of milliseconds.
+    /// Creates a duration from a number of milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds.saturating_mul(1_000_000))
     }
 
-    /// Returns a duration of this number of seconds.
+    /// Creates a duration from a number of seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// Returns a duration of this number of seconds; zero if it is negative or not a number.
+    /// Creates a duration from a number of seconds. A negative number and NaN give zero.
     pub fn from_secs_f64(seconds: f64) -> Self {
-        // `as` saturates and converts NaN to zero, as promised above.
+        // `as` saturates and converts NaN to zero.
         Self((seconds * 1e9) as u64)
     }
 
-    /// Returns the number of nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the number of whole microseconds.
+    /// Returns the duration in whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Returns the number of whole milliseconds.
+    /// Returns the duration in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Returns the number of seconds.
+    /// Returns the duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -76,13 +76,13 @@ impl TimeSpan {
         core::time::Duration::from_nanos(self.0)
     }
 
-    /// Returns this duration times a factor; zero for a negative factor.
+    /// Returns the duration multiplied by `factor`. A negative factor gives zero.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// Returns this duration, raised to `low` and reduced to `high`; `low` wins if they cross.
+    /// Returns the nearest duration from `low` to `high`; `low` if `low` is above `high`.
     #[must_use]
     pub fn clamp_to(self, low: Self, high: Self) -> Self {
         self.min(high).max(low)
@@ -125,7 +125,7 @@ impl Div<u64> for TimeSpan {
     }
 }
 
-/// Why a text is not a duration.
+/// The error that a text is not a duration; it contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseSpanError(String);
 
@@ -144,21 +144,22 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for TimeSpan {
     type Err = ParseSpanError;
 
-    /// Parses `250ms`, `1.5s`, `20s`, `5m`, `2h`. A number without a unit is an error, because a
-    /// reader could not distinguish seconds from milliseconds.
+    /// Parses a number with a unit, such as `250ms`, `1.5s`, `20s`, `5m` or `2h`. A number without
+    /// a unit is an error, because a reader could not distinguish seconds from milliseconds.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let fail = || ParseSpanError(text.chars().take(40).collect());
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(fail)?;
         let (number, unit) = text.split_at(split);
         let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(fail)?;
         let number: f64 = number.parse().map_err(|_| fail())?;
-        // Rounded, because the product may be slightly less than a whole number, as for `1.001s`.
+        // The product is rounded, because it may be slightly less than a whole number, as for
+        // `1.001s`.
         Ok(Self((number * *nanos as f64 + 0.5) as u64))
     }
 }
 
 impl fmt::Display for TimeSpan {
-    /// Writes the shortest form that is still exact enough for a reader: `250ms`, `1.5s`, `20s`.
+    /// Writes a short form that is exact enough for people: `250ms`, `1.5s`, `20s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, nanos) =
             UNITS[..4].iter().rev().find(|(_, nanos)| self.0 >= *nanos).unwrap_or(&UNITS[3]);

@@ -19,62 +19,63 @@ use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
 use crate::workload::WorkloadModel;
 
-/// The most transitions between pages that are listed.
+/// The maximum number of transitions between pages that are listed.
 const TRANSITIONS: usize = 40;
 
 /// The complete advice for a log.
 #[derive(Debug, Serialize)]
 pub struct Advice {
-    /// Counts of requests.
+    /// The counts of all requests.
     pub counts: Counts,
-    /// Clients and their sessions.
+    /// The statistics of clients and their sessions.
     pub clients: Clients,
-    /// Templates, most requested first.
+    /// The templates, those with most requests first.
     pub pages: Vec<Page>,
-    /// The most frequent transitions between pages.
+    /// The most frequent transitions between pages, the most frequent first.
     pub ways: Vec<Transition>,
-    /// Proposed classes.
+    /// The proposed classes.
     pub classes: Vec<Proposed>,
-    /// The template whose success is an order.
+    /// The template whose successful requests are orders; `None` if none is known.
     pub order: Option<String>,
     /// Whether the operator named the order; otherwise it is a guess.
     pub order_was_told: bool,
-    /// Orders that succeeded.
+    /// The number of orders that succeeded.
     pub orders: u64,
-    /// The answers to the order, if its method is unsafe.
+    /// The answers to the template of the order, if its method is unsafe.
     pub(crate) order_answers: Answers,
-    /// Other templates that may be the order, most probable first.
+    /// Other templates that may be the order, the most probable first.
     pub other_orders: Vec<OtherOrder>,
-    /// The patience of clients.
+    /// The estimate of how long clients wait before they leave.
     pub patience: Leaving,
     /// The peak load; `None` if the log has no requests.
     pub busy: Option<Busy>,
     /// The proposed concurrency limit.
     pub limit: Limit,
-    /// The share of pages whose path ends in `.php`, among those that exist.
+    /// The share of PHP pages, whose path has a segment that ends in `.php`, among the pages that
+    /// exist.
     pub php: f64,
-    /// Hosts with a tenth of the pages or of their time, the largest first; empty if there is only
-    /// one, or if the log names none.
+    /// The hosts with at least a tenth of the pages, or of their total service time, the largest
+    /// first. Empty if there is only one host, or if the log names none.
     pub hosts: Vec<Host>,
-    /// The utilisation of the resources that were recorded at the same time.
+    /// The utilisation of the resources that were recorded while the log was written.
     resources: Vec<Utilisation>,
-    /// The templates that use them most.
+    /// The templates that use most of these resources.
     pub elephants: Vec<Seen>,
-    /// Caveats for the reader.
+    /// Caveats about the advice, as text for the operator.
     pub notes: Vec<String>,
-    /// A model of the log's visitors.
+    /// A model from which visitors like those of the log are drawn.
     #[serde(skip)]
     pub workload: WorkloadModel,
 }
 
-/// A template that may be the order but was not chosen.
+/// A template that may be the order but was not proposed as one.
 #[derive(Debug, Serialize)]
 pub struct OtherOrder {
     /// The pattern of the template.
     pub pattern: String,
-    /// Requests of visitors.
+    /// The number of its requests by visitors, without those of robots.
     pub requests: u64,
-    /// Successful ones of them.
+    /// The number of requests by visitors that succeeded.
     pub succeeded: u64,
 }
 
@@ -84,71 +85,71 @@ impl OtherOrder {
     }
 }
 
-/// The most alternatives that are named.
+/// The maximum number of alternatives to the proposed order.
 const CANDIDATES: usize = 5;
 
-/// Counts of all requests.
+/// The counts of all requests of the log.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Counts {
-    /// Requests.
+    /// The total number of requests.
     pub requests: u64,
-    /// Requests for files.
+    /// The number of requests for files.
     pub files: u64,
-    /// Requests of robots, which are in no session.
+    /// The number of requests by robots, which belong to no session.
     pub robots: u64,
-    /// Requests whose client left.
+    /// The number of requests whose client left before the answer.
     pub left: u64,
-    /// Refused requests (429, 503).
+    /// The number of refused requests (status 429 or 503).
     pub refused: u64,
-    /// Requests without an answer (502, 504, broken off).
+    /// The number of requests without a complete answer (status 502 or 504, or broken off).
     pub failed: u64,
-    /// Requests answered with another 5xx.
+    /// The number of requests answered with another 5xx.
     pub errors: u64,
-    /// Requests with a known duration.
+    /// The number of requests with a known duration.
     pub timed: u64,
-    /// Requests with an implausible time.
+    /// The number of requests with an implausible time.
     pub strays: u64,
     /// The time of the first request in seconds since 1970.
     pub from: u64,
     /// The end of the last request in seconds since 1970.
     pub to: u64,
-    /// The time between the two in seconds.
+    /// The time between `from` and `to`, in seconds.
     pub lasted: f64,
 }
 
-/// Clients and their sessions.
+/// The statistics of clients and their sessions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Clients {
-    /// Sessions.
+    /// The total number of sessions.
     pub sessions: u64,
-    /// Sessions that were ended early because too many were open.
+    /// The number of sessions that were ended early because too many were open.
     pub evicted: u64,
-    /// Sessions that were not over at the end of the log.
+    /// The number of sessions that were not over at the end of the log.
     pub open: usize,
-    /// Requests per session, including files.
+    /// The distribution of requests per session, including files.
     pub requests: Option<Quantiles>,
-    /// Pages per session.
+    /// The distribution of pages per session.
     pub pages: Option<Quantiles>,
-    /// Seconds from one page to the next request for a page.
+    /// The distribution of think times: seconds from one page to the next request for a page.
     pub think: Option<Quantiles>,
-    /// Seconds that sessions of two or more pages lasted.
+    /// The distribution of the durations of sessions with two or more pages, in seconds.
     pub lasted: Option<Quantiles>,
 }
 
-/// A template.
+/// The statistics of one template.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page {
-    /// The template of the page; `None` for all requests without a template of their own.
+    /// The name of the template; `None` for all requests without a template of their own.
     pub template: Option<String>,
-    /// The class that its requests would have.
+    /// The role whose class the template's requests would have.
     pub class: Role,
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
-    /// The share of all requests.
+    /// The share of all requests of the log.
     pub share: f64,
-    /// Service times in seconds.
+    /// The distribution of service times; `None` if the log has no durations.
     pub service: Option<Quantiles>,
-    /// The share of the sessions on this page that ended here.
+    /// The share of the visits to this page that were the last of their session.
     pub exit: Option<f64>,
     /// The probability that a session on this page ends in an order.
     pub worth: Option<f64>,
@@ -157,28 +158,29 @@ pub struct Page {
 /// A transition from one template to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transition {
-    /// The first template.
+    /// The template that the session came from; `None` for requests without a template of their
+    /// own.
     pub from: Option<String>,
-    /// The second template.
+    /// The template that the session went to; `None` for requests without a template of their own.
     pub to: Option<String>,
     /// The number of transitions.
     pub times: u64,
-    /// The share of the sessions on the first page.
+    /// The share of this transition in all visits to the first template.
     pub probability: f64,
 }
 
-/// The peak load.
+/// The peak load, by two measures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Busy {
-    /// The minute with most requests.
+    /// The minute with the most requests.
     pub most: Peak,
     /// The minute with the highest concurrency inside the application, including requests that wait
-    /// there.
+    /// in the application.
     pub fullest: Peak,
 }
 
 impl Advice {
-    /// Returns a warning if the log has several hosts.
+    /// Returns a warning for the operator if the log has several hosts, otherwise `None`.
     pub(crate) fn several_hosts(&self) -> Option<String> {
         let host = |host: &Host| {
             format!(
@@ -199,7 +201,7 @@ impl Advice {
 }
 
 impl Summary {
-    /// Completes the summary and derives the advice.
+    /// Ends the summary, which closes open sessions, and derives the advice from it.
     pub fn advice(mut self) -> Advice {
         let open = self.finish();
         let light = self.level.light();
@@ -267,7 +269,7 @@ impl Summary {
         best.is_sure.then_some(best.page)
     }
 
-    /// Returns pages that may be the order, most probable first.
+    /// Returns the pages that may be the order, the most probable first.
     fn orders(&self, names: &[Option<String>]) -> Vec<Ranked> {
         let candidates = names.iter().enumerate().filter_map(|(page, name)| {
             let tally = self.tallies.get(page)?;
@@ -276,7 +278,7 @@ impl Summary {
         orders(candidates, &self.graph)
     }
 
-    /// Returns up to [`CANDIDATES`] pages that may be the order and are not proposed as one.
+    /// Returns up to [`CANDIDATES`] pages that may be the order, without the one that is proposed.
     fn other_orders(&self, names: &[Option<String>], order: Option<usize>) -> Vec<OtherOrder> {
         let others = self.orders(names).into_iter().filter(|ranked| Some(ranked.page) != order);
         let describe = |Ranked { page, .. }: Ranked| {
@@ -306,7 +308,8 @@ impl Summary {
         all.map(one).collect()
     }
 
-    /// Returns the worth of a visit to each role: the mean over the visits to its pages.
+    /// Returns the worth of a visit to each role, by role: the mean over the visits to the role's
+    /// pages.
     fn of_roles(&self, assignment: &RoleAssignment, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
@@ -397,7 +400,7 @@ impl Summary {
     }
 }
 
-/// Returns the beginning of a text from the log, escaped.
+/// Returns the beginning of a text from the log, with control characters escaped.
 pub(crate) fn plain(text: &str) -> String {
     excerpt(text, 200)
 }

@@ -1,4 +1,4 @@
-//! The notes of an advice: what the log lacks, and what the operator should check.
+//! The notes of an advice: data that the log lacks, and results that the operator should check.
 
 use super::{Advice, Counts, OtherOrder, plain};
 use crate::patience::PatienceSetting;
@@ -114,7 +114,7 @@ impl Summary {
     }
 }
 
-/// Adds the caveats about patience.
+/// Appends the caveats about the estimate of patience.
 fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     if advice.counts.left == 0 {
         notes.push(

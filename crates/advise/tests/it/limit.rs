@@ -1,5 +1,5 @@
-//! Checks the proposed limit on logs of a station with known capacity: workers that share cores,
-//! behind a backlog.
+//! Tests of the proposed limit on logs of a simulated application with known capacity: workers that
+//! share cores, behind a backlog.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use bywash_units::{Time, TimeSpan};
 
 const START: u64 = 1_700_000_000;
 
-/// Random numbers from 0 to 1 (splitmix64).
+/// A generator of pseudo-random numbers from 0 to 1 (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -27,12 +27,12 @@ impl Random {
     }
 }
 
-/// Distributions of service times.
+/// A distribution of service times.
 #[derive(Clone, Copy, Debug)]
 enum Distribution {
     Constant,
     Exponential,
-    /// Hyperexponential: variance four times the squared mean.
+    /// Hyperexponential: the variance is four times the squared mean.
     Varied,
 }
 
@@ -47,15 +47,16 @@ impl Distribution {
     }
 }
 
-/// A kind of page: its target, its share, its mean service time.
+/// A kind of page: its target, its share of the requests, and its mean service time in seconds.
 type Page = (&'static str, f64, f64);
 
 #[derive(Clone, Copy, Debug)]
 struct Station {
     workers: usize,
-    /// The cores, which requests in service share.
+    /// The number of cores, which requests in service share.
     cores: usize,
-    /// The most requests that wait for a worker; others are answered with 502.
+    /// The maximum number of requests that wait for a worker. Further requests are answered with
+    /// 502.
     backlog: usize,
     distribution: Distribution,
     seed: u64,
@@ -86,8 +87,8 @@ impl Station {
         }
     }
 
-    /// Returns lines in the order in which requests end. Each minute has a load, as a fraction of
-    /// the capacity for its pages, and its pages.
+    /// Returns the lines of a log, in the order in which requests end. Each element of `minutes` is
+    /// one minute: its load, as a fraction of the capacity for its pages, and its pages.
     fn log(&self, minutes: &[(f64, &[Page])]) -> Vec<Line> {
         let mut random = Random(self.seed);
         let mut arrivals = Vec::new();
@@ -173,7 +174,7 @@ fn limit(lines: &[Line], machine: Machine) -> Limit {
 
 const NOBODY: Machine = Machine { workers: None, cores: None };
 const SHOP: [Page; 1] = [("GET /shop", 1.0, 0.1)];
-/// The loads of a crowd that comes and goes.
+/// The load of each minute while a crowd comes and goes, as a fraction of the capacity.
 const CROWD: [f64; 15] =
     [0.3, 0.3, 0.3, 0.3, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.7, 2.5, 1.2, 0.7, 0.4];
 
@@ -211,7 +212,7 @@ fn a_log_of_calm_and_overload_tells_the_capacity() {
     }
 }
 
-/// Checks an application that works on when clients have left, as PHP-FPM does.
+/// Checks an application that continues to work after clients have left, as PHP-FPM does.
 #[test]
 fn pages_that_clients_left_count_up_to_a_half() {
     for (cores, patience) in [(2, 1.0), (8, 2.0)] {
@@ -275,7 +276,8 @@ fn a_growing_backlog_is_named_as_overload() {
 #[test]
 fn a_crowd_that_asks_for_other_pages_does_not_change_the_capacity() {
     // In calm minutes visitors request the light page of 20 ms; the crowd requests the heavy one of
-    // 200 ms. They differ by method and path, by a parameter that routes, or by the parameters.
+    // 200 ms. Each pair of pages differs by method and path, by the value of a parameter that
+    // routes, or by the names of the parameters.
     for [light, heavy] in [
         ["GET /item", "POST /buy"],
         ["GET /index.php?route=product/product", "GET /index.php?route=product/search"],
@@ -335,7 +337,7 @@ fn a_log_that_is_never_full_bounds_the_limit_from_below() {
 
 #[test]
 fn robots_a_minute_and_no_durations_have_a_clear_result() {
-    // A robot that requests one page after the other, all day.
+    // The robot requests one page after the other, all day.
     let robot = |took: Option<f64>, minutes: u32| {
         let line = |number: u32| {
             let came = 2.0 * f64::from(number);

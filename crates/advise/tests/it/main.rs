@@ -1,4 +1,4 @@
-//! Tests of advice from logs of known sites.
+//! Tests of the advice from logs of sites with known behaviour.
 
 mod limit;
 mod summary;

@@ -1,4 +1,4 @@
-//! Summaries of visitors with known behaviour.
+//! Tests of summaries of visitors with known behaviour.
 
 use bywash_advise::{Advice, Around, Client, End, Request, Role, Settings, Summary, file};
 use bywash_units::{Time, TimeSpan};
@@ -29,8 +29,8 @@ fn add(summary: &mut Summary, line: &Line<'_>) {
 
 const OK: End = End::Answered(200);
 
-/// Returns a log of visitors that arrive a second apart and look at three pages ten seconds apart.
-/// Every fourth one continues and buys, and every page has a picture.
+/// Returns a summary of visitors that arrive one second apart. Each looks at three pages, ten
+/// seconds apart. Every fourth visitor continues and buys, and every page has a picture.
 fn shop(visitors: u64) -> Summary {
     let mut lines = Vec::new();
     for client in 0..visitors {
@@ -304,7 +304,7 @@ fn an_application_of_php_or_behind_nginx_is_said_not_to_notice_departures() {
     let (key, comment) = ("\ndepartures = \"unnoticed\"\n", "\n# departures = \"unnoticed\"\n");
     let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)], false);
     assert!(php.contains(key) && php.contains("# 67 % of the pages are of PHP"), "{php}");
-    // Programs that search for weaknesses request pages of PHP at any site. A picture is no page.
+    // Vulnerability scanners request pages of PHP at any site. A picture is not a page.
     for pages in [
         &[("GET /", 200), ("GET /wp-login.php", 404), ("GET /xmlrpc.php", 404)][..],
         &[("GET /a", 200), ("GET /a.png", 200), ("GET /b.php", 200)],
@@ -381,7 +381,7 @@ fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
 
 #[test]
 fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
-    // Of 60 visitors that send the form, `redirected` get 303.
+    // All 60 visitors send the form, and `redirected` of them get status 303.
     let of = |redirected: u32| {
         let mut summary = Summary::new(Settings::default());
         for client in 0..60_u32 {
@@ -408,7 +408,7 @@ fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
         text.contains(key) && text.contains("# In the log 40 answers are 302 or 303"),
         "{text}"
     );
-    // Two visitors were sent to the login.
+    // Two visitors that send the form were redirected to the login.
     for redirected in [0, 2] {
         let (orders, _, text) = of(redirected);
         assert_eq!(orders, 60);

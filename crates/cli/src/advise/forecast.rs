@@ -1,10 +1,10 @@
-//! Forecasts the busiest minute with the same, twice and three times as many visitors: with an
-//! ordinary queue in front of the application, and with bywash.
+//! Forecasts the busiest minute for the same number of visitors, twice and three times as many.
+//! Each is played with an ordinary queue in front of the application, and with bywash.
 //!
-//! Visitors are drawn from the log's own transitions, pauses and services
-//! ([`bywash_advise::WorkloadModel`]); both variants get the same ones. Two facts are not in a log
-//! and are assumed, which the output says: how many places the application has, and that it does
-//! not slow down under load.
+//! Visitors are drawn from the log's own transitions, think times and service times
+//! ([`bywash_advise::WorkloadModel`]); both variants get the same visitors. Two facts are not in a
+//! log and are assumed, which the output says: how many requests the application can work on at
+//! once, and that it does not slow down under load.
 
 use std::collections::BTreeMap;
 
@@ -19,35 +19,38 @@ use bywash_scenario::{
 use bywash_units::{TimeSpan, Utility};
 use serde::Serialize;
 
-/// The multiples of the peak.
+/// The multiples of the peak load that are played.
 const TIMES: [u32; 3] = [1, 2, 3];
 /// The maximum number of requests of a run, so that all runs take some seconds of a core.
 const MOST: f64 = 600_000.0;
-/// The assumed patience of clients if the log does not reveal it.
+/// The assumed patience of clients if the log does not show it.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
-/// The pages of a run at the peak, if the run need not be too long for that: with fewer, chance
-/// weighs too much.
+/// The number of pages of a run at the peak. With fewer pages, chance has too much influence. A run
+/// that would be too long for that has fewer.
 const ENOUGH: f64 = 10_000.0;
 /// The shortest run in seconds.
 const SHORTEST: f64 = 120.0;
 /// The longest run in seconds.
 const LONGEST: f64 = 3600.0;
-/// The number of requests that an ordinary proxy lets wait, as in `lab/scenarios/flash-crowd.toml`.
+/// The maximum number of waiting requests in an ordinary proxy, as in
+/// `lab/scenarios/flash-crowd.toml`.
 const PLAIN: &str = "2048";
 
-/// The forecast, as the module describes it.
+/// The forecast of the busiest minute. See the documentation of the module.
 #[derive(Debug, Serialize)]
 pub(super) struct Forecast {
-    /// Requests for pages a second at the peak.
+    /// The number of page requests per second at the peak.
     pub(super) pages: f64,
     pub(super) places: u32,
-    /// Whether the operator gave the places, so that they are not an estimate.
+    /// Whether the operator gave the number of places (concurrent requests of the application).
+    /// Otherwise it is an estimate.
     pub(super) places_were_told: bool,
     pub(super) patience: f64,
     pub(super) patience_was_assumed: bool,
-    /// The patience that bywash is configured with: clamped.
+    /// The patience in seconds that bywash is configured with: the estimate, clamped to the
+    /// accepted range.
     pub(super) patience_told: f64,
-    /// The fraction of its size at which the site was played.
+    /// The fraction of its real size at which the site was simulated.
     pub(super) scale: f64,
     pub(super) seconds: f64,
     pub(super) runs: Vec<Run>,
@@ -56,39 +59,43 @@ pub(super) struct Forecast {
 /// One run of the forecast.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
-    /// The multiple of the peak.
+    /// The multiple of the peak load.
     pub(super) times: u32,
     pub(super) with: &'static str,
-    /// Work asked for divided by the work that can be done.
+    /// The offered load: the service time that is asked for, divided by the service time that the
+    /// places provide.
     pub(super) rho: f64,
-    /// Requests per second that were answered while their clients waited.
+    /// The number of requests per second that were answered while their clients still waited.
     pub(super) goodput: f64,
-    /// The same as a fraction of the requests that visitors meant to make.
+    /// The number of requests answered in time, as a fraction of the requests that visitors
+    /// intended.
     pub(super) answered: f64,
-    /// The 99th percentile of their response times, in seconds.
+    /// The 99th percentile of the response times in seconds; `None` if nothing was answered.
     pub(super) p99: Option<f64>,
-    /// Orders, and below it their fraction of the intended ones.
+    /// The number of orders that succeeded.
     pub(super) orders: u64,
+    /// The number of orders, as a fraction of the orders that visitors intended.
     pub(super) of_orders: Option<f64>,
 }
 
-/// The parameters of the runs.
+/// The parameters that all runs share.
 struct RunParameters {
-    /// Pages per second at the peak.
+    /// The number of page requests per second at the peak.
     pages: f64,
     places: u32,
     lasts: TimeSpan,
     patience: TimeSpan,
-    /// The fraction of the site's size, for both its visitors and its places.
+    /// The fraction of the site's real size, for both its visitors and its places.
     scale: f64,
 }
 
 impl RunParameters {
-    /// Computes the parameters for a site of this many places and pages per second: as large as can
-    /// be played, for at most `lasts`.
+    /// Computes the parameters for a site of this many places and page requests per second. The
+    /// simulated site is as large as possible within [`MOST`] requests. A run lasts at most `lasts`
+    /// seconds.
     fn new(places: u32, pages: f64, lasts: f64, patience: TimeSpan) -> Self {
         let most = f64::from(TIMES[TIMES.len() - 1]) * pages;
-        // There are whole places only, and at least one.
+        // The number of places is a whole number, and at least one.
         let scaled = (f64::from(places) * (MOST / (most * lasts)).min(1.0)).floor().max(1.0);
         let scale = scaled / f64::from(places);
         let lasts = TimeSpan::from_secs_f64(lasts.min(MOST / (most * scale)));
@@ -99,7 +106,7 @@ impl RunParameters {
 /// Returns the forecast, or `None` if the log has too little data.
 ///
 /// # Errors
-/// If the simulator refuses them.
+/// If the simulator rejects the parameters.
 pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<Forecast>, Failure> {
     let workload = &advice.workload;
     let Some(busy) = advice.busy.filter(|_| workload.is_known()) else { return Ok(None) };
@@ -178,7 +185,7 @@ fn scenario(advice: &Advice, parameters: &RunParameters, times: u32, ours: bool)
         max_wait: None,
         sessions: None,
         classes: Role::ALL.into_iter().map(|role| class(role, &advice.classes)).collect(),
-        // The graph is empty because no visitor is drawn.
+        // The graph is empty, because visitors come from the log's model and are not drawn here.
         graph: Graph { start: 0, next: vec![Vec::new(); Role::ALL.len()], order: 0 },
         starts: Vec::new(),
         profile: Profile::Times(recording.starts(1.0)),
@@ -215,7 +222,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     let requires = found.map_or(&[][..], |class| &class.requires);
     Class {
         name: role.name().to_owned(),
-        // These fields are empty because no request is sent.
+        // These fields are empty, because no real request is sent.
         method: String::new(),
         path: String::new(),
         form: String::new(),
@@ -236,12 +243,12 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     }
 }
 
-/// Returns the behaviour of visitors: they retry once, five seconds after a timeout, as people do,
+/// Returns the behaviour of visitors. As people do, they retry once, five seconds after a timeout,
 /// but not after a refusal.
 fn client(patience: TimeSpan) -> Client {
     const PAUSE: TimeSpan = TimeSpan::from_secs(5);
     Client {
-        // Think times are recorded.
+        // Think times are in the recorded visits.
         think: Distribution::Constant(TimeSpan::ZERO),
         patience: Distribution::Exponential(patience),
         waits_for: WaitsFor::Answer,

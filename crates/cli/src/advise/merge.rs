@@ -1,9 +1,9 @@
-//! Reads several logs as one, by time: those of two front ends, or rotated ones that overlap.
+//! Merges several logs by time: those of two front ends, or rotated logs that overlap.
 //!
-//! A log is opened when the others have reached its first request. Rotated logs are therefore open
-//! one after the other, and no line of a log that is open alone is copied. If several logs are
-//! open, the request that ended first is next. A line with a wrong time stays with its neighbours:
-//! the next eight requests of each log are compared.
+//! A log is opened when the other logs have reached its first request. Rotated logs are therefore
+//! open one after the other, and no line of a log that is open alone is copied. If several logs are
+//! open, the request that ended first is next. A line with a wrong time keeps its place between the
+//! lines around it. To recognise it, the next eight requests of each log are compared.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -16,41 +16,41 @@ use super::progress::Progress;
 use super::reader::{Log, LogCounts};
 use crate::args::Advise;
 
-/// The maximum number of logs that are open at the same time; each takes half a megabyte.
+/// The maximum number of logs that are open at the same time. Each needs half a megabyte of memory.
 const MOST: usize = 64;
-/// The number of requests that are compared to tell a wrong time from a gap.
+/// The number of requests that are compared to distinguish a wrong time from a gap.
 const AHEAD: usize = 8;
-/// The overlap that is not reported. A server that reopens its log writes to the old one for a
-/// moment.
+/// The longest overlap that is not reported. A server that reopens its log still writes to the old
+/// log for a moment.
 const MOMENT: TimeSpan = TimeSpan::from_secs(60);
-/// The maximum number of overlaps that are named.
+/// The maximum number of overlaps that are named in notes.
 const NAMED: usize = 3;
 
-/// A log to read.
+/// A log that is not open yet.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// When its first request ended; `None` if that is unknown before it is read.
+    /// When the first request of the log ended; `None` if that is unknown before the log is read.
     pub(super) first: Option<Time>,
 }
 
-/// An open log.
+/// An open log, with the requests that are read ahead.
 struct Stream {
     log: Log,
     ahead: VecDeque<Kept>,
     is_over: bool,
     position: LogPosition,
-    /// When the next request ended, if its neighbours agree.
+    /// When the next request ended, as the requests around it agree.
     next: Time,
 }
 
-/// The position in a log.
+/// The position in a log that is being read.
 #[derive(Default)]
 struct LogPosition {
     from: Time,
     now: Time,
     to: Time,
-    /// Consecutive requests of a different time.
+    /// The number of consecutive requests with a different time.
     strays: usize,
 }
 
@@ -69,7 +69,7 @@ impl LogPosition {
     }
 }
 
-/// The beginning and the end of a log that was read.
+/// The times of the first and the last request of a log that was read.
 #[derive(Debug)]
 struct Read {
     name: String,
@@ -77,7 +77,7 @@ struct Read {
     to: Time,
 }
 
-/// The merge of all logs, as the module describes it.
+/// The merge of all logs by time. See the documentation of the module.
 #[derive(Default)]
 pub(super) struct Merge {
     waiting: VecDeque<Source>,
@@ -88,15 +88,15 @@ pub(super) struct Merge {
 
 impl Merge {
     pub(super) fn new(mut sources: Vec<Source>) -> Self {
-        // Logs whose beginning is unknown come first: standard input and pipes.
+        // Logs whose first time is unknown, such as standard input and pipes, come first.
         sources.sort_by_key(|source| source.first);
         Self { waiting: sources.into(), ..Self::default() }
     }
 
-    /// Reads all logs and returns notes about them.
+    /// Reads all logs into `summary`, and returns notes about them for the operator.
     ///
     /// # Errors
-    /// If one cannot be opened.
+    /// If a log cannot be opened.
     pub(super) fn run(
         mut self,
         args: &Advise,
@@ -205,15 +205,16 @@ impl Stream {
         }
     }
 
-    /// Reads on, and determines when the next request ended. Returns whether there is one.
+    /// Reads ahead in the log, and determines when its next request ended. Returns whether there is
+    /// a next request.
     fn fill(&mut self, log_counts: &mut LogCounts, progress: &mut Progress) -> bool {
         self.read_ahead(log_counts, progress);
         let now = self.position.now;
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
         let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
-        // A request whose time differs from that of all its neighbours is a stray, also at the end
-        // of a log.
+        // A request whose time differs from the requests before and after it has a wrong time, also
+        // at the end of a log.
         let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
         if !is_stray {
             self.position.is_at(first);
@@ -222,8 +223,8 @@ impl Stream {
         true
     }
 
-    /// Passes on the requests that ended before `until`, without copies. This is for a time in
-    /// which no other log is open.
+    /// Passes on the requests that ended before `until`, without copying them. Use this while no
+    /// other log is open.
     fn alone(
         &mut self,
         until: Option<Time>,

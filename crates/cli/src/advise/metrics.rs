@@ -1,4 +1,4 @@
-//! The output of `sadf -j` for a host: the use of its resources during the time of a log.
+//! Reads the output of `sadf -j`: the use of a host's resources during the time of a log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,41 +10,44 @@ use bywash_sense::series::{NoSadf, RecordCounts, Sadf, Use};
 use bywash_units::{Time, TimeSpan};
 use serde_json::{Value, json};
 
-/// The maximum number of resources; each takes some megabytes.
+/// The maximum number of resources. Each needs some megabytes of memory.
 const MOST: usize = 16;
-/// The maximum number of uses in memory: a year of sixteen resources in records of five minutes.
+/// The maximum number of records in memory: those of sixteen resources over a year, one per five
+/// minutes.
 const MOST_USES: usize = 2_000_000;
-/// The longest time of a record; a longer one is a gap.
+/// The longest duration of a record. A longer interval is a gap in the records.
 const LONGEST: TimeSpan = TimeSpan::from_secs(3600);
 
-/// The content of a file.
+/// The metrics in one file.
 #[derive(Debug)]
 pub(super) struct Metrics {
     watched: Vec<Watched>,
     uses: Vec<Used>,
     counts: RecordCounts,
-    /// The seconds by which the option says that the clock is ahead, and below it whether the file
-    /// says that it is in UTC.
+    /// The number of seconds by which the metrics' clock is ahead of UTC, as `--metrics-offset`
+    /// says.
     offset: Option<i64>,
+    /// Whether the times in the file are in UTC.
     is_utc: bool,
-    /// The number of resources left out because of the maximum.
+    /// The number of resources that were left out because there were more than the maximum.
     left_out: usize,
     is_cut: bool,
     from: Time,
     to: Time,
 }
 
-/// The data of a resource, gathered before it is known which resources are kept.
+/// The records of a resource, collected before it is known which resources are kept.
 #[derive(Debug, Default)]
 struct Gathered {
     capacity: Option<f64>,
-    /// The highest use per second.
+    /// The highest use in a record, in units per second.
     most: f64,
     share: f64,
     uses: Vec<(Time, Time, f64)>,
 }
 
-/// Reads a file that `sadf -j` has printed.
+/// Reads a file that `sadf -j` has printed. `offset` is the number of seconds by which the metrics'
+/// clock is ahead of UTC.
 ///
 /// # Errors
 /// If the file has another format, or a time zone that is not known.
@@ -115,7 +118,8 @@ impl Gathering {
         let moved = |time: Time| if shift < 0 { time + by } else { time - by };
         let mut all: Vec<(String, Gathered)> =
             self.all.into_iter().filter(|(_, of)| of.most > 0.0).collect();
-        // Processors come first, then disks, then networks, each sorted by use.
+        // Processors come first, then disks, then networks; within each kind, those with most use
+        // come first.
         let kind = |name: &str| {
             ["host/cpu", "host/disk", "host/net"].iter().position(|kind| name.starts_with(kind))
         };
@@ -125,7 +129,7 @@ impl Gathering {
         let left_out = all.len().saturating_sub(MOST);
         let (mut watched, mut uses) = (Vec::new(), Vec::new());
         for (resource, (name, of)) in all.into_iter().take(MOST).enumerate() {
-            // The capacity of an interface is not recorded: its highest use stands for it.
+            // The capacity of a network interface is not recorded, so its highest use replaces it.
             watched.push(Watched { name, capacity: of.capacity.unwrap_or(of.most) });
             uses.extend(of.uses.into_iter().map(|(from, to, used)| Used {
                 resource,
@@ -141,7 +145,7 @@ impl Gathering {
 }
 
 impl Metrics {
-    /// Takes the input of a summary out; call it once.
+    /// Takes the records out, as input for a summary. Call this once.
     pub(super) fn load(&mut self) -> Load {
         Load::new(std::mem::take(&mut self.watched), std::mem::take(&mut self.uses))
     }
@@ -162,7 +166,8 @@ impl Metrics {
         }
     }
 
-    /// Returns notes on the metrics for a log of these seconds since 1970.
+    /// Returns notes on the metrics for a log that lasts from `from` to `to`, in seconds since
+    /// 1970.
     pub(super) fn notes(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes = vec![format!(
             "Metrics: {} records, with times in {}.",

@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::args::{Advise, cores};
 use crate::proposed::{self, checked, write};
 
-/// The application's URL in a file for which no other was named.
+/// The default URL of the application in the proposed configuration.
 const UPSTREAM: &str = "http://127.0.0.1:3000";
 
 pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     let around = Around { log: &log, server: upstream, nginx_saw_departures };
     let toml = bywash_advise::file(&advice, &around);
     checked(&toml, upstream)?;
-    // Print the findings even if the file cannot be written.
+    // The findings are printed even if the configuration cannot be written.
     let written = args.out.as_ref().map_or(Ok(()), |out| write(out, &toml, args.force));
     if args.json {
         let mut json = to_json(&advice)?;
@@ -78,7 +78,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     written
 }
 
-/// Checks that the configuration can be written there, before a log is read for an hour.
+/// Checks that the configuration can be written to `out`. Otherwise the failure would come only
+/// after an hour of reading logs.
 fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
     proposed::prepare(out, args.force)?;
     let file_id = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));

@@ -9,10 +9,10 @@ use std::time::Instant;
 use bywash_command::streams::is_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The number of lines between two updates of the bar.
+/// The number of lines between two updates of the progress bar.
 const EACH: u64 = 20_000;
 
-/// A progress bar, hidden without a terminal.
+/// The progress bar, which is hidden without a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
     read: Arc<AtomicU64>,
@@ -21,7 +21,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Makes the bar for this many bytes of files; 0 if the length is unknown.
+    /// Creates the bar for logs with this total number of bytes; 0 if the length is unknown.
     pub(super) fn new(bytes: u64) -> Self {
         let bar = if is_terminal() { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
         let style = if bytes == 0 {
@@ -35,7 +35,7 @@ impl Progress {
         Self { bar, read: Arc::default(), began: Instant::now(), lines: 0 }
     }
 
-    /// Wraps a reader, so that the bytes read through it count.
+    /// Wraps a reader, so that the bar counts the bytes read through it.
     pub(super) fn counting<R>(&self, reader: R) -> Counting<R> {
         Counting { reader, read: Arc::clone(&self.read) }
     }
@@ -50,14 +50,14 @@ impl Progress {
         }
     }
 
-    /// Removes the bar and returns the seconds that reading took.
+    /// Removes the bar, and returns the number of seconds that reading took.
     pub(super) fn finish(&self) -> f64 {
         self.bar.finish_and_clear();
         self.began.elapsed().as_secs_f64()
     }
 }
 
-/// A reader that counts its bytes.
+/// A reader that counts the bytes read through it.
 pub(super) struct Counting<R> {
     reader: R,
     read: Arc<AtomicU64>,

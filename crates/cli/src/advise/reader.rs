@@ -1,7 +1,7 @@
 //! Reads logs line by line into a summary.
 //!
-//! Rotated logs may be named in any order (`access.log*`), so they are read in the order of their
-//! times; see `merge`.
+//! Rotated logs may be named in any order (`access.log*`), so they are read in the order of the
+//! times in them; see `merge`.
 
 use std::fs::{File, metadata};
 use std::io::{self, BufRead, BufReader};
@@ -18,43 +18,43 @@ use super::merge::{Merge, Source};
 use super::progress::Progress;
 use crate::args::Advise;
 
-/// The number of lines that do not parse to show.
+/// The maximum number of unparsable lines that are shown.
 const SHOWN: usize = 3;
-/// The number of characters to show of each.
+/// The maximum number of characters that are shown of each unparsable line.
 const WIDTH: usize = 60;
-/// The number of lines that are searched for the first request of a file.
+/// The number of first lines of a log that are searched for a request.
 const LOOKED_AT: usize = 64;
-/// The departures below which a log says nothing about nginx.
+/// The number of departures at or below which a log does not show whether nginx notices them.
 const FEW: u64 = 10;
-/// The number of bytes to read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
-/// Counts of the lines of all logs.
+/// The counts of the lines of all logs.
 #[derive(Debug, Default)]
 pub(super) struct LogCounts {
     files: Vec<(String, Format)>,
     pub(super) lines: u64,
     pub(super) requests: u64,
-    /// Requests whose client left, in lines that nginx wrote.
+    /// The number of requests whose client left, in lines that nginx wrote.
     nginx_departures: u64,
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
-    /// Whether there is only one file, which need not be named.
+    /// Whether only one log is read, so that messages need not name it.
     is_one: bool,
     first: Vec<String>,
-    /// Files that could not be read to their end, and the reasons.
+    /// The logs that could not be read to their end, with the reasons.
     broken: Vec<String>,
-    /// Notes on logs that overlap in time.
+    /// Notes for the operator on logs that overlap in time.
     overlaps: Vec<String>,
     pub(super) seconds: f64,
     pub(super) has_local_times: bool,
 }
 
-/// Reads all logs.
+/// Reads all logs into `summary`, and returns the counts of their lines.
 ///
 /// # Errors
-/// If one cannot be opened, or none has a request.
+/// If a log cannot be opened, or no log has a request.
 pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<LogCounts, Failure> {
     let mut log_counts = LogCounts { is_one: args.logs.len() == 1, ..LogCounts::default() };
     let (mut bytes, mut is_known) = (0, true);
@@ -83,8 +83,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// Returns when the first request of a file ended, as most of its first lines agree, and the length
-/// of the file. A pipe is opened only once, to read it, so both are unknown.
+/// Returns when the first request of a log ended, as most of the log's first lines agree, and the
+/// length of the log in bytes. A pipe can be opened only once, for reading, so both are unknown.
 fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Option<u64>)> {
     if path == Path::new("-") {
         return Ok((None, None));
@@ -110,12 +110,12 @@ fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Optio
         }
         Ok(ended)
     });
-    // Errors in the content are reported when the file is read.
+    // An error in the content is ignored here. It is reported when the log is read.
     let first = ended.ok().and_then(|ended| agreed(&ended));
     Ok((first.map(|(time, _)| time), Some(kind.len())))
 }
 
-/// An open log.
+/// An open log, with the parser for its format.
 pub(super) struct Log {
     pub(super) name: String,
     lines: Lines<Box<dyn BufRead + Send>>,
@@ -123,11 +123,11 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads one more line and passes its request, if it is one, to `tell`. Returns whether there
+    /// Reads one more line and passes its request, if it has one, to `tell`. Returns whether there
     /// was a line.
     ///
     /// # Errors
-    /// If the file cannot be read further.
+    /// If the log cannot be read further.
     pub(super) fn line(
         &mut self,
         log_counts: &mut LogCounts,
@@ -140,7 +140,7 @@ impl Log {
         progress.line();
         let is_of_nginx = match self.parser.format() {
             Format::Nginx => true,
-            // Lines of bywash itself are JSON.
+            // Lines of bywash's own log are JSON.
             Format::Usual => !matches!(line, Ok([b'{', ..])),
             _ => false,
         };
@@ -165,7 +165,7 @@ impl LogCounts {
     /// Opens a log. If its beginning cannot be read, notes that and returns `None`.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If the log cannot be opened.
     pub(super) fn open(
         &mut self,
         path: &Path,
@@ -197,7 +197,7 @@ impl LogCounts {
         }
     }
 
-    /// Returns whether that was the end of a log. A read error is noted and counts as the end.
+    /// Returns whether `line` is the end of a log. A read error is noted and counts as the end.
     pub(super) fn is_over(&mut self, name: &str, line: io::Result<bool>) -> bool {
         match line {
             Ok(any) => !any,
@@ -219,7 +219,7 @@ impl LogCounts {
         }
     }
 
-    /// Returns why there is no result.
+    /// Returns the failure that explains why there is no result.
     fn none(&self) -> Failure {
         let mut why = if let Some(broken) = self.broken.first() {
             format!("bywash: {broken}")
@@ -270,13 +270,13 @@ impl LogCounts {
         notes
     }
 
-    /// Returns whether nginx wrote more than a few times that clients left. An application may
-    /// answer a few requests with the status 499 itself.
+    /// Returns whether nginx wrote more than a few times that clients left (status 499). An
+    /// application may answer a few requests with this status itself.
     pub(super) const fn nginx_saw_departures(&self) -> bool {
         self.nginx_departures >= FEW && self.nginx_departures * 1_000 >= self.requests
     }
 
-    /// Returns the formats that were read, with the units of their durations.
+    /// Returns the formats of the logs, with the units of their durations, as text.
     pub(super) fn units(&self) -> String {
         let mut units = Vec::new();
         for (_, format) in &self.files {

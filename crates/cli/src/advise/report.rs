@@ -1,4 +1,4 @@
-//! The findings as text.
+//! Prints the findings of `bywash advise` as text.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ use bywash_terminal::{Align, Table};
 use super::forecast::Forecast;
 use super::reader::LogCounts;
 
-/// The number of rows in the table of templates.
+/// The maximum number of rows in the table of templates.
 const PAGES: usize = 20;
-/// The number of rows in the table of transitions.
+/// The maximum number of rows in the table of transitions.
 const TRANSITIONS: usize = 12;
 
 pub(super) fn text(
@@ -304,7 +304,7 @@ fn named(template: Option<&str>) -> String {
     template.map_or("(all others)".into(), plain)
 }
 
-/// Returns the beginning of a text from the log, escaped.
+/// Returns the beginning of a text from the log, with control characters escaped.
 fn plain(text: &str) -> String {
     excerpt(text, 80)
 }

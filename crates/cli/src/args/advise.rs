@@ -64,7 +64,7 @@ pub(crate) struct Advise {
     pub(crate) json: bool,
 }
 
-/// Parses `+HH:MM` or `-HH:MM:SS`, at most a day, and returns seconds.
+/// Parses `+HH:MM` or `-HH:MM:SS`, at most a day. Returns the offset in seconds.
 fn offset(text: &str) -> Result<i64, String> {
     let wrong = || {
         "write how far the clock is ahead of UTC, as +02:00 or -00:00:07, up to a day".to_owned()

@@ -1,10 +1,10 @@
-//! The number of processor cores as an argument.
+//! The number of processor cores, as an argument of the command line.
 
 use std::net::IpAddr;
 
 use bywash_config::{Config, Endpoint};
 
-/// Reads a number of cores, or `local` for those of this machine.
+/// Parses a number of cores, or `local` for the number of cores of this machine.
 pub(super) fn read(text: &str) -> Result<u32, String> {
     if text == "local" {
         return local();
@@ -19,13 +19,13 @@ fn local() -> Result<u32, String> {
     u32::try_from(cores.get()).map_err(|error| error.to_string())
 }
 
-/// Returns the cores of the application's machine: those that the operator named, or those of this
-/// machine if the application's URL leads to it.
+/// Returns the number of cores of the application's machine: the one that the operator named, or
+/// that of this machine if the application's URL leads to it. Returns `None` if both are unknown.
 pub(crate) fn of(named: Option<u32>, upstream: &str) -> Option<u32> {
     named.or_else(|| local().ok().filter(|_| is_here(upstream)))
 }
 
-/// Returns whether the application's URL leads to this machine. A URL that is wrong does not.
+/// Returns whether the application's URL leads to this machine. An invalid URL does not.
 fn is_here(upstream: &str) -> bool {
     let least = format!("version = 1\nupstream.server = {upstream:?}\n");
     let Ok((config, _)) = Config::parse(&least, upstream) else { return false };

@@ -1,5 +1,5 @@
-//! The arguments of `bywash policy` and `bywash export`: settings that override the file for a
-//! while.
+//! The arguments of `bywash policy` and `bywash export`, about settings that override the
+//! configuration file for a limited time.
 
 use std::path::PathBuf;
 

@@ -21,7 +21,7 @@ which returns when the command ends by SIGTERM or Ctrl-C. In between, a device w
 hardware queues has only one. If the device vanishes, or if another program changes the lanes, the
 command removes the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
 
-/// The actions on a device.
+/// The actions on a network device.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shaper {
     /// Install the lanes, check that they stay, and remove them at the end

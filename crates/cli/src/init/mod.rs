@@ -14,12 +14,12 @@ use crate::presets::PRESETS;
 use crate::proposed::{checked, prepare, write};
 
 const HEAD: &str = include_str!("head.toml");
-/// The server in the presets, in TOML syntax.
+/// The URL of the server in the presets, in TOML syntax, which `--upstream` replaces.
 const SERVER: &str = "\"http://127.0.0.1:3000\"";
 
-/// The limit in the presets, in TOML syntax.
+/// The line of the limit in the presets, which the computed limit replaces.
 const LIMIT: &str = "limit = 16\n";
-/// Slots for each core, as `bywash advise` proposes them without a log.
+/// The number of slots for each core, which equals the proposal of `bywash advise` without a log.
 const OF_CORE: u32 = 2;
 
 pub(crate) fn init(args: &Init) -> Result<(), Failure> {
@@ -34,7 +34,7 @@ pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     write(out, &toml, args.force)
 }
 
-/// Returns the list of presets, one line for each.
+/// Returns the list of presets as text, one line for each.
 fn list() -> String {
     PRESETS.iter().fold(String::new(), |mut list, (name, preset)| {
         let _ = writeln!(list, "{name:<12} {}", parts(preset).0.trim_start_matches("# "));
@@ -42,8 +42,8 @@ fn list() -> String {
     })
 }
 
-/// Returns the limit that follows from cores and workers, and its reason; `None` if neither is
-/// known.
+/// Returns the limit that follows from the number of cores and workers, and its reason as text;
+/// `None` if neither number is known.
 fn limit(args: &Init) -> Option<(u32, String)> {
     let cores = cores::of(args.cores, &args.upstream);
     let most = args.workers.unwrap_or(u32::MAX);

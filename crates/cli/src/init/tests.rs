@@ -1,5 +1,5 @@
-//! Each preset puts real requests into the intended classes. The requests are in
-//! `requests/NAME.txt`: on each line a request and its class.
+//! Tests that each preset assigns real requests to the intended classes. The requests are in
+//! `requests/NAME.txt`: each line has a request and its class.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ fn parsed(name: &str, toml: &str) -> Config {
     config
 }
 
-/// Returns a preset's requests: methods, targets and classes.
+/// Returns the requests for a preset: the method, the target and the class of each.
 fn requests(name: &str) -> Vec<[String; 3]> {
     let path = format!("{}/src/init/requests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -41,7 +41,7 @@ fn each_preset_puts_requests_of_its_application_into_one_class() {
             seen.insert(class);
         }
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
-        // The requests have no fields.
+        // The test's requests have no header fields, which the class `disguised` needs.
         if matches!(name, "wordpress" | "woocommerce") {
             seen.insert("disguised".to_owned());
         }
@@ -71,7 +71,7 @@ fn parameters_of_another_page_do_not_raise_a_search() {
     }
 }
 
-/// The fields of a request: one field.
+/// The header fields of a request that has a single field: its name and its value.
 struct Only(&'static str, &'static str);
 
 impl HasField for Only {
@@ -119,7 +119,8 @@ fn what_a_preset_offers_in_comments_is_right() {
         let offered =
             keys.iter().fold(toml.clone(), |toml, key| toml.replace(&format!("# {key}"), key));
         assert_ne!(offered, toml, "{name} offers something");
-        // A class that only observes does not see JSON in compressed answers (W143).
+        // A class that only observes does not inspect JSON in compressed answers (W143), so the
+        // mode is changed.
         let offered = offered.replace("\nmode = \"observe\"\n", "\nmode = \"enforce\"\n");
         let config = parsed(name, &offered);
         let cancellable = config.classes.iter().filter(|class| class.class.stop.is_some()).count();

@@ -1,10 +1,9 @@
 //! `bywash export`: prints active overrides and rules as TOML, or writes them into the
 //! configuration file.
 //!
-//! The file belongs to its author: its comments, order and spelling stay. Only the values of the
-//! keys that were decided change, each with a comment that names the author of the decision. The
-//! result must be a configuration without errors, or nothing is written. It replaces the file
-//! atomically.
+//! Comments, order and spelling of the file are preserved. Only the values of the keys that were
+//! decided change, each with a comment that names the author of the decision. If the result is not
+//! a configuration without errors, nothing is written. Otherwise it replaces the file atomically.
 
 use std::path::Path;
 
@@ -34,7 +33,7 @@ pub(crate) fn export(args: &Export) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The maximum size of the file in bytes. A real configuration is far smaller.
+/// The maximum size of the configuration file in bytes. A real configuration is far smaller.
 const LARGEST: usize = 1024 * 1024;
 
 fn check(text: &str, path: &Path) -> Result<(), Failure> {
@@ -45,7 +44,8 @@ fn check(text: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns the text of the file with the exported settings merged in.
+/// Returns the text of the configuration file with the exported settings merged in. The error tells
+/// why that is impossible.
 fn merged(text: &str, exported: &str) -> Result<String, String> {
     let parse = |text: &str| text.parse::<DocumentMut>().map_err(|error| error.to_string());
     let (mut file, exported) = (parse(text)?, parse(exported)?);
@@ -55,7 +55,7 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
             let name = name_in(&file, section, name, table);
             let item = table_in(&mut file, section, &name)?;
             let comment = table.decor().prefix().and_then(|prefix| prefix.as_str());
-            // A table on one line has no room for a comment.
+            // An inline table has no room for a comment.
             let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
             let into = item.as_table_like_mut();
             let into = into.ok_or_else(|| format!("`{section}.{name}` is not a table"))?;
@@ -68,8 +68,8 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     Ok(file.to_string())
 }
 
-/// Returns the name of the table in this file. A rule for the same requests is the same rule under
-/// any name. If another rule has the name, a free one is made.
+/// Returns the name that an exported table has in this file. A rule for the same requests is the
+/// same rule under any name. If a different rule has the name, a free name is made.
 fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> String {
     let tables = file.get(section).and_then(Item::as_table_like);
     let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
@@ -84,10 +84,10 @@ fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> S
 }
 
 const THROTTLE: &str = "throttle";
-/// The keys of what a rule limits. A grant that is not exported is removed from the file.
+/// The keys of the limits of a rule. A limit that is not exported is removed from the file.
 const GRANTS: [&str; 5] = ["max_concurrency", "rate", "queue", "wait", "bytes"];
 
-/// Returns the table of this name, made if it is not there.
+/// Returns the table of this name in the section, which is created if it is missing.
 fn table_in<'f>(
     file: &'f mut DocumentMut,
     section: &str,
@@ -107,7 +107,8 @@ fn table_in<'f>(
     Ok(section.entry(name).or_insert_with(new))
 }
 
-/// Sets each key of `exported` that differs in the file; the first one gets the comment.
+/// Sets each key of `exported` whose value in the file differs. The first changed key gets the
+/// comment.
 fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment: &str) {
     let mut comment = Some(comment).filter(|comment| !comment.is_empty());
     for (key, item) in exported {
@@ -117,8 +118,8 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
         }
         set(into, key, value.clone(), comment.take());
     }
-    // An exported class without a percentage means all visitors, so the file's percentage becomes
-    // 100.
+    // An exported class without a percentage is enforced for all visitors. So a percentage in the
+    // file becomes 100.
     if section == "class"
         && exported.get("enforce_percent").is_none()
         && into.contains_key("enforce_percent")
@@ -132,7 +133,7 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
     }
 }
 
-/// Sets a value and keeps all comments next to it; a new comment is appended to them.
+/// Sets a value, and keeps all comments next to the key. A new comment is appended to them.
 fn set(into: &mut dyn TableLike, key: &str, value: Value, comment: Option<&str>) {
     let old = into.get_mut(key).and_then(Item::as_value_mut);
     let decor = old.as_ref().map(|old| old.decor().clone());
@@ -157,7 +158,7 @@ fn same(a: &Value, b: &Value) -> bool {
     bare(a) == bare(b)
 }
 
-/// Joins comment lines into one.
+/// Joins the lines of a comment into one line.
 fn one_line(comment: &str) -> String {
     let lines = comment.lines().map(|line| line.trim().trim_start_matches('#').trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")

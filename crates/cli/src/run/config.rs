@@ -9,20 +9,20 @@ use bywash_handover::Watched;
 
 use crate::args::Run;
 
-/// Reads the configuration that the command line asks for, and returns it with the files that it is
-/// made of. The watch of a file begins before the file is read, so that no change in between is
-/// missed.
+/// Reads the configuration that the command line asks for. Returns it with the files from which it
+/// was read, which are watched for changes. The watch of a file begins before the file is read, so
+/// that no change in between is missed.
 pub(super) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
     let mut watched = Watched::new(args.config.iter().cloned());
     let config = config(args);
-    // These files have not been read yet: `Gateway::reload` or `prepare` reads them.
+    // These files have not been read yet. `Gateway::reload` or `prepare` reads them later.
     if let Ok(config) = &config {
         let certificates = config.tls.iter().flat_map(|tls| &tls.certificates);
         watched.add(certificates.flat_map(|one| [one.chain.clone(), one.key.clone()]));
         let upstream = config.upstream.tls.clone();
         watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
-        // These files have been read already. A change in the moment since then is seen with the
-        // next one.
+        // These files have been read already. A change since then is noticed together with the next
+        // change.
         watched.add(config.identify.token.iter().map(|token| token.file.clone()));
         watched.add(config.levels.iter().map(|levels| levels.file.clone()));
     }
@@ -49,7 +49,7 @@ fn config(args: &Run) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Makes sure that there is an operators' key where operators authenticate with a token.
+/// Ensures that there is an operators' key if operators authenticate with a token.
 fn operators_key(config: &mut Config) {
     if let AdminAddress::Unix(_) = config.listen.admin {
         return;
@@ -70,12 +70,13 @@ fn operators_key(config: &mut Config) {
     }
 }
 
-/// The minimum number of client connections. Fewer serve no client: a browser alone opens six.
+/// The minimum number of client connections. A browser alone opens six, so fewer would serve
+/// nobody.
 const FEWEST: usize = 64;
 
 /// Reduces the limits on clients if the process may not open enough files. Every connection is an
-/// open file. With too few, requests would be admitted and find no socket for the upstream, and
-/// operators could not connect. So the gateway accepts fewer clients instead.
+/// open file. With too few files, requests would be admitted and find no socket for the upstream,
+/// and operators could not connect. So the gateway accepts fewer clients instead.
 fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -89,7 +90,7 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let wanted = limits.connections;
     let shares = (limits.connections + limits.observed + limits.streams) as u64;
     let for_shares = have.saturating_sub(need - shares);
-    // All three limits shrink by the same factor.
+    // All three limits are reduced by the same factor.
     let part = |whole: usize| (whole as u64 * for_shares / shares) as usize;
     let left = part(wanted);
     let key =
@@ -112,7 +113,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the failure of a wrong `--upstream`. Unlike an error in a file, it needs no excerpt.
+/// Returns the failure for an invalid `--upstream`. It shows no excerpt, which an error in a file
+/// does.
 fn no_upstream(problems: &Problems) -> Failure {
     let words = |problem: &Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),

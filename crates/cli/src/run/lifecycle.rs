@@ -1,7 +1,7 @@
-//! The lifecycle of the gateway's process: it ends, reloads and hands over to a successor on
-//! signals, and reports to a supervisor.
+//! The lifecycle of the gateway's process. On signals the process ends, reloads, or hands over to a
+//! successor. It reports its state to a supervisor.
 //!
-//! This thread serves no request, so it may read files, start processes and wait.
+//! The thread of this module serves no request, so it may read files, start processes and wait.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,9 +24,9 @@ use crate::watchdog::Watchdog;
 
 pub(super) struct Lifecycle<'a> {
     pub(super) args: &'a Run,
-    /// The path of the program.
+    /// The path of the program, which an upgrade starts again.
     pub(super) program: PathBuf,
-    /// The files that a reload reads.
+    /// The files whose changes cause a reload.
     pub(super) watched: Watched,
     pub(super) gateway: Gateway,
     pub(super) supervisor: Supervisor,
@@ -38,14 +38,14 @@ pub(super) struct Lifecycle<'a> {
 /// The interval between checks of the watched files.
 const TURN: Duration = Duration::from_secs(1);
 
-/// The maximum time until a successor serves.
+/// The maximum time from the start of a successor until it serves.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The reasons for the end of the process.
+/// The reason for the end of the process.
 enum End {
     /// A signal asked for it.
     Stopped,
-    /// Another process serves on the same sockets.
+    /// A successor serves on the same sockets.
     Succeeded,
 }
 
@@ -73,7 +73,8 @@ impl Lifecycle<'_> {
         tell(&self.supervisor, what);
     }
 
-    /// Checks the configuration, then swaps it. If it is wrong, reports that and changes nothing.
+    /// Checks the configuration and puts it in force. If the configuration is wrong, reports that
+    /// and changes nothing.
     fn reload(&mut self) {
         self.tell(Supervisor::reloading);
         let (watched, config) = config::read(self.args);
@@ -95,11 +96,12 @@ impl Lifecycle<'_> {
         self.tell(Supervisor::ready);
     }
 
-    /// Starts a successor. Returns how this process ends, if it does.
+    /// Starts a successor and hands over to it. Returns the reason for the end of this process;
+    /// `None` if the hand-over failed.
     fn upgrade(&mut self) -> Option<End> {
         say(format!("bywash: starting {} to take over", self.program.display()));
-        // A bypass that an operator set for a while is handed over with the other decisions; only
-        // the start-up bypass is an argument.
+        // A temporary bypass by an operator is handed over with the other decisions. Only the
+        // start-up bypass is an argument.
         let bypassed = self.gateway.starts_bypassed();
         let mut command = Command::new(&self.program);
         command.args(arguments(std::env::args_os().skip(1), bypassed));
@@ -119,13 +121,15 @@ impl Lifecycle<'_> {
         }
     }
 
-    /// Waits until the successor serves. A signal to end calls it off meanwhile.
+    /// Waits until the successor serves. A signal that ends this process also cancels the
+    /// hand-over.
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
         let Self { gateway, signals, .. } = self;
         let during = || {
             if signals.end_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        // The decisions go with the learned state: a decision made after that would be lost.
+        // Decisions are handed over with the learned state. A decision made after that would be
+        // lost.
         gateway.give_decisions_away(true);
         let (sockets, learned) = (gateway.sockets(), gateway.learned());
         let handed = bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during);
@@ -145,7 +149,8 @@ impl Lifecycle<'_> {
                  know it: switch it again",
             );
         }
-        // The signal came too late to call the successor off, and too early to be a second signal.
+        // The signal came too late to cancel the hand-over, and too early to count as a second
+        // signal.
         if self.signals.end_requested() {
             say(format!("bywash: passing the signal to end on to process {id}"));
             if let Err(error) = successor.terminate() {
@@ -156,8 +161,8 @@ impl Lifecycle<'_> {
 
     fn end(self, end: &End) -> Result<(), Failure> {
         let Self { gateway, supervisor, watchdog, mut signals, checkpointer, .. } = self;
-        // A process that ends is not watched, and after a hand-over the supervisor watches the
-        // successor.
+        // The watchdog need not watch a process that ends. After a hand-over the supervisor watches
+        // the successor.
         drop(watchdog);
         let grace = gateway.grace();
         if matches!(end, End::Stopped) {
@@ -172,19 +177,19 @@ impl Lifecycle<'_> {
             stderr::flush(FLUSHED);
             std::process::exit(1);
         };
-        // Without this thread a second signal does nothing. That is no reason to cut clients off
-        // now.
+        // Without this thread a second signal has no effect. That is no reason to disconnect
+        // clients now.
         let _ = std::thread::Builder::new().name("signals".into()).spawn(cuts);
         let left = match end {
             End::Stopped => {
-                // Save now, as the grace may be cut short, and again with what is learned during
-                // it.
+                // The state is saved now, because the grace may be cut short. It is saved again
+                // with what is learned during the grace.
                 checkpointer.save();
                 let left = gateway.stop(grace);
                 checkpointer.stop();
                 left
             }
-            // From now on the successor saves what it learns.
+            // From now on the successor saves its own learned state.
             End::Succeeded => {
                 drop(checkpointer);
                 gateway.give_way(grace)
@@ -197,15 +202,16 @@ impl Lifecycle<'_> {
     }
 }
 
-/// Sends a message to the supervisor. A failure is only logged: the process works without it.
+/// Sends a message to the supervisor. A failure is only logged, because the process works without a
+/// supervisor.
 fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
     if let Err(error) = what(supervisor) {
         say(format!("bywash: cannot notify the supervisor: {error}"));
     }
 }
 
-/// Warns if a socket that was handed over is not where the configuration wants it. Without the
-/// warning, "in force" would be only half true.
+/// Warns if a socket that was handed over has another address than the configuration. Without the
+/// warning, the message that the configuration is in force would be only half true.
 pub(super) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(
@@ -215,8 +221,8 @@ pub(super) fn tell_misplaced(gateway: &Gateway) {
     }
 }
 
-/// Returns the arguments of a successor: ours, but with `--bypass` only if the gateway starts
-/// bypassed now.
+/// Returns the arguments of a successor. They are those of this process, with `--bypass` only if
+/// the gateway now starts bypassed.
 fn arguments(own: impl Iterator<Item = OsString>, bypassed: bool) -> Vec<OsString> {
     const BYPASS: &str = "--bypass";
     own.filter(|word| word != BYPASS).chain(bypassed.then(|| BYPASS.into())).collect()

@@ -25,9 +25,10 @@ use crate::state;
 use crate::watchdog::Watchdog;
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
-    // From here on no thread waits for the reader of standard error.
+    // From here on, writing to standard error blocks no thread.
     stderr::write_in_background();
-    // Before anything else: a predecessor waits for us, and its channel is our standard input.
+    // This comes first, because a predecessor may wait for this process. Its channel is standard
+    // input.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
     let (watched, config) = config::read(args);
@@ -52,19 +53,19 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     gateway.bypass(args.bypass);
     meters::read(&gateway)?;
     let checkpointer = state::prepare(&gateway, kept)?;
-    // The path of the program: an upgrade puts another program there.
+    // An upgrade puts another program at the same path, which is therefore read now.
     let program = std::env::current_exe().map_err(Failure::running)?;
     if let Some(heir) = heir {
         heir.serving().map_err(Failure::running)?;
     }
-    // From here on this process is the service, and no other would go on in its place: nothing may
-    // fail any more.
+    // From here on this process is the service, and no other process would continue in its place.
+    // So nothing may fail any more.
     gateway.open();
     checkpointer.begin();
     introduce(&gateway, (!args.bypass).then_some(mode));
     tell_misplaced(&gateway);
     if args.upstream.is_some() {
-        // Without this thread the check is skipped.
+        // If this thread cannot be started, the check is skipped.
         let looks = std::thread::Builder::new().name("looks".into());
         let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         .live()
 }
 
-/// Warns if the file asks for traces and this build has no support for them.
+/// Warns if the configuration names a collector of traces and this build cannot send traces.
 fn check_traces(config: &Config) {
     if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
         say(format!(
@@ -94,7 +95,8 @@ fn not_started(error: &GatewayError) -> Failure {
     Failure::running(format!("{error}{remedy}"))
 }
 
-/// Prints the addresses and the next commands. Without a mode the gateway takes no decisions.
+/// Prints the addresses of the listeners and useful next commands. `mode` is `None` if the gateway
+/// takes no decisions.
 fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     let (http, admin) = (gateway.http(), gateway.admin());
     let mode = match mode {
@@ -116,9 +118,9 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     ));
 }
 
-/// Warns if no server listens at the upstream of `--upstream`: it may start later, or the address
-/// is wrong. It is skipped with a configuration file: there the operator knows the address, and a
-/// connection without a request would only stand in the application's log.
+/// Warns if nothing listens at the server of `--upstream`: it may start later, or the address is
+/// wrong. With a configuration file the check is skipped. There the operator knows the address, and
+/// a connection without a request would only appear in the application's log.
 fn look_for(server: &Server) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();

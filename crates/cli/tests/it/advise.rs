@@ -1,4 +1,4 @@
-//! `bywash advise`: derives a configuration from logs.
+//! Tests of `bywash advise`, which derives a configuration from logs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,8 +13,8 @@ use crate::folder::Folder;
 
 const EVENING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/logs/evening.log");
 
-/// Returns the findings in a log of these bytes. The proposed configuration must be valid for any
-/// log.
+/// Runs `bywash advise` on a log of these bytes, and returns its findings. Asserts that the
+/// proposed configuration is valid, as it must be for any log.
 pub(crate) fn advise(log: impl AsRef<[u8]>, args: &[&str]) -> Value {
     let folder = Folder::new();
     let log = folder.file("access.log", log);
@@ -52,7 +52,8 @@ fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
     classes.iter().find(|class| class["role"] == name).unwrap_or(&Value::Null)
 }
 
-/// Returns a line of the combined format, at this second after midnight, with `tail` at its end.
+/// Returns a line of the combined log format, at this second after midnight, with `tail` at its
+/// end.
 pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
     format!(
         "10.0.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"{what} HTTP/1.1\" {status} 512 \"-\" \"x\"{tail}\n",
@@ -248,7 +249,7 @@ fn every_format_becomes_a_configuration() {
     let format = "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X";
     let found = advise(apache, &["--format", format]);
     assert_eq!((&found["counts"]["left"], &found["counts"]["timed"]), (&60.into(), &60.into()));
-    // httpd does not write status 499.
+    // Apache httpd does not write status 499.
     assert!(!found["toml"].as_str().unwrap().contains("\ndepartures"));
 }
 
@@ -447,8 +448,8 @@ fn an_order_that_is_told_is_found_among_many_pages_that_are_asked_for_more() {
 
 #[test]
 fn the_forecast_asks_for_as_much_as_the_log_where_clients_leave() {
-    // Five visitors come each second and mean to see three pages of 0.1 s. A third
-    // of the visitors leaves at the first page, and a third at the second.
+    // Five visitors come each second and intend to see three pages of 0.1 s. A third of the
+    // visitors leaves at the first page, and a third at the second.
     let mut lines = Vec::new();
     for client in 0..3000_u64 {
         for step in 0..=client % 3 {
@@ -504,8 +505,8 @@ fn without_orders_pages_that_take_long_are_worth_less_than_others() {
     assert!(search.split("\n\n").next().unwrap().contains("utility = 0.5"), "{toml}");
     assert!(toml.contains("times as long as the average"), "{toml}");
     assert!(toml.contains("[class.other]\nutility = 1"), "{toml}");
-    // With orders the worth of a class is measured, and no class of browsing is worth less than
-    // `other`.
+    // With orders in the log, the worth of each class is measured. No browsing class is worth less
+    // than `other`.
     let bought = advise(format!("{}{}", shop(" rt=0.050 urt=0.050"), strays()), &[]);
     let toml = bought["toml"].as_str().unwrap();
     let utility = |name: &str| {
@@ -519,7 +520,7 @@ fn without_orders_pages_that_take_long_are_worth_less_than_others() {
     assert!(!toml.contains("times as long"), "{toml}");
 }
 
-/// Returns requests of visitors for a page whose words say nothing.
+/// Returns the lines of visitors' requests for a page whose words suggest no purpose.
 fn strays() -> String {
     let tail = " rt=0.050 urt=0.050";
     (0..80).map(|client| line(4000 + client, client * 5, "OPTIONS /**", 200, tail)).collect()

@@ -1,4 +1,4 @@
-//! `bywash advise` with several logs, with pipes, and with metrics.
+//! Tests of `bywash advise` with several logs, with pipes, and with metrics.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -30,7 +30,7 @@ fn a_wrong_time_at_the_end_of_a_log_overlaps_nothing() {
     let folder = Folder::new();
     let all = shop("");
     let cut = all.match_indices('\n').nth(500).unwrap().0 + 1;
-    // All lines of the shop's log are of 2023.
+    // All lines of the shop's log are from 2023.
     let wrong = all.lines().next().unwrap().replacen("/2023:", "/2031:", 1);
     let old = folder.file("access.log.1", format!("{}{wrong}\n", &all[..cut]));
     let new = folder.file("access.log", &all[cut..]);
@@ -42,8 +42,8 @@ fn a_wrong_time_at_the_end_of_a_log_overlaps_nothing() {
     );
 }
 
-/// Returns the log of two hours in which a report is requested now and then, and metrics of the
-/// processors that it uses.
+/// Returns a log of two hours in which a report is requested now and then, and metrics of the
+/// processors that the report uses.
 fn reports(local: bool) -> (String, String) {
     let (mut log, mut records) = (String::new(), Vec::new());
     for minute in 0..120_u64 {
@@ -161,7 +161,7 @@ fn logs_of_two_front_ends_are_one_log() {
     assert_eq!(found["counts"]["strays"], 1, "{}", notes(&found));
     assert!(notes(&found).contains("one.log and ") && notes(&found).contains("by 120 min"));
     assert!(!notes(&whole).contains("overlap"), "{}", notes(&whole));
-    // Requests that ended in the same second may be in another order.
+    // Requests that ended in the same second may be in a different order.
     for part in ["/clients/sessions", "/clients/pages", "/clients/lasted", "/busy", "/patience"] {
         assert_eq!(found.pointer(part), whole.pointer(part), "{part}");
     }
@@ -176,7 +176,7 @@ fn a_pipe_with_a_name_is_opened_once() {
     let log = folder.file("access.log", shop(""));
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // A second opening would find an empty log.
+    // If the pipe were opened a second time, it would be an empty log.
     let script = "cat \"$0\" > \"$1\"; : > \"$1\"";
     let mut writer = Command::new("sh").args(["-c", script, &log, &pipe]).spawn().unwrap();
     let outcome = bywash(&["advise", &pipe, "--json"]);

@@ -1,17 +1,17 @@
-//! Runs the binary, with a time limit.
+//! Runs the binary under test, with a time limit.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Longer than any command of these tests takes on a busy machine.
+/// A timeout that exceeds any command of these tests on a busy machine.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -29,22 +29,23 @@ pub(crate) fn command(args: &[&str]) -> Command {
     program(env!("CARGO_BIN_EXE_bywash"), args)
 }
 
-/// Does the same for a binary at another path.
+/// Returns a command of the binary at `path`, with these arguments, an empty standard input and no
+/// terminal.
 pub(crate) fn program(path: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // The operators' keys are those of the tests, and not of the user that runs them.
+    // The operators' keys are those of the tests, and not those of the user that runs the tests.
     command.env("RUNTIME_DIRECTORY", concat!(env!("CARGO_TARGET_TMPDIR"), "/operators"));
     command.env("USER", "tester");
     command
 }
 
-/// Runs the binary to its end.
+/// Runs the binary with these arguments to its end.
 pub(crate) fn bywash(args: &[&str]) -> Outcome {
     finish(command(args))
 }
 
-/// Runs a command to its end. The output of a stream that is not piped stays empty.
+/// Runs a command to its end. In the outcome, the text of a stream that is not piped is empty.
 pub(crate) fn finish(mut command: Command) -> Outcome {
     let mut child = command.spawn().unwrap();
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
@@ -52,7 +53,8 @@ pub(crate) fn finish(mut command: Command) -> Outcome {
     Outcome { code, out: out.join().unwrap(), err: err.join().unwrap() }
 }
 
-/// Returns the exit code of a process, which must end within `limit`.
+/// Waits until a process ends, which must be within `limit`. Returns its exit code; `None` if a
+/// signal ended it.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     let end = Instant::now() + limit;
     loop {
@@ -67,7 +69,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     }
 }
 
-/// Reads a pipe to its end, so that it never fills.
+/// Starts a thread that reads a pipe to its end, so that the pipe never fills.
 pub(crate) fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -78,7 +80,7 @@ pub(crate) fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Str
     })
 }
 
-/// Sends a signal by its name.
+/// Sends a signal to the process, by the name of the signal.
 pub(crate) fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! `bywash check`, and other commands about the configuration file.
+//! Tests of `bywash check`, and of other commands about the configuration file.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
@@ -21,7 +21,7 @@ tier = "browsing"
 utilty = 3
 "#;
 
-/// The position and the suggestion for each mistake.
+/// The position of each mistake, and the suggestion for it.
 const EXPECTED: [(&str, Option<&str>); 5] = [
     ("2:8", Some("enforce")),
     ("3:2", Some("listen")),
@@ -84,7 +84,8 @@ fn a_server_whose_name_does_not_resolve_is_a_warning() {
     assert_eq!(outcome.json()["names"].as_array().map(Vec::len), Some(1));
 }
 
-/// Writes a certificate that ends with this year, and its key, into files of the folder.
+/// Writes a certificate that expires at the end of `last_year`, and its key, into the folder.
+/// Returns their paths.
 fn certificate(folder: &Folder, name: &str, last_year: i32) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec!["shop.test".to_owned()]).unwrap();
@@ -139,7 +140,7 @@ fn an_expired_certificate_is_a_warning_since_it_is_served_all_the_same() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     assert!(outcome.err.contains("expired"), "{}", outcome.err);
     assert!(outcome.err.contains("all right, with 1 warning"), "{}", outcome.err);
-    // For the doctor it is a problem, because no client accepts it.
+    // For `bywash doctor`, an expired certificate is a problem, because no client accepts it.
     let found = bywash(&["doctor", "--json", "--config", &file]);
     let checks = &found.json()["checks"];
     let one = checks.as_array().unwrap().iter().find(|one| one["check"] == "certificates");

@@ -1,5 +1,5 @@
-//! `bywash lab compare`: shows the differences between two results, and whether they are larger
-//! than chance.
+//! Tests of `bywash lab compare`, which shows the differences between two results, and whether they
+//! are larger than chance.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::binary::{Outcome, bywash};
 use crate::folder::Folder;
 use crate::sim::SCENARIO;
 
-/// Returns a folder with the scenario and a result of it: `tiny.toml`, `tiny.json`.
+/// Returns a folder with a scenario, `tiny.toml`, and a result of it, `tiny.json`.
 fn folder() -> Folder {
     let folder = Folder::new();
     let scenario = SCENARIO.replace("seeds = 2", "seeds = 6");
@@ -22,7 +22,7 @@ fn compare(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "compare"], args].concat())
 }
 
-/// Returns the difference in a figure at a level of load.
+/// Returns the difference in a figure at a level of load `rho`.
 fn difference(outcome: &Outcome, figure: &str, rho: f64) -> Value {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let result = outcome.json();
@@ -69,7 +69,7 @@ fn of_a_scenario_only_what_a_stored_result_has_is_played() {
     let outcome = compare(&[&some, &pair, "--json"]);
     let revenue = difference(&outcome, "revenue_share", 2.0);
     assert_eq!((&revenue["paired"], &revenue["verdict"]), (&true.into(), &"same".into()));
-    // For side B only cells that A has were played.
+    // Side B played only the cells that side A has.
     assert!(!outcome.err.contains(&format!("{pair}: ")), "{}", outcome.err);
 }
 
@@ -87,7 +87,8 @@ fn beside_a_result_of_one_seed_a_run_is_as_long_as_that_was() {
     let folder = Folder::new();
     let file = folder.file("tiny.toml", SCENARIO.replace("duration = \"20s\"", "orders = 400"));
     let outcome = bywash(&["lab", "sim", &file, "--rho", "2", "--json"]);
-    // As a live run stores it: one of the file's two seeds, with the length of one.
+    // The result becomes that of a live run: one of the file's two seeds, with the duration of one
+    // run.
     let mut result = outcome.json();
     result["seeds"] = serde_json::json!([1]);
     let one = folder.file("one.json", result.to_string());

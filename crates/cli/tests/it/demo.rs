@@ -1,4 +1,4 @@
-//! `bywash demo`, for the first part of its minute.
+//! Tests of `bywash demo`, for the first part of the minute that it takes.
 
 use std::process::Child;
 use std::time::Duration;
@@ -17,12 +17,12 @@ fn where_the_report_cannot_go_is_known_before_a_minute_is_lost() {
     assert!(outcome.err.contains("--report"), "{}", outcome.err);
 }
 
-/// Ends the demo when the test ends.
+/// A running demo, which is ended when the test ends.
 struct Demo(Child);
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // A process that has ended cannot be killed.
+        // The kill fails if the process has ended already, which is no problem.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! `bywash doctor`: its findings behind fake hops and in front of fake applications.
+//! Tests of `bywash doctor`: its findings behind fake hops and in front of fake applications.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,8 @@ use crate::folder::Folder;
 use crate::gateway::Gateway;
 use crate::upstream::Upstream;
 
-/// Writes a configuration for the application at this address, with `limit` slots.
+/// Writes a configuration with `limit` slots for the application at this address, and returns its
+/// path.
 fn file(folder: &Folder, application: SocketAddr, limit: u32) -> String {
     let text =
         format!("version = 1\n[upstream]\nserver = \"http://{application}\"\nlimit = {limit}\n");
@@ -27,7 +28,7 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Returns the first finding of this check.
+/// Returns the first finding of the check with this name.
 fn finding(outcome: &Outcome, check: &str) -> Value {
     let json = outcome.json();
     let checks = json["checks"].as_array().unwrap();
@@ -45,7 +46,7 @@ fn every_check_says_what_it_found() {
     for check in ["clock", "time sync", "accept queue", "files", "cpu", "memory"] {
         assert!(finding(&outcome, check)["found"].is_string(), "{check}: {outcome:?}");
     }
-    // These checks send requests, and were not asked for.
+    // These checks send requests, so they run only if the operator asks for them.
     for check in ["front closes", "abandoned work"] {
         assert_eq!(finding(&outcome, check)["verdict"], "unknown", "{check}: {outcome:?}");
     }
@@ -88,7 +89,7 @@ fn a_stop_daemon_and_a_database_that_are_not_there_are_problems() {
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let there = doctor(&text(database.address));
     assert_eq!(finding(&there, "database")["verdict"], "ok", "{there:?}");
-    // No gateway runs. Root reaches every socket, so its connection has no result.
+    // No gateway runs. Root may use every socket, so its connection proves nothing.
     let own = std::fs::metadata("/proc/self").unwrap().uid();
     let verdict = if own == 0 { "unknown" } else { "ok" };
     let daemon = finding(&there, "stop daemon");
@@ -118,12 +119,14 @@ fn of_a_running_gateway_its_own_limits_are_looked_at() {
     );
     let outcome = bywash(&["doctor", "--json", "--config", &folder.file("a.toml", text)]);
     assert_eq!(finding(&outcome, "gateway")["numbers"]["pid"], gateway.id(), "{outcome:?}");
-    // The workers that the gateway has, not those that the file would give the next one.
+    // The number is that of the running gateway's workers, not the one in the file for the next
+    // start.
     let cores = thread::available_parallelism().unwrap().get();
     assert_eq!(finding(&outcome, "cpu")["numbers"]["workers"], cores, "{outcome:?}");
 }
 
-/// Starts a hop that forwards each connection to `origin` and names itself `server`.
+/// Starts a hop that forwards each connection to `origin`, and whose `Server` field is `server`. It
+/// forwards the close of a connection only if `passes_closes`.
 fn hop(origin: SocketAddr, passes_closes: bool, server: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -152,7 +155,7 @@ fn forward(mut client: TcpStream, origin: SocketAddr, passes_closes: bool, serve
         let named = answer.replacen("\r\n", &format!("\r\nServer: {server}\r\n"), 1);
         let _ = client.write_all(named.as_bytes());
     }
-    // This closes both connections: no other thread holds them for long.
+    // The shutdown ends the connection in both directions. No other thread holds it for long.
     let _ = client.shutdown(std::net::Shutdown::Both);
 }
 
@@ -173,7 +176,7 @@ fn a_hop_that_passes_closes_is_all_right() {
     for method in ["get_closed_ms", "post_closed_ms"] {
         assert!(found["numbers"][method].as_f64().unwrap() < 2000.0, "{found:#}");
     }
-    // The hop forwards no address of a client.
+    // The hop does not forward the address of the client.
     assert_eq!(finding(&outcome, "front fields")["verdict"], "warning");
 }
 
@@ -197,8 +200,8 @@ fn a_hop_that_leads_elsewhere_is_said_to() {
     assert!(found["found"].as_str().unwrap().contains("answers 502 itself"), "{found:#}");
 }
 
-/// Starts an application with as many workers as it takes requests at once. Each request takes
-/// `WORK`. An application that notices closes ends a request when its client has gone.
+/// Starts an application with `workers` workers. Each request takes `WORK`. If `notices`, a worker
+/// ends a request when its client has closed the connection.
 fn application(workers: usize, notices: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -220,7 +223,7 @@ fn application(workers: usize, notices: bool) -> SocketAddr {
 
 const WORK: Duration = Duration::from_secs(1);
 
-/// Stands in for work that takes time. Nothing here waits for another thread to get ready.
+/// Simulates the work on one request, which takes time. It waits for no other thread.
 fn work(mut client: TcpStream, notices: bool) {
     let end = Instant::now() + WORK;
     let mut request = [0; 4096];

@@ -1,4 +1,5 @@
-//! `bywash elephants`: rules of the file and of operators, on a running gateway.
+//! Tests of `bywash elephants`: rules of the configuration file and of operators, on a running
+//! gateway.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 use crate::upstream::Upstream;
 
-/// A gateway with a saved elephant, which was found before it started.
+/// A gateway with a saved elephant, which was found before the gateway started.
 pub(crate) struct Site {
     upstream: Upstream,
     folder: Folder,
@@ -20,12 +21,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it with more lines in its file.
+    /// Starts the site's gateway with `more` lines in its configuration file.
     pub(crate) fn new(more: &str) -> Self {
         Self::where_were_found(vec![slow()], more)
     }
 
-    /// Starts it with other saved elephants.
+    /// Starts the site's gateway with these saved elephants, and `more` lines in its configuration
+    /// file.
     fn where_were_found(elephants: Vec<Elephant>, more: &str) -> Self {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let state = folder.path("state");
@@ -42,7 +44,7 @@ impl Site {
         Self { upstream, folder, config, gateway }
     }
 
-    /// Runs `bywash elephants WHAT` and returns its code and its output.
+    /// Runs `bywash elephants` with these arguments, and returns its exit code and its output.
     fn elephants(&self, what: &[&str]) -> (Option<i32>, String) {
         let admin = self.gateway.operators();
         let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
@@ -60,7 +62,7 @@ impl Site {
         bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
     }
 
-    /// Returns the answer to a second `/slow` while a first one runs.
+    /// Returns the answer to a second request for `/slow` while a first one runs.
     fn second(&self) -> String {
         let clients = self.gateway.clients();
         let first = std::thread::spawn({
@@ -127,7 +129,7 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("the night shift: it's slow & it \"may\" be"), "{text}");
-    // The classes only observe, but an operator's decision applies anyway.
+    // The classes are only observed, but an operator's decision about an elephant applies anyway.
     let refused = site.second();
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{refused}");
     site.gateway = Gateway::start(&["--config", &site.config]);
@@ -159,7 +161,8 @@ fn a_rule_ends_although_nothing_can_be_written_down() {
     let approve = ["approve", "1", "--max-concurrency", "1", "--queue", "0", "--for", "10s"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
-    // Put a file in place of the folder, because root may write everywhere else.
+    // Writing must fail also for root, who may write everywhere. So a file takes the place of the
+    // folder.
     let state = site.folder.path("state");
     fs::rename(&state, format!("{state}.full")).unwrap();
     fs::write(&state, "").unwrap();
@@ -292,7 +295,7 @@ fn a_page_that_is_a_route_of_its_own_is_not_held_back_by_a_rule_of_those_that_ar
     let begun = std::time::Instant::now();
     while site.second().starts_with("HTTP/1.1 503") {
         assert!(begun.elapsed().as_secs() < 60, "{}", site.list());
-        // Once routes are counted, a path without a route of its own gets one.
+        // Once routes are counted, a path without a route of its own gets a route.
         get(&site.gateway.clients(), "/4711");
     }
     let (_, text) = site.elephants(&["show", "1"]);

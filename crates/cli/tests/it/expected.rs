@@ -1,9 +1,9 @@
-//! Short runs of the scenarios in `lab/scenarios`, each of which can be asserted or drawn.
+//! Tests with short runs of the scenarios in `lab/scenarios`.
 //!
-//! The rounded figures of a run must equal those in `lab/expected`. A change of any decision, of a
-//! visitor or of the counting then shows as a difference to look at. `BYWASH_EXPECTED=write` writes
-//! the files again; `BYWASH_DRAW=folder` also draws every run as a report. The idea is s2n-quic's:
-//! the same test plots its recovery simulations or compares them with a stored trace.
+//! The rounded figures of a run must equal those in `lab/expected`. So a change of any decision, of
+//! a visitor or of the counting appears as a difference to review. `BYWASH_EXPECTED=write` writes
+//! the files again; `BYWASH_DRAW=folder` also draws every run as a report. The method comes from
+//! s2n-quic, where the same test plots recovery simulations or compares them with a stored trace.
 
 use std::env::var_os;
 use std::fs;
@@ -41,8 +41,8 @@ fn seed_5_stock_and_held_back_comes_out_as_before() {
     expected("papers/5-selfman/scenarios/paper-5", &["--seeds", "1"]);
 }
 
-/// Plays the scenario `FOLDER/NAME.toml`, narrowed by `options`, and compares it with
-/// `lab/expected/NAME.json`, or writes or draws it as the environment says.
+/// Plays the scenario `FOLDER/NAME.toml`, restricted by `options`, and compares the result with
+/// `lab/expected/NAME.json`. The environment variables can select writing or drawing instead.
 fn expected(scenario: &str, options: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let name = scenario.rsplit('/').next().unwrap();
@@ -71,7 +71,7 @@ fn cells(result: &Value) -> &[Value] {
     result["cells"].as_array().unwrap()
 }
 
-/// Returns the figures that a reader of the tables would notice, rounded.
+/// Returns the figures of a result that a reader of its tables would notice, rounded.
 fn rounded(result: &Value) -> Value {
     let cells: Vec<Value> = cells(result).iter().map(cell).collect();
     json!({ "scenario": result["scenario"], "seeds": result["seeds"], "cells": cells })

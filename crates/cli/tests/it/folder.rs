@@ -1,10 +1,10 @@
-//! A folder for one test.
+//! A temporary folder for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Distinguishes the folders of one process.
+/// The number of folders created so far, which distinguishes the folders of one process.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A folder that is removed when the test ends.
@@ -18,12 +18,12 @@ impl Folder {
         Self(path)
     }
 
-    /// Returns the path of a name in it, as an argument.
+    /// Returns the path of `name` in the folder, as an argument of a command.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file into it.
+    /// Writes a file into the folder, and returns its path.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, content).unwrap();
@@ -33,7 +33,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A leftover would be inside the build's own folder.
+        // If the removal fails, the folder remains within the build's own folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! A running gateway.
+//! A running gateway, for tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,12 +12,12 @@ use crate::binary::{command, reader, signal, wait};
 /// The arguments of `bywash run` on free ports.
 pub(crate) const RUN: [&str; 5] = ["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
-/// A running `bywash run`, killed if a test forgets it.
+/// A running `bywash run`. The process is killed when the value is dropped.
 pub(crate) struct Gateway {
     child: Child,
     out: Option<JoinHandle<String>>,
     err: Receiver<String>,
-    /// The lines of its standard error so far.
+    /// The lines of the gateway's standard error that were read so far.
     pub(crate) error_lines: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Gateway {
         Self::begin(command(&[&RUN, args].concat()))
     }
 
-    /// Does the same with a command that the test has prepared.
+    /// Starts a gateway with a command that the test has prepared, and returns once it listens.
     pub(crate) fn begin(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let out = Some(reader(child.stdout.take()));
@@ -37,7 +37,7 @@ impl Gateway {
         gateway
     }
 
-    /// Waits for a line with these words on standard error, and returns it.
+    /// Waits for a line with these words on the gateway's standard error, and returns the line.
     pub(crate) fn hear(&mut self, words: &str) -> String {
         loop {
             if let Some(line) = self.error_lines.iter().find(|line| line.contains(words)) {
@@ -49,7 +49,7 @@ impl Gateway {
         }
     }
 
-    /// Stops reading its standard error.
+    /// Stops reading the gateway's standard error.
     pub(crate) fn stop_hearing(&mut self) {
         self.err = channel().1;
     }
@@ -62,7 +62,7 @@ impl Gateway {
         self.address("operators at http://")
     }
 
-    /// Returns its process id.
+    /// Returns the process ID of the gateway.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -76,7 +76,7 @@ impl Gateway {
         signal(&self.child, name);
     }
 
-    /// Waits for its end, and returns its exit code and all of its standard output.
+    /// Waits until the gateway ends, and returns its exit code and its whole standard output.
     pub(crate) fn end(mut self, limit: Duration) -> (Option<i32>, String) {
         let code = wait(&mut self.child, limit);
         (code, self.out.take().unwrap().join().unwrap())
@@ -85,29 +85,29 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // A process that has ended cannot be killed.
+        // The kill fails if the process has ended already, which is no problem.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 fn lines(pipe: ChildStderr) -> Receiver<String> {
-    // Bounded, so that the pipe fills when a test no longer reads.
+    // The channel is bounded, so that the pipe fills when a test no longer reads.
     let (sender, lines) = sync_channel(64);
     thread::spawn(move || {
         let lines = BufReader::new(pipe).lines().map_while(Result::ok);
-        // When the test no longer reads, the next line ends this and closes the pipe.
+        // When the test no longer reads, the next line ends this thread and closes the pipe.
         let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
     });
     lines
 }
 
-/// Requests a path, and returns the whole answer.
+/// Sends a GET request for a path to `address`, and returns the whole answer.
 pub(crate) fn get(address: &str, path: &str) -> String {
     get_with(address, path, "")
 }
 
-/// Does the same with more header fields.
+/// Sends a GET request with additional header fields, and returns the whole answer.
 pub(crate) fn get_with(address: &str, path: &str, fields: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

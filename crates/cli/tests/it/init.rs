@@ -1,11 +1,11 @@
-//! `bywash init`.
+//! Tests of `bywash init`.
 
 use std::fs;
 
 use crate::binary::bywash;
 use crate::folder::Folder;
 
-/// The names that `bywash init` lists.
+/// Returns the names of the presets that `bywash init` lists.
 fn presets() -> Vec<String> {
     let list = bywash(&["init"]);
     assert_eq!((list.code, list.err.as_str()), (Some(0), ""));

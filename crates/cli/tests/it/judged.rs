@@ -1,4 +1,4 @@
-//! `bywash lab limits`, `learn` and `elephants`: judgements of what the gateway finds out by
+//! Tests of `bywash lab limits`, `learn` and `elephants`, which judge what the gateway finds out by
 //! itself.
 
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 use crate::sim::SCENARIO;
 
-/// A change of the servers, and two limiters: a fixed one that is right until the change, and one
-/// that adapts.
+/// A scenario in which the servers change, with two concurrency limits: a fixed one that is right
+/// until the change, and one that adapts.
 const LIMITS: &str = "name = \"single-queue\"
 label = \"told\"
 [[policy]]
@@ -36,7 +36,8 @@ fn limits_are_judged_between_one_change_and_the_next() {
     let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
     assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
     assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
-    // Two slots and one remaining worker: one request waits inside nearly all the time.
+    // With two slots and one remaining worker, one request waits inside the application nearly all
+    // the time.
     let inside = phase(&told, 1, "inside").as_f64().unwrap();
     assert!((0.8..1.01).contains(&inside), "{told}");
     assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");
@@ -71,8 +72,8 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
 #[test]
 fn what_is_learned_stands_beside_what_the_graph_says() {
     let text = SCENARIO.replace("duration = \"20s\"", "duration = \"2h\"");
-    // `faq` leads to no order, so its worth of zero must be learned as such. No session reaches
-    // `loop`, which leads to itself.
+    // `faq` leads to no order, so its worth of zero must be learned as well. No session reaches
+    // `loop`, which leads only to itself.
     let dead_end = "[[class]]\nname = \"loop\"\nrequest = \"GET /loop\"\ntier = \"browsing\"\nutility = 1
 service = { mean = \"20ms\", shape = \"constant\" }\nnext = { loop = 1.0 }\n[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browsing\"
 utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";

@@ -1,4 +1,4 @@
-//! The lifecycle of the process: reload, upgrade, watchdog, end.
+//! Tests of the lifecycle of the process: reload, upgrade, watchdog, end.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,10 +15,10 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, RUN, get, get_with};
 use crate::upstream::Upstream;
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that exceeds any step of these tests on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Returns a configuration for `upstream` with more lines.
+/// Returns the text of a configuration for `upstream` with `more` lines.
 fn text(upstream: &Upstream, more: &str) -> String {
     format!("version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\n{more}", upstream.url())
 }
@@ -31,7 +31,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The program in a folder of its own, where it can be replaced.
+/// A copy of the program in a folder of its own, where it can be replaced.
 struct Program(Folder);
 
 impl Program {
@@ -45,7 +45,7 @@ impl Program {
         program(&self.0.path("bywash"), &[&RUN, args].concat())
     }
 
-    /// Replaces the program by one that never serves.
+    /// Replaces the copy by a program that never serves.
     fn becomes_idle(&self) {
         let script = "#!/bin/sh\n: > \"$0.begun\"\nexec sleep 60\n";
         let new = self.0.file("new", script);
@@ -58,7 +58,7 @@ impl Program {
     }
 }
 
-/// The process that has taken over; it is ended with the test.
+/// The process ID of the successor that has taken over. The process is ended with the test.
 struct Next(u32);
 
 impl Next {
@@ -139,7 +139,7 @@ fn told_to_end_while_it_hands_over_it_ends_as_ever_and_the_other_with_it() {
     assert_eq!(gateway.end(SOON).0, Some(0));
 }
 
-/// Starts a gateway with a supervisor, and returns it with the supervisor's socket.
+/// Starts a gateway under a supervisor, and returns it with the supervisor's socket.
 fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     let path = folder.path("notify");
     let heard = UnixDatagram::bind(&path).unwrap();
@@ -164,7 +164,7 @@ fn a_watchdog_is_fed_more_often_than_it_asks() {
     for _ in 0..4 {
         assert_eq!(next(&heard), "WATCHDOG=1\n");
     }
-    // Each comes within a second, which is the watchdog's limit.
+    // Each message comes within a second, which is the watchdog's limit.
     assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
 }
 
@@ -203,7 +203,7 @@ fn what_is_proven_while_it_stops_is_kept() {
     assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
     assert_eq!(gateway.end(SOON).0, Some(0));
     let kept = fs::read(format!("{state}/learned")).unwrap();
-    // The document follows a header.
+    // The JSON document follows a header of 24 bytes.
     let kept: Value = serde_json::from_slice(&kept[24..]).unwrap();
     assert_eq!(kept["sessions"].as_array().unwrap().len(), 1, "{kept}");
 }
@@ -253,11 +253,12 @@ fn a_reload_to_a_name_that_does_not_resolve_stands_and_is_said() {
         "version = 1\nupstream.server = \"http://nowhere.invalid\"\nlog.access = \"off\"\n";
     folder.file("bywash.toml", nowhere);
     gateway.signal("HUP");
-    // Both lines come, in either order, because the name is looked up on a thread of its own.
+    // Both lines come, in either order, because the name is resolved on a separate thread.
     gateway.hear("the server's name nowhere.invalid does not resolve");
 }
 
-/// The file is a pipe at first. If it can be opened for writing, it is being read.
+/// Checks a reload of a file that is a pipe at first. Once the test can open the pipe for writing,
+/// the gateway is reading it.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_read_again() {
     let (upstream, folder) = (Upstream::new(), Folder::new());

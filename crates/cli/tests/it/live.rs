@@ -1,4 +1,4 @@
-//! `bywash lab run`: plays scenarios in real time, against a shop in this process.
+//! Tests of `bywash lab run`, which plays scenarios in real time against a shop in this process.
 
 use bywash_shop::{Options, Shop};
 
@@ -7,7 +7,7 @@ use crate::folder::Folder;
 use crate::sim::assert_shape;
 use crate::upstream::nobody;
 
-/// Returns a scenario in which every visitor buys, within a second.
+/// Returns a scenario in which every visitor buys within a second.
 pub(crate) fn scenario() -> String {
     let stages = [
         ("main", "GET /", "browsing"),
@@ -48,7 +48,8 @@ fn a_live_run_yields_the_same_shape_as_a_simulated_one() {
     let args = ["lab", "run", &file, "--target", &url, "--shop", &url, "--label", "shop alone"];
     let outcome = bywash(&[&args[..], &["--json", "--report", &report]].concat());
     let result = outcome.json();
-    // A machine that is too busy for a fair run has to report that, and the command then fails.
+    // On a machine that is too busy for a fair run, the result must report that and the command
+    // must fail.
     let code = i32::from(!result["invalid"].is_null());
     assert_eq!(outcome.code, Some(code), "{outcome:?}");
     assert_shape(&result);
@@ -65,7 +66,7 @@ fn a_live_run_yields_the_same_shape_as_a_simulated_one() {
 fn nobody_is_loaded_by_mistake() {
     let folder = Folder::new();
     let file = folder.file("walk.toml", scenario());
-    // The address is of a network for documentation, without any host.
+    // The address is from a network reserved for documentation, in which there is no host.
     let outcome = bywash(&["lab", "run", &file, "--target", "http://192.0.2.1:80"]);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""));
     assert!(outcome.err.contains("--anywhere"), "{}", outcome.err);

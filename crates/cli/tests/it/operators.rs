@@ -1,5 +1,5 @@
-//! Authentication of operators, and their temporary decisions: `bywash console`, `policy`,
-//! `bypass`, `export`.
+//! Tests of the authentication of operators, and of their temporary decisions: `bywash console`,
+//! `policy`, `bypass`, `export`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,7 +48,7 @@ fn without_the_key_nothing_is_shown_but_whether_it_serves() {
         let refused = asks(&gateway, &[what, &["--key", &other]].concat());
         assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{what:?} {refused:?}");
         assert!(refused.err.contains("has another operators' key"), "{}", refused.err);
-        // A user without any key.
+        // The command runs as a user without an operators' key.
         let admin = gateway.operators();
         let mut command = command(&[what, &["--admin", &admin]].concat());
         command.env("RUNTIME_DIRECTORY", folder.path("none")).env("HOME", folder.path("none"));
@@ -116,7 +116,7 @@ fn what_cannot_be_said_or_written_is_refused_in_words() {
     let missing = asks(&gateway, &["export", "--write", &folder.path("none.toml")]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
     asks(&gateway, &[&["policy", "enforce", "search"], &SO[..]].concat());
-    // A file that has become wrong in the meantime is left as it is.
+    // A file that has become invalid in the meantime is left unchanged.
     let wrong = folder.file("wrong.toml", "version = 1\nupstreem = 3\n");
     let refused = asks(&gateway, &["export", "--write", &wrong]);
     assert_eq!(refused.code, Some(78), "{refused:?}");

@@ -1,4 +1,4 @@
-//! `bywash lab paper`: prints a paper's figures next to ours.
+//! Tests of `bywash lab paper`, which prints a paper's figures next to those of bywash.
 
 use crate::binary::bywash;
 use crate::folder::Folder;
@@ -14,7 +14,7 @@ fn every_figure_of_paper_1_holds_or_is_off_for_a_reason_that_shows() {
     let figures = paper["figures"].as_array().unwrap();
     let with = |verdict: &str| figures.iter().filter(|figure| figure["verdict"] == verdict).count();
     assert_eq!(with("holds") + with("explained"), figures.len());
-    // Most figures must be the paper's own, not explained deviations.
+    // Most figures must agree with the paper, instead of being explained deviations.
     assert!(with("holds") >= 4 * with("explained"), "{} hold", with("holds"));
     for figure in figures {
         assert_eq!(figure["reason"].is_string(), figure["verdict"] == "explained", "{figure}");
@@ -29,20 +29,20 @@ fn every_figure_of_paper_1_holds_or_is_off_for_a_reason_that_shows() {
 
 #[test]
 fn every_figure_of_paper_2_holds_or_is_off_for_a_reason_that_shows() {
-    // If service has no memory, few figures can hold: docs/papers/2-sert.md.
+    // With memoryless service times, few figures can agree: docs/papers/2-sert.md.
     all_hold_or_say_why("2", [3, 2], &["2.1", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9"]);
 }
 
 #[test]
 fn every_figure_of_paper_4_holds_or_is_off_for_a_reason_that_shows() {
-    // The paper's database worked on several requests at a time, ours on one:
+    // The paper's database worked on several requests at a time, the simulated one works on one:
     // docs/papers/4-connection-sentry.md.
     all_hold_or_say_why("4", [2, 1], &["4.7", "4.8", "4.9", "4.10", "4.11"]);
 }
 
 #[test]
 fn every_figure_of_paper_5_holds_or_is_off_for_a_reason_that_shows() {
-    // The paper's clients cannot have been those that it describes: docs/papers/5-selfman.md.
+    // The paper's clients cannot have behaved as the paper describes: docs/papers/5-selfman.md.
     all_hold_or_say_why("5", [2, 1], &["5.3", "5.6", "5.7", "5.8"]);
 }
 
@@ -60,8 +60,8 @@ fn a_paper_that_is_not_there_is_misuse() {
     }
 }
 
-/// Asserts that `holding` times the figures that hold are at least `of_all` times all figures, and
-/// that each of these claims has one.
+/// Asserts that `holding` times the number of figures that agree is at least `of_all` times the
+/// number of all figures. Also asserts that each claim in `claims` has a figure that agrees.
 fn all_hold_or_say_why(seed: &str, [holding, of_all]: [usize; 2], claims: &[&str]) {
     let outcome = bywash(&["lab", "paper", seed, "--json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! `bywash lab peers`: compares bywash with other programs, each in front of a shop.
+//! Tests of `bywash lab peers`, which compares bywash with other programs, each in front of a shop.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,11 @@ use crate::folder::Folder;
 use crate::live::scenario;
 use crate::sim::assert_shape;
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that exceeds any step of these tests on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Makes a program in `folder` that prints its version with `-v`, and otherwise runs this script.
+/// Writes a script as a program into `folder`. It prints its version with `-v`, and otherwise runs
+/// the commands in `otherwise`.
 fn program(folder: &Folder, name: &str, otherwise: &str) {
     let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo test 1.0 && exit\n{otherwise}\n");
     let file = folder.file(name, script);
@@ -41,7 +42,8 @@ fn the_same_visitors_come_to_bywash_and_to_haproxy_in_either_hand() {
     let args = ["lab", "peers", &file, "--peers", peers, "--json", "--report", &report];
     let outcome = bywash(&args);
     let result = outcome.json();
-    // A machine that is too busy for a fair run has to report that, and the command then fails.
+    // On a machine that is too busy for a fair run, the result must report that and the command
+    // must fail.
     let code = i32::from(!result["invalid"].is_null());
     assert_eq!(outcome.code, Some(code), "{outcome:?}");
     assert_shape(&result);
@@ -113,18 +115,18 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     }
 }
 
-/// Ends the comparison when the test ends.
+/// A running comparison, which is ended when the test ends.
 struct Comparison(Child);
 
 impl Drop for Comparison {
     fn drop(&mut self) {
-        // A process that has ended cannot be killed.
+        // The kill fails if the process has ended already, which is no problem.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Returns the child process of the comparison, once it serves.
+/// Returns the process ID of the peer that the comparison has started, once the peer serves.
 fn peer_of(comparison: &Comparison, folder: &Folder) -> u32 {
     let pid = comparison.0.id();
     let start = Instant::now();
@@ -141,7 +143,7 @@ fn peer_of(comparison: &Comparison, folder: &Folder) -> u32 {
     }
 }
 
-/// Returns whether a process ends in time; a zombie counts as ended.
+/// Returns whether a process ends within the time limit. A zombie counts as ended.
 fn ends(pid: u32) -> bool {
     let start = Instant::now();
     while is_alive(pid) {

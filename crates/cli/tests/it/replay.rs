@@ -1,4 +1,4 @@
-//! `bywash lab replay`: plays a log with other policies.
+//! Tests of `bywash lab replay`, which plays a log with other policies.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn evening(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "replay", LOG, "--config", CONFIG], args].concat())
 }
 
-/// Replays a log of these lines.
+/// Replays a log of these lines, and returns the outcome of the command.
 fn replay(lines: &str, args: &[&str]) -> Outcome {
     let folder = Folder::new();
     let log = folder.file("access.log", lines);
@@ -28,7 +28,8 @@ fn cell<'a>(result: &'a Value, policy: &str) -> &'a Value {
     cells.iter().find(|cell| cell["policy"] == policy).unwrap()
 }
 
-/// Returns lines of nginx: a visitor at the front page and at the details, a second apart.
+/// Returns lines of an nginx log: a visitor requests the front page, and one second later the
+/// details.
 fn combined(tail: &str) -> String {
     let line = |second: u32, what: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! `bywash run`: the gateway as a process.
+//! Tests of `bywash run`: the gateway as a process.
 
 use std::net::TcpListener;
 use std::thread;
@@ -11,7 +11,8 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, RUN, get};
 use crate::upstream::{Upstream, nobody};
 
-/// Long enough for a busy machine, and shorter than the thirty seconds of grace.
+/// A timeout that is long enough for a busy machine, and shorter than the default grace of thirty
+/// seconds.
 const SOON: Duration = Duration::from_secs(20);
 
 #[test]
@@ -146,7 +147,7 @@ fn a_second_signal_ends_it_at_once() {
     let upstream = Upstream::new();
     let mut gateway = Gateway::start(&["--upstream", &upstream.url()]);
     let clients = gateway.clients();
-    // Its connection is cut, so an answer is not certain.
+    // The client's connection is cut, so it may get no answer.
     let client = thread::spawn(move || drop(std::panic::catch_unwind(|| get(&clients, "/slow"))));
     upstream.is_asked();
     gateway.signal("TERM");

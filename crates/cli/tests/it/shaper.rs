@@ -1,5 +1,5 @@
-//! `bywash shaper` as a process, in a network namespace of its own. If none can be made, it prints
-//! `NOT TESTED`.
+//! Tests of `bywash shaper` as a process, in its own network namespace. If no namespace can be
+//! made, the tests print `NOT TESTED`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
@@ -41,7 +41,7 @@ impl Network {
         self.0.within(|| finish(Self::command(verb, lanes)))
     }
 
-    /// Starts the shaper, and returns when the lanes are installed.
+    /// Starts the shaper, and returns it when the lanes are installed.
     fn run(&self) -> Child {
         let mut child = self.0.within(|| Self::command("run", &LANES).spawn()).unwrap();
         let mut line = String::new();
@@ -67,7 +67,8 @@ fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
     assert_eq!(network.shown(), before);
 }
 
-/// The rule, a client and the gateway are in one network. The client does not notice any of this.
+/// Checks what a gateway reports about its rule while the shaper runs, and after it has ended. The
+/// client in the same network notices no change.
 #[test]
 fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
     let Some(network) = Network::new() else { return };

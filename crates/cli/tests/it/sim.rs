@@ -1,4 +1,4 @@
-//! `bywash lab sim`: plays scenarios in virtual time.
+//! Tests of `bywash lab sim`, which plays scenarios in virtual time.
 
 use std::process::Command;
 
@@ -56,7 +56,7 @@ fn an_unknown_limit_is_named_with_those_that_there_are() {
     assert!(outcome.err.contains(words), "{}", outcome.err);
 }
 
-/// Plays the scenario after a change.
+/// Plays the scenario after `from` is replaced by `to` in its text.
 fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     assert!(SCENARIO.contains(from));
     let folder = Folder::new();
@@ -64,7 +64,8 @@ fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     bywash(&[&["lab", "sim", &file], args].concat())
 }
 
-/// Asserts the promised shape of `--json`, for a simulated and for a live result.
+/// Asserts that a result has the documented form of `--json`, for a simulated and for a live
+/// result.
 pub(crate) fn assert_shape(result: &Value) {
     assert!(result["scenario"].is_string(), "{result}");
     assert!(result["seeds"].as_array().unwrap().iter().all(Value::is_u64));
@@ -82,7 +83,7 @@ pub(crate) fn assert_shape(result: &Value) {
     }
 }
 
-/// Returns policy and level of each cell.
+/// Returns the policy and the level of load of each cell of the result.
 fn cells(outcome: &Outcome) -> Vec<(String, f64)> {
     let cell =
         |cell: &Value| (cell["policy"].as_str().unwrap().to_owned(), cell["rho"].as_f64().unwrap());
@@ -270,15 +271,15 @@ fn a_run_that_nobody_would_see_the_end_of_or_nobody_would_come_to_is_refused() {
     assert!(err.contains("run.duration must be at most a year"), "{err}");
     let err = refused(&[("duration = \"20s\"", "orders = 900000000000")]);
     assert!(err.contains("a run needs 1 to 1e9"), "{err}");
-    // Few visitors, but over more than a century.
+    // There are few visitors, but the run lasts more than a century.
     let slow = (service, "mean = \"20s\", shape = \"constant\"");
     let err = refused(&[slow, ("duration = \"20s\"", "orders = 100000000")]);
     assert!(err.contains("at most a year"), "{err}");
-    // Not many visitors, but all at the same moment.
+    // There are not many visitors, but all come at the same moment.
     let quick = (service, "mean = \"1ns\", shape = \"constant\"");
     let err = refused(&[quick, ("duration = \"20s\"", "duration = \"1ms\"")]);
     assert!(err.contains("1e7 per second"), "{err}");
-    // The crowd comes after the end of the run.
+    // The step of the load comes after the end of the run.
     let late = "shape = \"step\"\nbase = 0\nat = \"1h\"";
     let err = refused(&[("shape = \"poisson\"", late)]);
     assert!(err.contains("about 0.0e0 visitors"), "{err}");

@@ -1,4 +1,4 @@
-//! `bywash status`: the state of a running gateway, from another process.
+//! Tests of `bywash status`: the state of a running gateway, seen from another process.
 
 use crate::binary::bywash;
 use crate::folder::Folder;
@@ -16,7 +16,7 @@ fn a_running_gateway_tells_how_it_stands() {
     {
         assert!(text.out.contains(words), "{words}: {}", text.out);
     }
-    // In the form of the line that `bywash run` prints.
+    // The URL has the form that `bywash run` prints.
     let url = format!("http://{}/", gateway.operators());
     let json = bywash(&["status", "--json", "--admin", &url]).json();
     assert_eq!(json["mode"], "observe");

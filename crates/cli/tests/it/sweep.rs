@@ -1,4 +1,5 @@
-//! `bywash lab sweep`: plays the policies of a scenario over the product of some of its keys.
+//! Tests of `bywash lab sweep`, which plays the policies of a scenario over the product of some of
+//! its keys.
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ fn sweep(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "sweep", &file], args].concat())
 }
 
-/// Returns the rows of a sweep, as JSON.
+/// Runs a sweep, and returns its rows as JSON.
 fn rows(args: &[&str]) -> Vec<Value> {
     let outcome = sweep(&[args, &["--json"]].concat());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

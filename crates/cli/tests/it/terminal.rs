@@ -1,4 +1,5 @@
-//! A terminal for a command, made with `script` of util-linux, and the content of its screen.
+//! A pseudo-terminal for a command, made with `script` of util-linux, and the content of its
+//! screen.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::binary::{command, wait};
 
-/// Longer than drawing takes on a busy machine.
+/// A timeout that exceeds any drawing on a busy machine.
 const LONGEST: Duration = Duration::from_secs(30);
 
 pub(crate) const COLUMNS: usize = 80;
@@ -20,13 +21,13 @@ pub(crate) struct Terminal {
     keys: ChildStdin,
     drawn: Receiver<Vec<u8>>,
     screen: Screen,
-    /// All bytes that were written to it.
+    /// All bytes that were written to the terminal.
     pub(crate) output: String,
 }
 
 impl Terminal {
-    /// Runs `bywash` with these arguments. Prints the settings of the terminal (`stty -g`) before
-    /// and after, and the exit code.
+    /// Runs `bywash` with these arguments in a terminal. Prints the settings of the terminal (`stty
+    /// -g`) before and after the command, and its exit code.
     pub(crate) fn start(args: &[&str]) -> Self {
         let line = format!(
             "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \
@@ -34,7 +35,7 @@ impl Terminal {
              echo \"after $(stty -g)\"; echo \"code $code\"",
             args.join(" ")
         );
-        // The environment of the tests: their operators' keys, and their user.
+        // The command gets the environment of the tests: their operators' keys, and their user.
         let bywash = command(&[]);
         let mut script = Command::new("script");
         script.args(["-q", "-e", "-c", &line, "/dev/null"]).env("SHELL", "/bin/sh");
@@ -55,13 +56,14 @@ impl Terminal {
         Self { child, keys, drawn, screen: Screen::default(), output: String::new() }
     }
 
-    /// Types these keys.
+    /// Sends these keys to the terminal.
     pub(crate) fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen satisfies the condition, and returns its lines.
+    /// Waits until the screen satisfies the condition `is`, and returns its lines. `what` describes
+    /// the condition in a failure.
     pub(crate) fn until(&mut self, what: &str, is: impl Fn(&[String]) -> bool) -> Vec<String> {
         let end = Instant::now() + LONGEST;
         loop {
@@ -78,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until a line contains these words, and returns it.
+    /// Waits until a line of the screen contains these words, and returns the line.
     pub(crate) fn shows(&mut self, words: &str) -> String {
         let has = |line: &String| line.contains(words);
         let lines = self.until(words, |lines| lines.iter().any(has));
@@ -92,7 +94,7 @@ impl Terminal {
         rest.split_whitespace().next().unwrap()
     }
 
-    /// Waits for the end of the command.
+    /// Waits until the command ends.
     pub(crate) fn ends(mut self) -> Self {
         self.shows("code ");
         wait(&mut self.child, LONGEST);
@@ -102,19 +104,19 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A command that has ended cannot be killed.
+        // The kill fails if the command has ended already, which is no problem.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The necessary part of a terminal: characters and the cursor.
+/// The part of a terminal that the tests need: characters and the cursor.
 #[derive(Default)]
 struct Screen {
     cells: Vec<Vec<char>>,
     line: usize,
     column: usize,
-    /// The bytes of an incomplete sequence or character.
+    /// The bytes of an escape sequence or character that is incomplete.
     pending: Vec<u8>,
 }
 
@@ -129,7 +131,8 @@ impl Screen {
         self.pending = rest.to_vec();
     }
 
-    /// Handles one character or sequence. Returns its length in bytes, if it is complete.
+    /// Handles one character or escape sequence. Returns its length in bytes; `None` if it is
+    /// incomplete.
     fn step(&mut self, bytes: &[u8]) -> Option<usize> {
         match *bytes.first()? {
             0x1b if *bytes.get(1)? == b'[' => {
@@ -170,7 +173,7 @@ impl Screen {
                 self.column = numbers.next().unwrap_or(1).saturating_sub(1);
             }
             b'J' => self.cells.clear(),
-            // To the alternate screen, and back.
+            // The program switches to the alternate screen, or back.
             b'h' | b'l' if is_other => self.cells.clear(),
             _ => {}
         }

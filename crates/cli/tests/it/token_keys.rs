@@ -1,4 +1,4 @@
-//! `bywash token-keys`.
+//! Tests of `bywash token-keys`.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! `bywash top`: its figures match the requests that were sent, on a screen and printed.
+//! Tests of `bywash top`: its figures match the requests that were sent, on a screen and printed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -145,7 +145,7 @@ fn a_screen_is_sorted_filtered_explains_and_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.word_after("code "), "0");
 }
 
-/// Checks that the terminal is as it was before.
+/// Checks that the settings of the terminal are as before the command.
 fn assert_restored(terminal: &Terminal) {
     assert_eq!(terminal.word_after("before "), terminal.word_after("after "));
     let output = &terminal.output;
@@ -175,7 +175,7 @@ fn an_elephant_is_approved_and_undone_by_whoever_looks() {
     let entry = &site.list()["elephants"][0];
     let rule = &entry["state"]["ruled"];
     assert_eq!((&rule["by"], &rule["why"]), (&"ana".into(), &"too dear".into()));
-    // Pasted text decides nothing: a table ignores it, and a line takes it as text.
+    // Pasted text triggers no decision: a table ignores it, and an input line takes it as text.
     terminal.types("\x1b[200~u\renough\ry\x1b[201~u");
     terminal.shows("Why? _");
     terminal.types("\x1b[200~it is\nenough\x1b[201~");

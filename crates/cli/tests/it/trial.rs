@@ -1,4 +1,4 @@
-//! `bywash elephants try`, with real load: its measurements, and its end.
+//! Tests of `bywash elephants try` with real load: its measurements, and its end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,11 +17,12 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 
-/// The time that each report computes for; all other pages take a fiftieth of it.
+/// The time that a request for a report computes. A request for any other page takes a fiftieth of
+/// it.
 const REPORT: Duration = Duration::from_millis(50);
 
-/// An application with one working thread, in order of arrival. It counts the reports that have
-/// arrived and are not answered.
+/// An application with one worker thread, which serves requests in the order of arrival. It counts
+/// the reports that have arrived and are not answered yet.
 struct Application {
     address: SocketAddr,
     present: Arc<AtomicUsize>,
@@ -53,7 +54,7 @@ impl Application {
         Self { address, present }
     }
 
-    /// Returns the most concurrent reports within this time.
+    /// Returns the maximum number of concurrent reports during this time.
     fn most(&self, within: Duration) -> usize {
         let end = Instant::now() + within;
         let mut most = 0;
@@ -80,7 +81,7 @@ fn serve(mut stream: &TcpStream, jobs: &Sender<(bool, Sender<()>)>, reports: &At
     }
 }
 
-/// Clients that send a new request as soon as they are answered, until this is dropped.
+/// Clients that send a new request as soon as they are answered, until this value is dropped.
 struct Clients(Arc<AtomicBool>, Vec<thread::JoinHandle<()>>);
 
 impl Clients {
@@ -134,7 +135,7 @@ fn report() -> Elephant {
     }
 }
 
-/// Writes a configuration whose application is this process.
+/// Writes a configuration with this application as the upstream, and returns its path.
 fn configured(folder: &Folder, application: &Application) -> String {
     let state = folder.path("state");
     fs::create_dir(&state).unwrap();
@@ -165,7 +166,7 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
     let word = ["--for", "10s", "--by", "me", "--why", "is it the report?", "--admin", &admin];
     let tried = bywash(&[&["elephants", "try", "1", "--max-concurrency", "1"][..], &word].concat());
     assert!(tried.code == Some(0) && tried.out.contains("during  not over yet"), "{tried:?}");
-    // Running reports go on, four at most.
+    // Reports that already run, four at most, are not stopped.
     application.most(Duration::from_secs(1));
     assert_eq!(application.most(Duration::from_secs(7)), 1);
     assert_eq!(entry()["state"]["ruled"]["origin"], "trial");
@@ -186,7 +187,8 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
             assert!(number(when, &format!("/{lot}/answered")) > 1.0, "{trial}");
         }
     }
-    // Other requests wait behind up to four reports before, and behind one during the trial.
+    // Before the trial, other requests wait behind up to four reports. During the trial, they wait
+    // behind one.
     let [before, during] = ["before", "during"].map(|when| number(when, "/ants/p50"));
     assert!(during < 0.7 * before, "{trial}");
     let shown = bywash(&["elephants", "show", "1", "--admin", &admin]).out;

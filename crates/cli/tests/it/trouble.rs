@@ -1,4 +1,4 @@
-//! The kill switch and the supervisor's watchdog while disks, pipes and crowds cause trouble.
+//! Tests of the bypass and the supervisor's watchdog while disks, pipes and crowds cause trouble.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, RUN};
 use crate::upstream::Upstream;
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that exceeds any step of these tests on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
 fn asks(gateway: &Gateway, what: &[&str]) -> Outcome {
@@ -31,8 +31,8 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the command in a mount namespace in which a small full disk is mounted at `folder`;
-/// `None` if the system does not allow a namespace.
+/// Returns the command in a mount namespace in which a small full disk is mounted at `folder`.
+/// Returns `None` if the system does not allow a namespace.
 fn on_a_full_disk(run: &Command, folder: &str) -> Option<Command> {
     let mut can = Command::new("unshare");
     can.args(["-rm", "mount", "-t", "tmpfs", "none", folder]).stderr(Stdio::null());
@@ -85,7 +85,7 @@ fn with_a_full_disk_the_kill_switch_works_and_is_written_down_when_there_is_room
     assert!(String::from_utf8_lossy(&kept).contains("\"bypass\""));
 }
 
-/// Starts a gateway with a supervisor, and returns it with the supervisor's socket.
+/// Starts a gateway under a supervisor, and returns it with the supervisor's socket.
 fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     let path = folder.path("notify");
     let heard = UnixDatagram::bind(&path).unwrap();
@@ -94,7 +94,7 @@ fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     (Gateway::begin(run), heard)
 }
 
-/// Waits until the watchdog is fed this many more times.
+/// Waits until the watchdog has got this many more heartbeats.
 fn is_fed(heard: &UnixDatagram, times: usize) {
     let mut bytes = [0; 2048];
     heard.set_nonblocking(true).unwrap();
@@ -116,8 +116,8 @@ fn the_watchdog_is_fed_while_a_file_that_is_read_does_not_answer() {
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     fs::rename(&pipe, &file).unwrap();
-    // O_NONBLOCK of Linux: the open succeeds once there is a reader, which then waits for data that
-    // never comes.
+    // On Linux, a non-blocking open of a pipe for writing succeeds once there is a reader. The
+    // reader then waits for data that never comes.
     let mut writer = None;
     eventually("the file is being read", || {
         writer = fs::File::options().write(true).custom_flags(0o4000).open(&file).ok();
@@ -132,7 +132,7 @@ fn the_watchdog_is_fed_while_a_file_that_is_read_does_not_answer() {
     drop(writer);
 }
 
-/// Returns the answer to a request over the admin listener's socket.
+/// Returns the answer to a request to the admin listener's socket.
 fn says(socket: &str, request: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -204,7 +204,7 @@ fn who_decides_is_known_without_a_login() {
     let me = Command::new("id").arg("-un").output().unwrap();
     let me = String::from_utf8(me.stdout).unwrap();
     assert!(on.out.contains(&format!("{}: switched by hand", me.trim())), "{on:?}");
-    // A second command does not change the end.
+    // A second command does not change the end of the bypass.
     let until =
         |outcome: &Outcome| outcome.out.split("until ").nth(1).map(|rest| rest[..19].to_owned());
     let again = asks(&gateway, &["bypass", "on", "--by", "bo"]);

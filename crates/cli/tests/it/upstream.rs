@@ -1,4 +1,4 @@
-//! An application behind the gateway.
+//! A fake application behind the gateway.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Answers every request: `/slow` only after [`Upstream::answer`], and `/login` with a cookie.
+/// An application that answers every request. It answers `/slow` only after [`Upstream::answer`],
+/// and `/login` with a cookie.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     asked: Receiver<()>,
@@ -33,7 +34,7 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// Waits for a request for `/slow`.
+    /// Waits until a request for `/slow` arrives.
     pub(crate) fn is_asked(&self) {
         self.asked.recv_timeout(Duration::from_secs(20)).unwrap();
     }
@@ -64,7 +65,7 @@ fn serve(mut stream: TcpStream, sender: &Sender<()>, wait: &Mutex<Receiver<()>>)
     }
 }
 
-/// Returns the path of a request without a body, and whether it is the last on its connection.
+/// Reads a request without a body. Returns its path, and whether it is the last on its connection.
 fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     let mut lines = reader.lines().map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
@@ -72,7 +73,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     Some((path, fields.iter().any(|field| field.eq_ignore_ascii_case("connection: close"))))
 }
 
-/// Returns an address at which no process listens, whichever ports other tests get in the meantime.
+/// Returns an address at which no process listens, whichever ports other tests use in the meantime.
 pub(crate) fn nobody() -> SocketAddr {
     ([127, 0, 0, 9], 9).into()
 }

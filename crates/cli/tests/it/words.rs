@@ -1,4 +1,5 @@
-//! The help, completions and manual of the command line, and its output to closed streams.
+//! Tests of the help, completions and manual of the command line, and of its output to closed
+//! streams.
 
 use std::io::pipe;
 
@@ -14,7 +15,7 @@ fn every_command_explains_itself() {
     }
 }
 
-/// Asks a command and its subcommands for help, and collects their names.
+/// Runs the help of a command and of its subcommands, and appends their names to `commands`.
 fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
     let outcome = bywash(&[words, &["--help"]].concat());
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""), "{words:?}");
@@ -23,7 +24,8 @@ fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
     assert!(widest <= Some(100), "{words:?}: {}", outcome.out);
     commands.push(words.join(" "));
     let (_, listed) = outcome.out.split_once("\nCommands:\n").unwrap_or_default();
-    // A name is indented by two columns; a deeper line continues a description.
+    // The name of a subcommand is indented by two columns. A line with more indentation continues a
+    // description.
     let names = listed.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for name in names.filter(|name| !["", "help"].contains(name)) {

@@ -1,4 +1,4 @@
-//! `[class.NAME]`: a class of requests.
+//! The keys of `[class.NAME]`: a class of requests.
 
 use bywash_engine::Tier;
 
@@ -97,7 +97,8 @@ pub(crate) const UTILITY: Key = Key::new(
      ratios count. Under scheduler.policy `session-first` it says one thing: first requests of a \
      class with a lower utility than `class.other` go last.",
 );
-/// More than any order is worth. Sums of values up to this stay finite.
+/// The highest revenue or utility that a key accepts, more than any order is worth. Sums of values
+/// up to this stay finite.
 const MONEY: f64 = 1e12;
 pub(crate) const REVENUE: Key = Key::new(
     "revenue",
@@ -216,12 +217,13 @@ pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_A
 pub(crate) const CLASS_IDLE_TIMEOUT: Key = of_class("idle_timeout", TO_ANSWER, "5m");
 pub(crate) const CLASS_TOTAL_TIMEOUT: Key = of_class("total_timeout", TO_END, "30m");
 
-/// Returns a timeout of `[upstream]` as a key that a class may override, with the same range.
+/// Returns a timeout of `[upstream]` as a key that a class may use to override it, with the same
+/// range.
 const fn of_class(name: &'static str, kind: ValueKind, example: &'static str) -> Key {
     Key::optional(name, kind, example, "Overrides the same key of [upstream] for this class.")
 }
 
-/// Returns the keys of `[class.other]`: it has no patterns, and its default utility is 0.
+/// Returns the keys of `[class.other]`. This class has no patterns, and its default utility is 0.
 pub(crate) fn of_other() -> Vec<Key> {
     let mut keys: Vec<Key> = CLASS.keys.to_vec();
     keys.retain(|key| key.name != MATCH.name);

@@ -1,4 +1,4 @@
-//! `[client_limits]`: limits on clients, against abuse.
+//! The keys of `[client_limits]`: limits on clients, against abuse.
 
 use super::{GIB, HOUR, KIB, MIB, millis};
 use crate::key::{Key, Section};
@@ -61,7 +61,7 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "The most client connections at once from one address; 0 is any number. The hops of \
      listen.trusted_proxies are exempt. Many people can share an address.",
 );
-/// The size of a request's body, for all classes or for one.
+/// The kind of the maximum size of a request's body, for all classes or for one.
 pub(super) const BODY: ValueKind = ValueKind::Bytes { min: 0, max: 1024 * GIB };
 pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "max_body_bytes",
@@ -112,8 +112,9 @@ pub(crate) const CLIENT_IDLE_TIMEOUT: Key = Key::new(
     "75s",
     "How long a client connection is kept without a request.",
 );
-/// The least memory that a gateway can work with and more than any machine has, in bytes.
+/// The least memory that a gateway can work with, in bytes.
 pub(crate) const LEAST_MEMORY: u64 = 16 * MIB;
+/// The highest accepted memory limit, in bytes: more than any machine has.
 pub(crate) const MOST_MEMORY: u64 = 1024 * super::GIB;
 pub(crate) const MEMORY: Key = Key::new(
     "memory",

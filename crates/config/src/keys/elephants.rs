@@ -1,5 +1,5 @@
-//! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`: the requests that cause the load are
-//! found and throttled.
+//! The keys of `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`: how requests that cause the
+//! load are found and throttled.
 
 use bywash_units::TimeSpan;
 
@@ -10,12 +10,12 @@ use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
-/// The most resources in a file. Each one is another regression.
+/// The maximum number of resources in a file. Each one needs a regression of its own.
 pub(crate) const RESOURCES: usize = 16;
-/// The most rules in a file.
+/// The maximum number of throttling rules in a file.
 pub(crate) const THROTTLES: usize = 64;
 
-/// A pattern of requests.
+/// The regular expression of a pattern of requests.
 const PATTERN: &str = "^([A-Z]+ )?/.*$";
 
 pub(crate) static ELEPHANTS: Section = Section {

@@ -1,4 +1,4 @@
-//! `[identify]`: the session of a request, and signals about its client.
+//! The keys of `[identify]`: the session of a request, and signals about its client.
 
 use bywash_engine::Signals;
 

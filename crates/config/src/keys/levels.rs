@@ -1,4 +1,4 @@
-//! `[levels]`: the share of the application's resources that a request receives.
+//! The keys of `[levels]`: the share of the application's resources that a request receives.
 
 use crate::key::{Key, Section};
 use crate::kind::ValueKind;
@@ -11,7 +11,7 @@ pub(crate) static LEVELS: Section = Section {
     keys: &[NAMES, DEFAULT_LEVEL, KEY_FILE, CUSTOMER_HEADER],
 };
 
-/// The most levels. An application distinguishes only a few.
+/// The maximum number of levels. An application distinguishes only a few.
 const MOST: usize = 16;
 
 pub(crate) const LEVEL_NAME: ValueKind =

@@ -1,4 +1,4 @@
-//! `[listen]` and `[tls]`: listeners for clients and operators, and their certificates.
+//! The keys of `[listen]` and `[tls]`: listeners for clients and operators, and their certificates.
 
 use crate::key::{Key, Section};
 use crate::kind::ValueKind;

@@ -1,8 +1,9 @@
-//! The single table of keys.
+//! The single table of the keys of the configuration file.
 //!
-//! Reading, suggestions, schema, example and reference are derived from it. A new key is added here
-//! and where it is used. The larger tables of the file have their own modules in `keys/`. The
-//! parameters of policies are defined in the engine's catalogue and become keys in [`parameters`].
+//! Reading, suggestions, schema, example and reference are derived from this table. A new key is
+//! added here and where it is used. The larger tables of the file have their own modules in
+//! `keys/`. The parameters of policies are defined in the engine's catalogue and become keys in
+//! [`parameters`].
 
 mod class;
 mod client_limits;
@@ -43,18 +44,18 @@ const fn millis(min: u64, max: TimeSpan) -> ValueKind {
 const HOUR: TimeSpan = TimeSpan::from_secs(3600);
 const WEEK: TimeSpan = TimeSpan::from_secs(7 * 24 * 3600);
 
-/// The default of a Boolean key that is off, as its key writes it.
+/// The default of a boolean key that is off, in the syntax of the file.
 const TRUTH_NO: &str = "false";
 
-/// A token (RFC 9110 §5.6.2).
+/// The regular expression of a token (RFC 9110 §5.6.2).
 const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 
-/// The most classes that a file can define in addition to `other`.
+/// The maximum number of classes that a file can define in addition to `other`.
 pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
-/// The class of requests that no pattern matches.
+/// The name of the class of requests that no pattern matches.
 pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
-/// Every table, in the order of the example and the reference.
+/// All tables, in the order of the example and the reference.
 pub(crate) static SECTIONS: [&Section; 24] = [
     &ROOT,
     &LISTEN,
@@ -291,7 +292,7 @@ pub(crate) const DELAY: Key = Key::new(
      sends its requests to other gateways.",
 );
 
-/// Returns the parameters of a policy as keys.
+/// Returns the parameters of a policy, as keys of its table.
 pub(crate) fn parameters(policy: &Entry) -> Vec<Key> {
     policy.parameters.iter().map(Key::of_parameter).collect()
 }

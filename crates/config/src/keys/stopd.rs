@@ -1,4 +1,4 @@
-//! `[stopd]` and `[database.NAME]`: work for clients that have left is stopped.
+//! The keys of `[stopd]` and `[database.NAME]`: how work for clients that have left is stopped.
 
 use super::TRUTH_NO;
 use crate::key::{Key, Section};
@@ -6,7 +6,7 @@ use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
-/// The most databases in a file.
+/// The maximum number of databases in a file.
 pub(crate) const DATABASES: usize = 16;
 
 const USERS: ValueKind = ValueKind::Texts {

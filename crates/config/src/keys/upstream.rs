@@ -1,4 +1,5 @@
-//! `[upstream]` and `[health]`: the application servers, and which of them receive requests.
+//! The keys of `[upstream]` and `[health]`: the application servers, and which of them receive
+//! requests.
 
 use bywash_units::TimeSpan;
 

@@ -1,4 +1,4 @@
-//! Guesses the value that was meant.
+//! Guesses the value that was meant by a rejected one.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use crate::socket;
 use crate::source::shown;
 use crate::spelling::{LONGEST, did_you_mean};
 
-/// Returns the help text for a rejected value.
+/// Returns the help text for a rejected value; `None` if no guess is possible.
 pub(crate) fn value(kind: &ValueKind, given: &DeValue<'_>) -> Option<String> {
     let text = match given {
         DeValue::String(text) => text.to_string(),
@@ -86,6 +86,7 @@ fn number(given: &str) -> Option<f64> {
 }
 
 /// Returns the help text for a number that is out of range, or that is not written as a number.
+/// `exact` is the value that was meant, and `meant` the same value in the type of the key.
 fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T) -> String {
     if exact < 0.0 || meant < min {
         format!("the nearest allowed value is {min}")
@@ -96,7 +97,8 @@ fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T)
     }
 }
 
-/// Units in common spellings, a longer one before its own prefixes.
+/// The units in common spellings, each with its correct form. A longer spelling comes before its
+/// own prefixes.
 const UNITS: [(&str, &str); 7] =
     [("mil", "ms"), ("ms", "ms"), ("us", "us"), ("ns", "ns"), ("s", "s"), ("m", "m"), ("h", "h")];
 

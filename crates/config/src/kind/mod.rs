@@ -1,4 +1,4 @@
-//! The kind of value that a key takes: how it is read, described and written.
+//! The kind of value that a key takes: how such a value is read, described and written.
 
 mod guess;
 
@@ -15,10 +15,10 @@ use crate::size;
 use crate::source::shown;
 use crate::value::Value;
 
-/// The kinds of values.
+/// A kind of value that a key takes.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueKind {
-    /// Only the given number.
+    /// A whole number that must have this value.
     Exactly(u64),
     Whole {
         min: u64,
@@ -32,7 +32,7 @@ pub(crate) enum ValueKind {
         min: TimeSpan,
         max: TimeSpan,
     },
-    /// A number, or a text with a unit.
+    /// A size in bytes: a number, or a text with a unit.
     Bytes {
         min: u64,
         max: u64,
@@ -40,15 +40,15 @@ pub(crate) enum ValueKind {
     Word(&'static [&'static str]),
     /// The name of a policy in the engine's catalogue.
     Policy(Listed),
-    /// `true` or `false`, without quotes.
+    /// A boolean: `true` or `false`, without quotes.
     Truth,
-    /// An IP address and a port.
+    /// An IP address with a port.
     Address,
-    /// An IP address and a port, or a Unix socket.
+    /// The address of the admin listener: an IP address with a port, or a Unix socket.
     Admin,
-    /// The path of a file or folder. Its user checks whether it exists.
+    /// The path of a file or folder. The code that uses the value checks whether the path exists.
     Path,
-    /// Text that its user parses further.
+    /// A text, which the code that uses the value parses further.
     Text {
         takes: &'static str,
         regex: &'static str,
@@ -58,21 +58,21 @@ pub(crate) enum ValueKind {
         regex: &'static str,
         least: usize,
         most: usize,
-        /// Whether a single item may stand without brackets.
+        /// Whether a single item may be written without brackets.
         alone: bool,
     },
-    /// A list of paths, at least one.
+    /// A list of at least one path.
     Paths {
         most: usize,
     },
 }
 
-/// A list of policies in the engine's catalogue.
+/// A list of policies in the engine's catalogue, from which a table selects one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Schedulers: which waiting request gets the next slot.
+    /// Scheduling policies, which select the waiting request that gets the next slot.
     Schedulers,
-    /// Concurrency limits: how many requests run at once.
+    /// Policies of the concurrency limit: how many requests run at once.
     Limits,
     /// Termination policies: how long a request may run.
     Terminations,
@@ -92,14 +92,14 @@ impl Listed {
 /// The reason why a value was rejected.
 pub(crate) struct Refusal {
     pub(crate) code: &'static Code,
-    /// The given value, for the message «takes …, not …».
+    /// The rejected value, as the message «takes …, not …» shows it.
     pub(crate) given: String,
     pub(crate) help: Option<String>,
     pub(crate) at: Range<usize>,
 }
 
 impl ValueKind {
-    /// Reads a value that is of this kind and in range. From a list it returns the usable items.
+    /// Reads a value of this kind, and checks its range. From a list it returns the usable items.
     /// Each other item is rejected on its own, so that it does not hide problems of the usable
     /// ones.
     pub(crate) fn read(
@@ -195,7 +195,7 @@ impl ValueKind {
         }
     }
 
-    /// Returns the allowed number of items in a list.
+    /// Returns the allowed number of items, for a list.
     fn lengths(&self) -> RangeInclusive<usize> {
         match self {
             Self::Texts { least, most, .. } => *least..=*most,
@@ -249,7 +249,7 @@ impl ValueKind {
         }
     }
 
-    /// Describes the accepted values, for people.
+    /// Describes the accepted values, as text for people.
     pub(crate) fn takes(&self) -> String {
         match self {
             Self::Exactly(only) => only.to_string(),
@@ -288,7 +288,7 @@ impl ValueKind {
         }
     }
 
-    /// Returns a default or an example of the table of keys as JSON.
+    /// Converts `text`, a default or an example in the table of keys, to JSON.
     pub(crate) fn json(&self, text: &str) -> serde_json::Value {
         match self {
             Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } | Self::Truth => {
@@ -296,25 +296,26 @@ impl ValueKind {
             }
             Self::Texts { alone: true, .. } => json!(text),
             Self::Texts { .. } | Self::Paths { .. } if text.is_empty() => json!([]),
-            // No pattern contains a comma.
+            // A comma separates items, because no pattern contains one.
             Self::Texts { .. } | Self::Paths { .. } => json!(text.split(", ").collect::<Vec<_>>()),
             _ => json!(text),
         }
     }
 
-    /// Returns the same as TOML. Numbers, texts and lists are written as in JSON.
+    /// Converts `text`, a default or an example in the table of keys, to TOML. Numbers, texts and
+    /// lists are written as in JSON.
     pub(crate) fn literal(&self, text: &str) -> String {
         self.json(text).to_string()
     }
 }
 
-/// Returns whether a text can be a path. A name with a line break or an escape is a mistake or
-/// malice.
+/// Returns whether a text can be a path. A name with a line break or a control character is a
+/// mistake or an attack.
 fn is_path(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
 
-/// Returns a duration in the largest unit that divides it.
+/// Returns a duration as text, in the largest unit of which it is a multiple.
 pub(crate) fn span_text(span: TimeSpan) -> String {
     const MINUTE: u64 = 60_000_000_000;
     let nanos = span.as_nanos();

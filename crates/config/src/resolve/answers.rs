@@ -1,5 +1,5 @@
-//! `[answers]`: the page for browsers is read immediately. So a reload either has it or reports why
-//! not, and no refusal waits for a disk.
+//! Resolves `[answers]`. The page for browsers is read immediately. So a reload either has the page
+//! or reports why not, and no refusal waits for a disk.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 
-/// The largest page in bytes. It is sent with every refusal, when time is short.
+/// The maximum size of the page in bytes. The page is sent with every refusal, when time is short.
 const LARGEST: usize = 64 * 1024;
 
 pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {

@@ -1,4 +1,5 @@
-//! `[class.NAME]`: the classes in the order of the file, their patterns, and their prerequisites.
+//! Resolves `[class.NAME]`: the classes in the order of the file, their patterns, and the classes
+//! that they require.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -27,22 +28,22 @@ use crate::token::is_token;
 use crate::upstream::Timeouts;
 use crate::value::Value;
 
-/// A class whose values are read and whose references are not resolved yet.
+/// A class whose values are read, but whose references to other classes are not resolved yet.
 struct Draft {
     name: String,
-    /// The position of its name; `None` for an `other` that is not in the file.
+    /// The position of the class's name in the file; `None` for an `other` that is not in the file.
     at: Option<Range<usize>>,
     values: Values,
 }
 
-/// Settings of the file that apply to a class that does not override them.
+/// Settings of other tables that apply to a class which does not override them.
 pub(super) struct Inherited<'a> {
     pub(super) mode: Mode,
     pub(super) timeouts: Timeouts,
     /// Whether the application ignores the case of paths, if the file declares it.
     pub(super) ignore_case: Option<bool>,
     pub(super) max_body_bytes: u64,
-    /// The names of levels.
+    /// The names of the service levels.
     pub(super) names: &'a Names,
 }
 
@@ -62,7 +63,8 @@ pub(super) fn classes(
     (classes, classifier)
 }
 
-/// Returns the classes of the file in its order, `other` last, up to the allowed number.
+/// Returns the classes of the file in its order, with `other` last. Classes beyond the allowed
+/// number are reported and left out.
 fn drafts(document: &Document<'_>, report: &mut Report) -> Vec<Draft> {
     let mut entries = document.entries(&keys::CLASS, report);
     let other = entries.iter().position(|entry| entry.name == keys::OTHER);
@@ -169,7 +171,8 @@ fn patterns(values: &Values) -> Vec<String> {
     given.into_iter().flatten().map(|text| text.get_ref().clone()).collect()
 }
 
-/// Returns the mode. Warns of a percentage of clients in a class that enforces nothing.
+/// Returns the mode of the class at `path`. Warns of a percentage of clients in a class that only
+/// observes.
 fn check_enforce_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
     if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::ENFORCE_PERCENT))
@@ -188,7 +191,8 @@ fn level(draft: &Draft, names: &Names, report: &mut Report) -> Option<Level> {
     names.level(&format!("class.{}.level", shown(&draft.name)), (value.text(), at), report)
 }
 
-/// Returns the field that carries the revenue of an answer.
+/// Returns the name of the header field that carries the revenue of an answer; `None` if there is
+/// none or its name is invalid, which is reported.
 fn revenue_header(draft: &Draft, report: &mut Report) -> Option<String> {
     let (value, at) = draft.values.given(&keys::REVENUE_HEADER)?;
     let path = format!("class.{}.revenue_header", shown(&draft.name));
@@ -201,13 +205,13 @@ fn revenue_header(draft: &Draft, report: &mut Report) -> Option<String> {
     name
 }
 
-/// Returns whether a success of the class brings no revenue.
+/// Returns whether a successful request of the class brings no revenue.
 fn has_no_revenue(draft: &Draft) -> bool {
     let revenue = draft.values.of(&keys::REVENUE).number();
     revenue <= 0.0 && !draft.values.refused(&keys::REVENUE)
 }
 
-/// Returns whether another class names this one in its `requires`.
+/// Returns whether another class names this class in its `requires`.
 fn is_required(draft: &Draft, drafts: &[Draft]) -> bool {
     let names_it = |other: &Draft| {
         let requires = other.values.given(&keys::REQUIRES).map(|(value, _)| value.texts());
@@ -216,7 +220,8 @@ fn is_required(draft: &Draft, drafts: &[Draft]) -> bool {
     drafts.iter().any(|other| other.name != draft.name && names_it(other))
 }
 
-/// Returns the conditions on which an answer counts as a success.
+/// Returns the conditions on which an answer counts as a success. Invalid conditions are reported
+/// and left out.
 fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> Success {
     let mut success = Success::default();
     let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
@@ -256,7 +261,8 @@ fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
     success
 }
 
-/// Returns the classes of which a session must have been served one before.
+/// Returns the classes in `requires`, one of which a session must have been served. Unknown names
+/// are reported and left out.
 fn requires(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
     let Some((value, at)) = draft.values.given(&keys::REQUIRES) else {
         return ClassSet::NONE;
@@ -294,7 +300,7 @@ fn requires_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
     Finding::new(&code::REQUIRES, name.span(), message).help(help)
 }
 
-/// Returns the classifier of all usable patterns. Each unusable one is reported.
+/// Returns the classifier of all usable patterns. Each unusable pattern is reported and left out.
 fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Classifier {
     let mut rules = Vec::new();
     let mut seen: HashMap<(String, Condition), Range<usize>> = HashMap::new();
@@ -309,7 +315,7 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
             };
             let mut name = pattern.to_string();
             if ignores_case {
-                // The case of parameters always counts.
+                // Only the path is converted: the case of parameters always counts.
                 let path = name.find('?').unwrap_or(name.len());
                 name[..path].make_ascii_lowercase();
             }
@@ -328,7 +334,7 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
         .expect("patterns that occur twice are left out above")
 }
 
-/// Returns the host and the fields that requests of a class must have.
+/// Returns the host and the header fields that requests of a class must have.
 fn condition(draft: &Draft, report: &mut Report) -> Condition {
     let help = "write \"shop.example.com\", or \"*.example.com\" for all hosts below it; no port";
     let hosts = all_of(draft, &keys::HOSTS, host, (&code::HOST, "host", help), report);
@@ -337,8 +343,8 @@ fn condition(draft: &Draft, report: &mut Report) -> Condition {
     Condition { hosts, fields }
 }
 
-/// Returns the sorted values of a list. Each invalid text is reported with its expected form and
-/// the help.
+/// Returns the sorted values of a list. Each invalid text is reported, with the form that is
+/// expected and the help, and left out.
 fn all_of<T: Ord>(
     draft: &Draft,
     key: &Key,
@@ -397,7 +403,7 @@ fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
     None
 }
 
-/// Returns the help for `get /` and `GET p`: the pattern that was probably meant.
+/// Returns the help for a pattern such as `get /` or `GET p`: the pattern that was probably meant.
 fn meant_pattern(text: &str) -> Option<String> {
     let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text.trim()));
     let meant = format!("{} /{}", method.to_ascii_uppercase(), path.trim().trim_start_matches('/'));
@@ -405,10 +411,10 @@ fn meant_pattern(text: &str) -> Option<String> {
     is_one.then(|| format!("did you mean \"{}\"?", shown(&meant)))
 }
 
-/// Warns if another spelling of an enforced page could escape control. A path that no reading
-/// brings into its class belongs to `other`; if `other` only observes, such a spelling does not
-/// wait. Among the known spellings only case remains, and only the operator knows whether the
-/// application regards it.
+/// Warns if another spelling of an enforced page could escape control. A path that matches no
+/// pattern in any of its normalised spellings belongs to `other`. If `other` only observes, such a
+/// request does not wait. Of the known spellings only a different case remains, and only the
+/// operator knows whether the application distinguishes case.
 fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
     let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;
     let Some(enforced) = classes.iter().find(is_held) else { return };
@@ -428,8 +434,8 @@ fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Repor
     report.add(Finding::new(&code::SPELLING, at, message).help(help.to_string()));
 }
 
-/// Warns of a transaction that is worth less than browsing, because it would be served after
-/// browsing.
+/// Warns of a transaction class with a lower utility than a browsing class. Its requests would be
+/// served after browsing.
 fn check_utilities(drafts: &[Draft], report: &mut Report) {
     let tier = |draft: &&Draft| draft.values.of(&keys::TIER).word::<Tier>();
     let worth = |draft: &Draft| draft.values.of(&keys::UTILITY).number();

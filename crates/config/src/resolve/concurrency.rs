@@ -1,4 +1,4 @@
-//! `[concurrency]` and `upstream.limit`, which is a short form of the initial limit.
+//! Resolves `[concurrency]` and `upstream.limit`, which is a short form of the initial limit.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) fn settings(
     }
 }
 
-/// The key of the initial limit, its value and its position.
+/// The initial limit: the name of the key that sets it, its value, and its position in the file.
 type Start = (String, u64, Range<usize>);
 
 fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Report) {

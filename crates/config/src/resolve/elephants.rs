@@ -1,4 +1,4 @@
-//! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`.
+//! Resolves `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -42,7 +42,8 @@ pub(super) fn elephants(document: &Document<'_>, mode: Mode, report: &mut Report
     }
 }
 
-/// Returns the tables of a section, up to the allowed number, with their names checked.
+/// Returns the tables of a section, with their names checked. Tables beyond the allowed number are
+/// reported and left out.
 fn some<'d, 't>(
     document: &'d Document<'t>,
     section: &'static Section,
@@ -122,7 +123,8 @@ fn from_where(text: &str) -> ReadFrom {
     }
 }
 
-/// Returns whether a host can have such a resource. Its reader finds out whether this host has it.
+/// Returns whether `read` names a metric that a host can have. Whether this host has it is found
+/// out by the code that reads it.
 fn is_of_this_host(read: &str) -> bool {
     if read == Resource::SLOTS {
         return true;
@@ -142,7 +144,7 @@ fn is_of_this_host(read: &str) -> bool {
     }
 }
 
-/// Returns whether a text is a reason: words on one line.
+/// Returns whether a text is acceptable as a reason: words on one line.
 fn is_reason(why: &str) -> bool {
     let is_line = why.chars().count() <= 200 && !why.chars().any(char::is_control);
     is_line && why.chars().any(char::is_alphabetic)
@@ -159,7 +161,7 @@ fn is_exporter(url: &str) -> bool {
     server::is_name(bare) && port != 0 && path.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Returns a rule and its mode.
+/// Returns the rule of a `[throttle.NAME]` table, and its mode. `mode` is the default.
 fn throttle(entry: &Entry<'_, '_>, mode: Mode, report: &mut Report) -> (Throttle, Mode) {
     let values = values_of(entry, &keys::THROTTLE, report);
     let pattern = values.of(&keys::THROTTLE_MATCH).text();

@@ -1,4 +1,4 @@
-//! Names of fields and cookies in the file.
+//! Checks names of header fields and cookies in the file.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::token::is_token;
 
-/// Answer fields that clients, caches or intermediaries need. Naming one of them for removal is a
-/// mistake.
+/// Response fields that clients, caches or intermediaries need. To name one of them for removal is
+/// a mistake.
 const NEEDED: [&str; 18] = [
     "alt-svc",
     "cache-control",
@@ -30,7 +30,8 @@ const NEEDED: [&str; 18] = [
     "vary",
 ];
 
-/// Returns the name of a field that is removed from answers.
+/// Returns the name of a field to be removed from responses; `None` if it must not be removed,
+/// which is reported.
 pub(super) fn taken_away(
     path: &str,
     text: &str,
@@ -45,7 +46,8 @@ pub(super) fn taken_away(
     None
 }
 
-/// Request fields that gateways and applications read for other purposes.
+/// Request fields that gateways and applications read for purposes of their own. To name one of
+/// them for removal is a mistake.
 const ASKED_WITH: [&str; 22] = [
     "accept",
     "accept-encoding",
@@ -70,10 +72,11 @@ const ASKED_WITH: [&str; 22] = [
     "via",
     "x-real-ip",
 ];
-/// Prefixes of families of such fields.
+/// The prefixes of further request fields that must not be removed.
 const ASKED_WITH_MANY: [&str; 4] = ["bywash-", "if-", "proxy-", "x-forwarded-"];
 
-/// Returns the name of a field that is removed from requests in every spelling.
+/// Returns the name of a field to be removed from requests in every spelling; `None` if it must not
+/// be removed, which is reported.
 pub(super) fn taken_from_requests(
     path: &str,
     text: &str,
@@ -90,7 +93,8 @@ pub(super) fn taken_from_requests(
     None
 }
 
-/// Fields that no key lets through: the gateway rewrites them, or no trusted party sets them.
+/// Request fields that no key lets through, because the gateway rewrites them or no trusted party
+/// sets them.
 const NEVER_PASSED: [&str; 8] = [
     "forwarded",
     "proxy",
@@ -102,7 +106,8 @@ const NEVER_PASSED: [&str; 8] = [
     "x-real-ip",
 ];
 
-/// Returns the name of a request field that is passed on although an application may trust it.
+/// Returns the name of a request field to be passed on although an application may trust it; `None`
+/// if it is never passed on, which is reported.
 pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Option<String> {
     let name = text.to_ascii_lowercase();
     let is_plain = is_token(text) && !name.contains(['_', '.']);

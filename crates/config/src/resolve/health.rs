@@ -1,4 +1,4 @@
-//! `[health]`: the probe of servers, and when they receive no requests.
+//! Resolves `[health]`: the probe of servers, and when servers receive no requests.
 
 use crate::code;
 use crate::document::Document;
@@ -9,7 +9,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::upstream::Health;
 
-/// The longest path in bytes; a server's own limit is hardly lower.
+/// The maximum length of a probe's path in bytes. The limit of a server is hardly lower.
 const LONGEST: usize = 2048;
 
 pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {
@@ -28,8 +28,8 @@ pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {
     }
 }
 
-/// Returns the path of the probe. It becomes part of a request line, so it must not contain
-/// anything that could end one.
+/// Returns the path of the probe. The path becomes part of a request line, so it must not contain
+/// characters that could end the line.
 fn path(values: &Values, report: &mut Report) -> Option<String> {
     let (value, at) = values.given(&keys::HEALTH_PATH)?;
     let text = value.text();

@@ -1,6 +1,6 @@
-//! `[identify]`: sessions, their tokens, signals and retries.
+//! Resolves `[identify]`: sessions, their tokens, signals and retries.
 //!
-//! The token keys are read immediately. So an unusable file is reported together with all other
+//! The token keys are read immediately. So an unusable key file is reported together with all other
 //! problems, and a reload either has the keys or changes nothing.
 
 use std::path::Path;
@@ -81,7 +81,7 @@ fn token(values: &Values, report: &mut Report) -> Option<Token> {
     }
 }
 
-/// Reads the keys. The error never contains anything from the file.
+/// Reads the token keys from a file. The error never contains anything from the file.
 fn token_keys(path: &Path) -> Result<Keys, String> {
     let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
     let secrets = Secrets::parse(&text).map_err(|fault| fault.to_string())?;
@@ -100,8 +100,8 @@ fn token_cookie(values: &Values, report: &mut Report) -> String {
     name.to_string()
 }
 
-/// Checks that the token cookie is not the session cookie, because the gateway removes the token
-/// cookie from requests.
+/// Checks that the token cookie differs from the session cookie, because the gateway removes the
+/// token cookie from requests.
 fn check_cookies(values: &Values, identify: &Identify, report: &mut Report) {
     let name = values.of(&keys::TOKEN_COOKIE).text();
     if identify.session == Session::Cookie(name.to_string()) {

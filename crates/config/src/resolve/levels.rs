@@ -1,6 +1,6 @@
-//! `[levels]`: their names, their assignment, and the keys that sign them.
+//! Resolves `[levels]`: the names of levels, their assignment, and the keys that sign them.
 //!
-//! The keys are read immediately, like those of session tokens.
+//! The signing keys are read from their file immediately, like those of session tokens.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,9 +19,9 @@ use crate::source::shown;
 use crate::spelling;
 use crate::value::Value;
 
-/// The names of levels, before the other values are known.
+/// The names of the levels, which are resolved before the other values.
 pub(super) struct Names {
-    /// The names, best first.
+    /// The names of the levels, the best first.
     names: Vec<String>,
     /// Whether some names in the file were rejected, so that the list is incomplete.
     doubtful: bool,
@@ -59,7 +59,7 @@ fn meant(name: &str) -> String {
 }
 
 impl Names {
-    /// Returns the level that a key of the file names.
+    /// Returns the level that a key of the file names. An unknown name is reported.
     pub(super) fn level(
         &self,
         path: &str,
@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// Returns the levels; `None` if there are none or if their settings are invalid.
+/// Returns the levels; `None` if none are defined or if their settings are invalid.
 pub(super) fn levels(
     values: &Values,
     names: Names,
@@ -148,7 +148,7 @@ fn customer_header(values: &Values, listen: &Values, report: &mut Report) -> Opt
     name
 }
 
-/// Checks that names come with keys, and other settings with names.
+/// Checks that names of levels come with signing keys, and that other settings come with names.
 fn check_whole(values: &Values, names: &Names, report: &mut Report) {
     let first = values.get(&keys::NAMES).and_then(|names| names.texts().first());
     match first {

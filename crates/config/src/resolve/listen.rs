@@ -1,4 +1,5 @@
-//! `[listen]`: every listener has its own address, and operators connect from this machine only.
+//! Resolves `[listen]`. Checks that every listener has its own address, and that operators connect
+//! only from this machine.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,7 +34,7 @@ pub(super) fn listen(values: &Values, report: &mut Report) -> Listen {
     listen
 }
 
-/// Returns the listeners that have an IP address.
+/// Returns the listeners that have an IP address, each with its key.
 pub(super) fn addresses(listen: &Listen) -> Vec<(Key, SocketAddr)> {
     let admin = match listen.admin {
         AdminAddress::Tcp(address) => Some(address),
@@ -72,24 +73,24 @@ fn check_collisions(listen: &Listen, values: &Values, report: &mut Report) {
     }
 }
 
-/// Returns whether the kernel would refuse the second of two listeners. Port 0 is a different port
-/// each time.
+/// Returns whether the kernel would refuse the second of two listeners because of the first. Port 0
+/// never collides, because the kernel chooses a free port.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let (x, y) = (a.ip().to_canonical(), b.ip().to_canonical());
     let same_ip = x == y || takes_all(x, y) || takes_all(y, x);
     a.port() == b.port() && a.port() != 0 && same_ip
 }
 
-/// Returns whether traffic to `target` arrives at a listener on `listener`.
+/// Returns whether traffic to the address `target` arrives at a listener on the address `listener`.
 pub(super) fn meets(listener: SocketAddr, target: SocketAddr) -> bool {
     let (a, b) = (listener.ip().to_canonical(), target.ip().to_canonical());
-    // It is unknown here whether any other address belongs to this machine.
+    // For any other pair it is unknown whether the address belongs to this machine.
     let same_ip = a == b || takes_all(a, b) && (is_loopback(b) || b.is_unspecified());
     listener.port() == target.port() && listener.port() != 0 && same_ip
 }
 
-/// Returns whether a listener on `a` also receives traffic for `b`. An unspecified IPv6 address
-/// covers both families, an IPv4 one only its own.
+/// Returns whether a listener on `a` also receives traffic for `b`. The unspecified IPv6 address
+/// covers both families, and the unspecified IPv4 address only its own.
 const fn takes_all(a: IpAddr, b: IpAddr) -> bool {
     a.is_unspecified() && (a.is_ipv6() || b.is_ipv4())
 }
@@ -132,8 +133,8 @@ fn meant_network(text: &str, no: NoNetwork) -> String {
     }
 }
 
-/// Warns if every client is trusted. A trusted client can claim to be any other, and so choose the
-/// class and the principal of its requests.
+/// Warns if every client is trusted as a hop. Such a client can claim to be any other, and so
+/// choose the class and the principal of its requests.
 fn check_trust(values: &Values, report: &mut Report) {
     for text in values.of(&keys::TRUSTED_PROXIES).texts() {
         let network = text.get_ref().parse::<Network>();

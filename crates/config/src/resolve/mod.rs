@@ -1,4 +1,4 @@
-//! Resolves values into a [`Config`] and checks them against each other.
+//! Resolves the values of a file into a [`Config`], and checks the values against each other.
 
 mod answers;
 mod classes;
@@ -43,7 +43,7 @@ use classes::Inherited;
 use stopd::stopd;
 
 /// Returns the configuration of a document. Every problem is reported, and a default replaces the
-/// value.
+/// unusable value.
 pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let root = document.section(&keys::ROOT, report);
     let mode = root.of(&keys::MODE).word();
@@ -93,7 +93,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     }
 }
 
-/// Returns the part of a document that the stop daemon needs.
+/// Returns the part of a document that the stop daemon needs. Every problem is reported.
 pub(crate) fn stopd_of(document: &Document<'_>, report: &mut Report) -> Stopd {
     let root = document.section(&keys::ROOT, report);
     let stopd = stopd(document, root.of(&keys::MODE).word(), report);
@@ -129,8 +129,8 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
     }
 }
 
-/// Returns a number that changes with the list of signals. It is only compared, also with a number
-/// that another build has stored. So the hash is a published function with fixed keys.
+/// Returns a hash of the list of signals, which changes when the list changes. It is compared with
+/// hashes that other builds have stored. So it is a published function with fixed keys.
 fn kinds_of<'a>(signals: impl Iterator<Item = &'a String>) -> u64 {
     let mut hasher = SipHasher13::new();
     for signal in signals {
@@ -173,7 +173,7 @@ fn client_limits(values: &Values, report: &mut Report) -> ClientLimits {
     }
 }
 
-/// Returns the memory limit; `None` for "auto".
+/// Returns the memory limit in bytes; `None` for `"auto"`.
 fn memory(values: &Values, report: &mut Report) -> Option<u64> {
     let text = values.of(&keys::MEMORY).text();
     if text == "auto" {
@@ -218,8 +218,8 @@ fn traces(values: &Values, report: &mut Report) -> Option<Collector> {
     collector.ok()
 }
 
-/// Returns the destination of the log. A path must contain a slash, so that `stdot` is a mistake
-/// and not a file.
+/// Returns the destination of the access log. A path must contain a slash, so that `stdot` is
+/// reported as a mistake and not used as a file name.
 fn access_log(values: &Values, report: &mut Report) -> AccessLog {
     match values.of(&keys::ACCESS).text() {
         "stdout" => AccessLog::Stdout,

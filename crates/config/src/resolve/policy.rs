@@ -1,4 +1,4 @@
-//! Tables that consist of a policy and its parameters from the engine's catalogue.
+//! Resolves tables that consist of a policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{Decides, Entry, Policy, Settings};
 
@@ -12,22 +12,23 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::spelling;
 
-/// A policy as a table of the file sets it.
+/// A policy that a table of the file selects.
 pub(super) struct Chosen<D: Decides> {
     pub(super) settings: Settings<D>,
-    /// The values of its parameters, as far as the file gives them.
+    /// The values of the policy's parameters that the file gives.
     pub(super) values: Values,
     pub(super) parameters: Vec<Key>,
 }
 
 impl<D: Decides> Chosen<D> {
-    /// Returns the key of a parameter.
+    /// Returns the key of a parameter of this policy; `None` if it has no such parameter.
     pub(super) fn key(&self, name: &str) -> Option<&Key> {
         self.parameters.iter().find(|key| key.name == name)
     }
 }
 
-/// Returns the policy of `section`, one of `all`. The first key of such a table names the policy.
+/// Returns the policy that the table `section` selects, one of `all`. The first key of such a table
+/// names the policy.
 pub(super) fn chosen<D: Decides>(
     document: &Document<'_>,
     section: &'static Section,
@@ -41,7 +42,7 @@ pub(super) fn chosen<D: Decides>(
     let strangers = read::strangers(&table, &parameters);
     for (name, at) in strangers.into_iter().filter(|(name, _)| *name != key.name) {
         let owners = owners(name, section);
-        // Without a known policy the owner of a parameter cannot be determined.
+        // If the policy is unknown, it cannot be determined whether the parameter belongs to it.
         if is_known || owners.is_empty() {
             let code =
                 if owners.is_empty() { &code::UNKNOWN_KEY } else { &code::FOREIGN_PARAMETER };
@@ -54,7 +55,8 @@ pub(super) fn chosen<D: Decides>(
     Chosen { settings, values, parameters }
 }
 
-/// Returns the policy, or the one that was probably meant, and whether its name is known.
+/// Returns the policy, and whether its name is known. For an unknown name, returns the policy that
+/// was probably meant.
 fn policy<D: Decides>(
     table: &Table<'_, '_>,
     key: &Key,
@@ -72,7 +74,7 @@ fn policy<D: Decides>(
     (policy.expect("both come from the catalogue"), is_known)
 }
 
-/// Returns the policies of a table that have a parameter of this name.
+/// Returns the names of the policies of a table that have a parameter of this name.
 fn owners(name: &str, section: &Section) -> Vec<&'static str> {
     let has = |policy: &Entry| policy.parameters.iter().any(|parameter| parameter.name == name);
     section.policies().into_iter().filter(has).map(|policy| policy.name).collect()

@@ -1,4 +1,4 @@
-//! `[scheduler]`: the scheduling policy and its parameters from the engine's catalogue.
+//! Resolves `[scheduler]`: the scheduling policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{POLICIES, Schedulers, Settings, Value};
 use bywash_units::{Ratio, Utility};
@@ -21,7 +21,8 @@ pub(super) fn settings(
     chosen.settings
 }
 
-/// Warns of a learning policy where no class has revenue, because nothing can then be learned.
+/// Warns of a policy that learns from revenue if no class has revenue, because nothing can then be
+/// learned.
 fn check_revenue(chosen: &Chosen<Schedulers>, classes: &[ClassConfig], report: &mut Report) {
     let has_revenue = |class: &ClassConfig| class.class.revenue > Utility::default();
     if chosen.settings.name() != "value-index" || classes.iter().any(has_revenue) {
@@ -34,8 +35,8 @@ fn check_revenue(chosen: &Chosen<Schedulers>, classes: &[ClassConfig], report: &
     report.add(finding.help(help.to_string()));
 }
 
-/// Checks the two thresholds of `engine::overload::Thresholds`. With the lower one above the upper,
-/// calm could never return.
+/// Checks that the lower threshold of overload is not above the upper one (see
+/// `engine::overload::Thresholds`). Otherwise overload could never end.
 fn check_thresholds(chosen: &Chosen<Schedulers>, report: &mut Report) {
     let settings = &chosen.settings;
     let (Some(lower), Some(upper)) = (share(settings, "lower"), share(settings, "upper")) else {

@@ -1,4 +1,4 @@
-//! Parses a server: `http://HOST:PORT`, `https://`, `h2c://` or `unix:/PATH`.
+//! Parses the URL of a server: `http://HOST:PORT`, `https://`, `h2c://` or `unix:/PATH`.
 //!
 //! A server's URL (RFC 3986 §3) has only a scheme and an authority without user information. A list
 //! of servers has no use for the other parts of a URL.
@@ -9,7 +9,7 @@ use crate::socket;
 use crate::source::shown;
 use crate::upstream::{Collector, Endpoint, Scheme, Server};
 
-/// The reason why a text is not a server, and the correction.
+/// The reason why a text is not a server, and the proposed correction.
 #[derive(Debug)]
 pub(super) struct NoServer {
     pub(super) why: &'static str,
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Server, NoServer> {
     Ok(Server { scheme, endpoint: Endpoint::Tcp { host, port } })
 }
 
-/// Parses the URL of a collector, which is reached in clear text.
+/// Parses the URL of a trace collector, which is reached in clear text (`http`).
 pub(super) fn collector(text: &str) -> Result<Collector, NoServer> {
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
@@ -47,7 +47,7 @@ pub(super) fn collector(text: &str) -> Result<Collector, NoServer> {
     }
 }
 
-/// Returns whether a text is a name as a certificate may have it, or an address.
+/// Returns whether a text is a host name, as a certificate may have it, or an IP address.
 pub(super) fn is_name(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok() || is_host(text)
 }
@@ -64,8 +64,8 @@ fn on_socket(path: &str) -> Result<Server, NoServer> {
     Ok(Server { scheme: Scheme::Http, endpoint: Endpoint::Unix(path) })
 }
 
-/// Returns the error for `http://unix:/run/app.sock`, a form that other proxies use, and for
-/// `h2c://unix:…`, which none does.
+/// Returns the error for a Unix socket with a wrong scheme. Other proxies use
+/// `http://unix:/run/app.sock`. No proxy uses `h2c://unix:…`.
 fn no_scheme_of_socket(rest: &str) -> NoServer {
     let path = rest.strip_prefix(socket::PREFIX).unwrap_or(rest);
     let path = format!("/{}", path.trim_matches('/'));
@@ -81,7 +81,8 @@ fn no_scheme(rest: &str) -> NoServer {
     no(Scheme::Http, "it does not start with http://, https://, h2c:// or unix:", rest)
 }
 
-/// Parses host and port from the text after `://`.
+/// Parses host and port from the text after `://`. Without a port, the port of the scheme is
+/// returned.
 fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -99,7 +100,7 @@ fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     Ok((host_name(scheme, host)?, port))
 }
 
-/// Splits host and port as text; an IPv6 address keeps its brackets.
+/// Splits a text into host and port, both as text. An IPv6 address keeps its brackets.
 fn split(scheme: Scheme, authority: &str) -> Result<(&str, Option<&str>), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     if authority.starts_with('[') {

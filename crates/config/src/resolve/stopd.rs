@@ -1,5 +1,5 @@
-//! `[stopd]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`. A user
-//! from another source must be given as a number.
+//! Resolves `[stopd]` and `[database.NAME]`. Names of the machine's users are looked up in
+//! `/etc/passwd`. A user from another source must be given as a number.
 
 use std::fs;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ fn socket(values: &Values, report: &mut Report) -> Option<PathBuf> {
 
 fn users(values: &Values, key: &Key, report: &mut Report) -> Vec<u32> {
     let listed = values.of(key).texts();
-    // The file is needed only if there are names to look up.
+    // `/etc/passwd` is read only if there are names to look up.
     let passwd = if listed.is_empty() { String::new() } else { passwd() };
     listed.iter().filter_map(|user| number(&passwd, key, user, report)).collect()
 }
@@ -75,7 +75,8 @@ fn number(passwd: &str, key: &Key, user: &Spanned<String>, report: &mut Report) 
     found
 }
 
-/// Returns the number of a user in passwd(5): `name:password:number:…`.
+/// Returns the number of a user from the text of passwd(5), whose lines are
+/// `name:password:number:…`. Returns `None` if the user is not in the text.
 fn number_of(passwd: &str, name: &str) -> Option<u32> {
     let mut lines = passwd.lines().map(|line| line.split(':'));
     let mut line = lines.find(|line| line.clone().next() == Some(name))?;
@@ -130,7 +131,7 @@ fn server_of(name: &str, values: &Values, report: &mut Report) -> Option<Databas
     let (value, at) = values.given(&keys::DATABASE_SERVER)?;
     let parsed = parse(value.text());
     if let Err(why) = parsed {
-        // The text may contain a password, so it is not shown.
+        // The value may contain a password, so the message does not show it.
         let message = format!("`database.{}.server`: {why}", shown(name));
         let help = format!("write {}", keys::DATABASE_SERVER.line());
         report.add(Finding::new(&code::DATABASE, at, message).help(help));
@@ -164,7 +165,8 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     Ok(DatabaseServer { kind, user: user.to_owned(), address, database: database.to_owned() })
 }
 
-/// Splits host and port; an IPv6 address loses its brackets.
+/// Splits a text into host and port; the port is `usual` if the text has none. An IPv6 address
+/// loses its brackets. The error says what is wrong.
 fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {

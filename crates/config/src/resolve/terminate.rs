@@ -1,4 +1,4 @@
-//! `[terminate]`, and the running time that a class grants its requests.
+//! Resolves `[terminate]`, and the running time that a class grants its requests.
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
@@ -14,8 +14,9 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::value::Value;
 
-/// The default bounds of a cancellable class.
+/// The default lower bound of the running time in a cancellable class.
 const LEAST: TimeSpan = TimeSpan::from_secs(1);
+/// The default upper bound of the running time in a cancellable class.
 const MOST: TimeSpan = TimeSpan::from_secs(60);
 
 pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> TerminationSettings {
@@ -36,8 +37,8 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
     chosen.settings
 }
 
-/// Warns of a longest running time that can never be reached: a value in the file was meant to have
-/// an effect.
+/// Warns of a longest running time that can never be reached, because the timeout `response` is
+/// shorter. A value in the file was meant to have an effect.
 pub(super) fn check_reach(name: &str, values: &Values, response: TimeSpan, report: &mut Report) {
     let is_cancellable = values.of(&keys::CANCELLABLE).truth();
     let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_cancellable) else { return };
@@ -54,7 +55,7 @@ pub(super) fn check_reach(name: &str, values: &Values, response: TimeSpan, repor
     }
 }
 
-/// Returns the bounds of the running time of a class, if its requests can be stopped.
+/// Returns the bounds of the running time of a class; `None` if its requests must not be stopped.
 pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option<Bounds> {
     let min = values.get(&keys::RUN_MIN).map_or(LEAST, Value::span);
     let max = values.get(&keys::RUN_MAX).map_or(MOST.max(min), Value::span);

@@ -1,4 +1,5 @@
-//! Timeouts of servers: `[upstream]` sets them for all classes, and a class can override them.
+//! Resolves the timeouts of servers. `[upstream]` sets them for all classes, and a class can
+//! override them.
 
 use bywash_units::TimeSpan;
 
@@ -22,7 +23,7 @@ pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
     timeouts
 }
 
-/// Returns the timeouts of the class at `path`, with `others` for those that it does not set.
+/// Returns the timeouts of the class at `path`. `others` has those that the class does not set.
 pub(super) fn of_class(
     path: &str,
     values: &Values,
@@ -41,9 +42,9 @@ pub(super) fn of_class(
 }
 
 /// Warns of a timeout that is longer than the total in the same table. The total is meant to cut
-/// other timeouts short: a total of 5 s with the default of 60 s for the first byte is correct, and
-/// so is one with the 60 s of `[upstream]`. But a timeout in this very table was meant to have an
-/// effect.
+/// other timeouts short. A total of 5 s with the default of 60 s for the first byte is correct, and
+/// so is one with the 60 s of `[upstream]`. But a timeout in the same table as the total was meant
+/// to have an effect.
 fn check_parts(path: &str, values: &Values, total: TimeSpan, report: &mut Report) {
     if values.refused(&keys::TOTAL_TIMEOUT) {
         return;

@@ -1,5 +1,5 @@
-//! `[tls]`: pairs certificates with keys. The files are not opened here; the TLS implementation
-//! checks their contents.
+//! Resolves `[tls]`, and pairs certificates with keys. The files are not opened here; the TLS
+//! implementation checks their contents.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ use crate::listen::{Certificate, Tls};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 
-/// Returns the certificates. `listen` has the address where they are shown.
+/// Returns the certificates; `None` if there are none. `listen` has the address of the listener
+/// that shows them.
 pub(super) fn tls(document: &Document<'_>, listen: &Values, report: &mut Report) -> Option<Tls> {
     let values = document.section(&keys::TLS, report);
     let https = listen.given(&keys::HTTPS).map(|(_, at)| at);

@@ -1,4 +1,5 @@
-//! `[upstream]`: its servers without duplicates, none of them this proxy itself.
+//! Resolves `[upstream]`. Checks that its servers have no duplicates, and that none of them is this
+//! gateway itself.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -17,10 +18,10 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::upstream::{Endpoint, Scheme, Server, Upstream, UpstreamTls};
 
-/// A server and its position in the file.
+/// A server, and the position of its URL in the file.
 type Placed = (Server, Range<usize>);
 
-/// Returns the upstream and its concurrency limit.
+/// Returns the upstream and its initial concurrency limit.
 pub(super) fn upstream(
     document: &Document<'_>,
     ours: &Listen,
@@ -51,7 +52,7 @@ pub(super) fn upstream(
     (upstream, limit)
 }
 
-/// Returns the valid servers, and whether all servers were valid.
+/// Returns the valid servers, and whether all servers were valid. Invalid ones are reported.
 fn servers(values: &Values, report: &mut Report) -> (Vec<Placed>, bool) {
     let mut servers = Vec::new();
     let mut all_read = values.given(&keys::SERVER).is_some() && !values.refused(&keys::SERVER);
@@ -81,7 +82,8 @@ fn check_loops(servers: &[Placed], ours: &Listen, report: &mut Report) {
     }
 }
 
-/// Returns the listener of this gateway that a request to `endpoint` would reach.
+/// Returns the listener of this gateway that a request to `endpoint` would reach; `None` if there
+/// is none.
 fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
     match endpoint {
         Endpoint::Tcp { host, port } => {
@@ -97,14 +99,14 @@ fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
     }
 }
 
-/// Parses an address. The only name that is resolved here is the one that always means this
-/// machine.
+/// Parses an IP address. Of the host names, only `localhost` is resolved here, because it always
+/// means this machine.
 fn ip(host: &str) -> Option<IpAddr> {
     let host = if host == "localhost" { "127.0.0.1" } else { host };
     host.parse().ok().map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// Reports servers with the same address, because two schemes at one address are one server.
+/// Reports servers with the same address. Two schemes at one address are one server.
 fn check_twice(servers: &[Placed], report: &mut Report) {
     for (index, (server, at)) in servers.iter().enumerate() {
         let same = |(other, _): &&Placed| is_same(&other.endpoint, &server.endpoint);

@@ -1,8 +1,9 @@
-//! Contradictions between values: listeners, certificates, servers, timeouts.
+//! Tests of contradictions between values: listeners, certificates, servers, timeouts.
 
 use bywash_config::{Config, Problem, Problems, Severity};
 
-/// Returns the problems of a valid file with other lines under `[upstream]` and further tables.
+/// Returns the problems of a valid file in which `upstream` replaces the lines under `[upstream]`
+/// and `lines` adds tables.
 fn with(upstream: &str, lines: &str) -> Problems {
     let text = format!("version = 1\n[upstream]\n{upstream}\n{lines}");
     match Config::parse(&text, "bywash.toml") {

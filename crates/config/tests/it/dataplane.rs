@@ -1,4 +1,4 @@
-//! The keys of the data plane: listeners, servers, health, timeouts, answers.
+//! Tests of the keys for client traffic: listeners, servers, health, timeouts, answers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -198,7 +198,8 @@ fn who_sets_nothing_gets_the_defaults() {
     );
 }
 
-/// Returns the page that a file names, or the code of the file's only problem.
+/// Resolves a file with `path` as the page of refusals. Returns the text of the page, or the code
+/// of the file's only problem.
 fn page(path: &str) -> Result<Option<String>, &'static str> {
     let text =
         format!("version = 1\n[upstream]\nserver = \"http://a\"\n[answers]\npage = \"{path}\"\n");
@@ -209,7 +210,7 @@ fn page(path: &str) -> Result<Option<String>, &'static str> {
     })
 }
 
-/// Writes a file that only this test uses.
+/// Writes a temporary file that only one test uses, and returns its path.
 fn file(name: &str, contents: &[u8]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, contents).expect("the folder of tests can be written");

@@ -1,4 +1,5 @@
-//! A file can contain anything. Reading it never panics, and nothing grows beyond its bounds.
+//! Tests with hostile files. Reading a file never panics, and memory stays bounded, whatever the
+//! file contains.
 
 use bywash_config::{Config, Problems, example};
 use bywash_terminal::text::is_unsafe;
@@ -19,7 +20,7 @@ fn a_file_cut_anywhere_is_read_without_a_panic() {
     }
 }
 
-/// A small random generator (an LCG with Knuth's constants), so that failures are reproducible.
+/// A pseudo-random generator (an LCG with Knuth's constants), so that failures are reproducible.
 struct Dice(u64);
 
 impl Dice {
@@ -101,7 +102,7 @@ fn only_so_many_problems_are_listed_and_the_others_counted() {
     let text = unknown_keys(2000);
     let problems = read(&text).unwrap();
     assert_eq!(problems.iter().count(), Problems::MOST);
-    // The two required keys are missing as well.
+    // The two required keys are missing as well, so there are two more problems.
     assert_eq!(problems.len(), 2002);
     assert!(problems.to_string().ends_with("and 1902 more in bywash.toml\n"), "{problems}");
 }

@@ -1,4 +1,4 @@
-//! `[identify]`: sessions and their tokens, signals, retries.
+//! Tests of `[identify]`: sessions and their tokens, signals, retries.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bywash_config::{Config, Identify, Problems, RetryHeader, Session, Signal};
 
-/// A file of keys that is removed with the test.
+/// A temporary file of keys, which is removed when the test ends.
 struct KeyFile(PathBuf);
 
 impl KeyFile {
@@ -31,7 +31,7 @@ impl Drop for KeyFile {
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 fn read(identify: &str, rest: &str) -> Result<(Config, Problems), Problems> {
-    // Without a setting for case, every enforced class has a warning.
+    // Without `ignore_case`, every enforced class would cause a warning.
     let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\nignore_case = false\n";
     Config::parse(&format!("version = 1\n[identify]\n{identify}{server}{rest}"), "bywash.toml")
 }

@@ -1,4 +1,4 @@
-//! `[levels]` and `class.NAME.level`.
+//! Tests of `[levels]` and `class.NAME.level`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use bywash_units::TimeSpan;
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
-/// A file of keys that is removed with the test.
+/// A temporary file of keys, which is removed when the test ends.
 struct KeyFile(PathBuf);
 
 impl KeyFile {
@@ -34,7 +34,7 @@ impl Drop for KeyFile {
     }
 }
 
-/// Reads a file in which `levels` begins at line 5.
+/// Reads a file with the lines `levels` from line 5 on, followed by `rest`.
 fn read(levels: &str, rest: &str) -> Result<(Config, Problems), Problems> {
     let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\n";
     Config::parse(&format!("version = 1\n{server}[levels]\n{levels}{rest}"), "bywash.toml")
@@ -48,7 +48,7 @@ fn codes(levels: &str, rest: &str) -> Vec<&'static str> {
     problems(levels, rest).iter().map(|problem| problem.code).collect()
 }
 
-/// Returns code, line, column and help of the only problem.
+/// Returns the code, the line, the column and the help of the file's only problem.
 fn only(levels: &str, rest: &str) -> (&'static str, usize, usize, String) {
     let problems = problems(levels, rest);
     assert_eq!(problems.len(), 1, "{levels}{rest}: {problems}");
@@ -171,7 +171,8 @@ fn a_class_has_one_of_the_levels() {
     let (code, _, _, help) = only("", &class("mid"));
     assert!(code == "E135" && help.contains("[levels]"), "{help}");
     assert_eq!(codes(&lines, "[class.other]\nlevel = \"high\"\n"), [""; 0]);
-    // The list of levels is incomplete, so another complaint would say nothing.
+    // The list of levels is incomplete, so a further complaint about an unknown level would say
+    // nothing.
     assert_eq!(codes(&format!("names = \"mid\"\n{keys}"), &class("mid")), ["E003"]);
 }
 

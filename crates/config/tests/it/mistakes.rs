@@ -1,7 +1,8 @@
-//! The reported problems, their positions and their suggestions.
+//! Tests of the reported problems, their positions and their suggestions.
 //!
-//! Most of them are in two files: `golden/mistakes.toml` has the configurations, and
-//! `golden/mistakes.txt` the messages about them. The tests below are about what these cannot show.
+//! Most of the problems are in two files: `golden/mistakes.toml` has the configurations, and
+//! `golden/mistakes.txt` the messages about them. The tests below check what these files cannot
+//! show.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ fn problems(text: &str) -> Problems {
     }
 }
 
-/// Returns the problems of a valid file with further lines.
+/// Returns the problems of a valid file to which `lines` are appended.
 fn with(lines: &str) -> Problems {
     problems(&format!("version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n{lines}"))
 }
@@ -26,22 +27,23 @@ fn only(problems: &Problems) -> &Problem {
     list[0]
 }
 
-/// Configurations with mistakes, each after a line `#: CODE`, which can have further words.
+/// Configurations with mistakes. Each one follows a line `#: CODE`, which can have further words.
 const MISTAKES: &str = include_str!("../golden/mistakes.toml");
 
-/// Codes that no case of [`MISTAKES`] has, and why.
+/// The codes that no case of [`MISTAKES`] has, and the reason for each.
 const WITHOUT_CASE: [(&str, &str); 2] = [
     ("E000", "it is about the file, not about its text"),
     ("E137", "it needs key files that only their owner can read: see tests/it/levels.rs"),
 ];
 
-/// Returns the cases: the words after `#: `, of which the first is a code, and the configuration.
+/// Returns the cases of [`MISTAKES`]: the words after `#: `, of which the first is a code, and the
+/// configuration.
 fn cases() -> Vec<(&'static str, &'static str)> {
     let cases = MISTAKES.split("\n#: ").skip(1);
     cases.map(|case| case.split_once('\n').unwrap_or((case, ""))).collect()
 }
 
-/// Returns the messages about all cases, as `golden/mistakes.txt` has them.
+/// Returns the messages about all cases, in the format of `golden/mistakes.txt`.
 fn messages() -> String {
     let messages: Vec<String> = cases()
         .iter()

@@ -1,4 +1,4 @@
-//! The configuration of a valid file, and the documents derived from the table of keys.
+//! Tests of the configuration of a valid file, and of the documents derived from the table of keys.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -191,8 +191,8 @@ fn what_the_example_has_in_comments_is_right_too() {
     let mut table = "";
     let on = |line| {
         table = if str::starts_with(line, '[') { line } else { table };
-        // The commented lines of these tables are parameters of other policies. The page and the
-        // token keys would be read from disk.
+        // The commented lines of these tables are parameters of other policies and are left out. So
+        // are the page and the token keys, which would be read from disk.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
         key.filter(|_| !["[scheduler]", "[concurrency]", "[terminate]"].contains(&table))

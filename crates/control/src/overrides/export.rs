@@ -1,4 +1,4 @@
-//! Overrides in the syntax of the configuration file.
+//! Exports overrides in the syntax of the configuration file.
 
 use std::fmt::Write;
 
@@ -6,14 +6,15 @@ use bywash_terminal::text::toml_string;
 
 use super::{Override, Target};
 
-/// Returns a table for each class. A bypass does not belong in a file and is left out.
+/// Returns a TOML table for each class with an override. A bypass does not belong in the
+/// configuration file and is left out.
 pub(super) fn toml(list: &[Override]) -> String {
     let mut text = String::new();
     for one in list {
         let Target::Class { class, mode, enforce_percent } = &one.target else { continue };
         let Override { by, why, since, until, .. } = one;
         let (by, why) = (toml_string(by), toml_string(why));
-        // Class names are letters, digits, `-` and `_`.
+        // Class names need no quoting: they consist of letters, digits, `-` and `_`.
         let _ = write!(
             text,
             "# {by}, since {since}, until {until}: {why}\n[class.{class}]\nmode = \"{}\"\n",

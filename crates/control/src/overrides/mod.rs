@@ -1,5 +1,5 @@
-//! Settings that hold for a limited time instead of those in the file: the mode of a class, and the
-//! bypass of the whole gateway.
+//! Overrides: settings that replace those of the configuration file for a limited time. They are
+//! the mode of a class, and the bypass of the whole gateway.
 //!
 //! Like a decision about an elephant, each override has an author, a reason and an end. A class has
 //! at most one: a new decision replaces it. A change may name the [`Overrides::revision`] that its
@@ -21,7 +21,7 @@ use crate::note::{Note, Subject, What};
 use crate::text::next_revision;
 use crate::time::{after, began_by};
 
-/// The number of overrides that can be in force at once: one per class, and the bypass.
+/// The maximum number of overrides in force: one for each class, and the bypass.
 pub const MOST_OVERRIDES: usize = 65;
 
 /// The setting that an override replaces.
@@ -32,25 +32,26 @@ pub enum Target {
     Class {
         /// The class's name.
         class: String,
-        /// The mode.
+        /// The mode of the class while the override holds.
         mode: Mode,
-        /// The percentage of clients that the mode applies to. The others are only observed.
+        /// The percentage of clients that the mode applies to. For all other clients, requests are
+        /// only observed.
         enforce_percent: u8,
     },
     /// The bypass: the gateway takes no decisions.
     Bypass,
 }
 
-/// An override.
+/// A setting that replaces that of the configuration file for a limited time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Override {
-    /// The number by which operators name it. A number is given only once.
+    /// The number that identifies the override to operators. No number is given twice.
     pub number: u32,
-    /// The setting that it replaces.
+    /// The setting that the override replaces.
     pub target: Target,
     /// The author of the decision.
     pub by: String,
-    /// The reason.
+    /// The reason for the decision.
     pub why: String,
     /// When the override began.
     pub since: Timestamp,
@@ -83,14 +84,14 @@ pub enum NotOverridden {
         "another operator has decided meanwhile (revision {is}, you have seen {seen}): look again"
     )]
     Conflict {
-        /// The current revision.
+        /// The current revision of the overrides.
         is: u64,
         /// The revision that the operator has seen.
         seen: u64,
     },
 }
 
-/// Why stored overrides cannot be read.
+/// Why stored overrides cannot be read: the text is not such a document.
 #[derive(Debug, thiserror::Error)]
 #[error("the document is not one of overrides: {0}")]
 pub struct OverridesError(#[from] serde_json::Error);
@@ -98,35 +99,35 @@ pub struct OverridesError(#[from] serde_json::Error);
 /// The version of the document that [`Overrides::text`] writes.
 const VERSION: u32 = 1;
 
-/// The overrides in force. See the module.
+/// The overrides in force. See the documentation of the module.
 ///
-/// Fields of a later version are ignored when the document is read: an older program must keep an
-/// active bypass, not lose it.
+/// Unknown fields, from a later version, are ignored when the document is read. An older program
+/// must keep an active bypass, not lose it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
-    /// The version of the document when it was written, for people. It is 0 for a document from
-    /// before there were versions.
+    /// The version of the document when it was written, for people. It is 0 for a document that was
+    /// written before versions were introduced.
     #[serde(default)]
     version: u32,
     list: Vec<Override>,
-    /// The last number that was given.
+    /// The last number that was given to an override.
     next: u32,
     revision: u64,
-    /// Whether any decision was ever taken, even if it was undone or has ended.
+    /// Whether an operator ever took a decision, even if that was undone or has ended since.
     #[serde(default)]
     decided: bool,
 }
 
 impl Overrides {
-    /// Reads what [`Overrides::text`] returned earlier. An override may have ended since;
-    /// [`Overrides::tick`] ends it.
+    /// Reads a document that [`Overrides::text`] returned earlier. An override may have ended
+    /// since; [`Overrides::tick`] ends it. Overrides that no operator can set are dropped.
     ///
     /// # Errors
     /// If the text is not such a document.
     pub fn read(text: &str) -> Result<Self, OverridesError> {
         let mut overrides: Self = serde_json::from_str(text)?;
         overrides.version = 0;
-        // The file may have been edited by hand: an override that could not have been decided is
+        // The stored file may have been edited by hand: an override that no operator can set is
         // dropped.
         overrides.list.retain(|one| is_percent(&one.target));
         overrides.list.truncate(MOST_OVERRIDES);
@@ -136,7 +137,7 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// Returns the document to be stored.
+    /// Returns the document to be stored, which [`Overrides::read`] reads.
     ///
     /// # Panics
     /// Never.
@@ -145,28 +146,30 @@ impl Overrides {
         serde_json::to_string_pretty(&written).expect("overrides are made of numbers and texts")
     }
 
-    /// Returns the overrides in force, by number.
+    /// Returns the overrides in force, in the order of their numbers.
     pub fn list(&self) -> &[Override] {
         &self.list
     }
 
-    /// Returns the revision. It changes with every change of the overrides.
+    /// Returns the current revision, which changes with every change of the overrides.
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns whether any decision was ever taken, even if it was undone or has ended.
+    /// Returns whether an operator ever took a decision, even if that was undone or has ended
+    /// since.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
 
-    /// Returns when the override of the same target ends, if there is one.
+    /// Returns when the present override of the same setting ends; `None` if there is none. For a
+    /// class, its name decides, whatever the mode.
     pub fn end_of(&self, target: &Target) -> Option<Timestamp> {
         let same = self.list.iter().find(|one| about(&one.target) == about(target));
         same.map(|one| one.until)
     }
 
-    /// Returns the override of a class, with its mode and percentage.
+    /// Returns the override of a class, its mode and its percentage; `None` if there is none.
     pub fn of_class(&self, class: &str) -> Option<(&Override, Mode, u8)> {
         self.list.iter().find_map(|one| match &one.target {
             Target::Class { class: of, mode, enforce_percent } if of == class => {
@@ -181,12 +184,13 @@ impl Overrides {
         self.bypass().is_some()
     }
 
-    /// Returns the overrides of classes as lines of the configuration file.
+    /// Returns the overrides of classes in the syntax of the configuration file.
     pub fn exported(&self) -> String {
         export::toml(&self.list)
     }
 
-    /// Sets an override. `classes` are the names of all classes.
+    /// Sets an override, which replaces an earlier one of the same setting, and returns the note
+    /// for the audit log. `classes` are the names of all classes.
     ///
     /// # Errors
     /// If the override is not possible. Then nothing has changed.
@@ -223,10 +227,12 @@ impl Overrides {
         Ok(note)
     }
 
-    /// Ends an override: the setting of the file is in force again.
+    /// Ends an override: the setting of the configuration file is in force again. Returns the note
+    /// for the audit log.
     ///
     /// # Errors
-    /// If that is not possible. Then nothing has changed.
+    /// If the override does not exist, the revision has changed, or the author or reason is
+    /// invalid. Then nothing has changed.
     pub fn undo(
         &mut self,
         now: Timestamp,
@@ -246,11 +252,12 @@ impl Overrides {
         Ok(note(now, &ended.target, What::Undone, &meta.by, &meta.why, None))
     }
 
-    /// Ends the bypass. `is_started_so` tells whether the process was started in bypass. Returns no
-    /// note if the gateway is not bypassed.
+    /// Ends the bypass, and returns the note for the audit log. Returns no note if the gateway is
+    /// not bypassed. `is_started_so` tells whether the process was started in bypass.
     ///
     /// # Errors
-    /// If that is not possible. Then nothing has changed.
+    /// If the revision has changed, or the author, reason or duration is invalid. Then nothing has
+    /// changed.
     pub fn end_bypass(
         &mut self,
         now: Timestamp,
@@ -269,27 +276,28 @@ impl Overrides {
         Ok(Some(note(now, &Target::Bypass, What::Undone, &meta.by, &meta.why, None)))
     }
 
-    /// Corrects decisions that were taken while the clock was wrong, so that none holds for longer
-    /// than its duration.
+    /// Corrects decisions that were taken while the clock was ahead, so that none holds for longer
+    /// than its duration from `now`.
     pub fn began_by(&mut self, now: Timestamp) {
         for one in &mut self.list {
             (one.since, one.until) = began_by(now, one.since, one.until);
         }
     }
 
-    /// Returns the number of the override that bypasses the gateway.
+    /// Returns the number of the override that bypasses the gateway; `None` if it is not bypassed.
     pub fn bypass(&self) -> Option<u32> {
         self.list.iter().find(|one| one.target == Target::Bypass).map(|one| one.number)
     }
 
-    /// Ends the overrides whose time is over.
+    /// Ends the overrides whose end has passed, and returns their notes for the audit log.
     pub fn tick(&mut self, now: Timestamp) -> Vec<Note> {
         self.end(now, "its time is over", |one| one.until <= now)
     }
 
-    /// Ends the overrides of classes that are no longer in the configuration.
+    /// Ends the overrides of classes that are no longer in the configuration, and returns their
+    /// notes for the audit log. Call this after each reload: the revision changes, too.
     pub fn configured(&mut self, now: Timestamp, classes: &[&str]) -> Vec<Note> {
-        // A revision from before the reload must not match the state after it.
+        // A revision that was seen before the reload must not match the state after it.
         self.revision = next_revision(self.revision, now);
         self.end(now, "the class is no longer in the configuration file", |one| match &one.target {
             Target::Class { class, .. } => !classes.contains(&class.as_str()),

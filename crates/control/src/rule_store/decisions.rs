@@ -1,4 +1,4 @@
-//! Operators' decisions.
+//! The operators' decisions about elephants.
 
 use bywash_units::TimeSpan;
 use jiff::Timestamp;
@@ -13,13 +13,13 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// A finding that was not confirmed for this long has ended.
+/// The time without confirmation after which a finding is over.
 const LATELY: TimeSpan = TimeSpan::from_secs(60);
 
 impl RuleStore {
-    /// Adds the requests of this name on behalf of an operator, whether they use much or little, so
-    /// that the effect of a rule can be shown and a rule can be approved. Returns the number of the
-    /// entry. An existing entry stays as it is.
+    /// Adds the requests of this name to the elephants on behalf of an operator, however little
+    /// they use. The effect of a rule can then be shown, and a rule can be approved. Returns the
+    /// number of the entry. An existing entry stays unchanged.
     ///
     /// # Errors
     /// If a rule for such requests is not permitted, or there is no room for another entry.
@@ -51,10 +51,10 @@ impl RuleStore {
         Ok((number, Some(self.note(now, at, What::Asked, &meta.by, &meta.why))))
     }
 
-    /// Approves a rule, or changes the one in force.
+    /// Approves a rule, or changes the rule in force. Returns the note for the audit log.
     ///
     /// # Errors
-    /// If that is not possible. Then nothing has changed.
+    /// If the decision is invalid or not possible. Then nothing has changed.
     pub fn approve(
         &mut self,
         now: Timestamp,
@@ -66,9 +66,10 @@ impl RuleStore {
         Ok(self.rule(now, at, limits, Origin::Operator, meta))
     }
 
-    /// Stores how the site performed in the minute before the rule that now begins, if that was
-    /// measured. If the rule replaces another one, or follows directly, the earlier rule's
-    /// measurement is kept, because that minute belonged to it.
+    /// Stores how the site performed in the minute before the rule that begins at `now`; `None` if
+    /// that was not measured. If the rule replaces another rule, or directly follows one, the
+    /// measurement from before the earlier rule is kept. Then the last minute belonged to the
+    /// earlier rule.
     pub fn was_before(&mut self, now: Timestamp, number: u32, measured: Option<Gauge>) {
         let Ok(at) = self.at(number) else { return };
         let before = self.entries[at].without_rule(now, measured);
@@ -77,10 +78,11 @@ impl RuleStore {
         }
     }
 
-    /// Begins a trial of a rule. `before` is how the site performed over as long a time before it.
+    /// Begins a trial of a rule, and returns the note for the audit log. `before` is how the site
+    /// performed over a time as long as the trial, before it.
     ///
     /// # Errors
-    /// As for [`RuleStore::approve`].
+    /// As for [`RuleStore::approve`], and if the trial is too long.
     pub fn try_out(
         &mut self,
         now: Timestamp,
@@ -104,8 +106,8 @@ impl RuleStore {
         Ok(note)
     }
 
-    /// Returns the entry's index, the limits and the checked author of a decision, if it can be
-    /// made.
+    /// Checks a decision. Returns the index of the entry, the limits of the rule, and the checked
+    /// author, reason and duration.
     fn decided(
         &self,
         number: u32,
@@ -127,10 +129,11 @@ impl RuleStore {
         Ok((at, limits, meta))
     }
 
-    /// Rejects a proposal: the elephant is neither held back nor proposed for some time.
+    /// Rejects a proposal: until the end of the decision, the elephant is neither held back nor
+    /// proposed. Returns the note for the audit log.
     ///
     /// # Errors
-    /// If that is not possible. Then nothing has changed.
+    /// If the decision is invalid or not possible. Then nothing has changed.
     pub fn reject(
         &mut self,
         now: Timestamp,
@@ -148,7 +151,8 @@ impl RuleStore {
         Ok(note)
     }
 
-    /// Undoes a decision.
+    /// Undoes the decision in force about an elephant, and returns the note for the audit log. For
+    /// the duration of `meta`, bywash applies no automatic rule to the elephant.
     ///
     /// # Errors
     /// If no decision is in force. Then nothing has changed.
@@ -164,13 +168,15 @@ impl RuleStore {
         if self.entries[at].state == State::Proposed {
             return Err(Refused::Nothing(number));
         }
-        // With `auto` in the file, bywash would hold it back again at once.
+        // With `act = "auto"` in the configuration file, bywash would hold the elephant back again
+        // at once.
         self.entries[at].left_alone = Some(after(now, meta.lasts));
         self.change(now, at, State::Proposed);
         Ok(self.note(now, at, What::Undone, &meta.by, &meta.why))
     }
 
-    /// Checks that the revision that an operator has seen is the current one.
+    /// Checks that `seen`, the revision that an operator has seen, is the current one. `None` is
+    /// accepted.
     ///
     /// # Errors
     /// If the revision has changed, or there is no such elephant.

@@ -1,9 +1,9 @@
-//! The requests that an elephant's rule does not apply to.
+//! Exempts the requests that an elephant's rule does not apply to.
 //!
 //! A pattern matches more than its elephant: `/*` is the name of all requests without a name of
-//! their own, and it also matches `/cart`. The elephant's cost is that of its own requests, and so
-//! an operator's decision is about those alone. Other routes that the pattern matches are exempt,
-//! as far as they are known now. In the configuration file, a pattern applies to all that it
+//! their own, and it also matches `/cart`. The elephant's cost is that of its own requests, so an
+//! operator's decision is about those alone. Other routes that the pattern matches are exempt, as
+//! far as they are known now. In the configuration file, a pattern applies to all requests that it
 //! matches.
 
 use super::RuleStore;
@@ -11,8 +11,8 @@ use crate::entry::{Origin, State};
 use crate::watch::{MOST_EXEMPT, Watch};
 
 impl RuleStore {
-    /// Exempts from the rules of elephants the other routes that this watch knows. Returns whether
-    /// an exemption has changed.
+    /// Exempts from each elephant's rule the other routes that the rule's pattern matches, as far
+    /// as `watch` knows them. Returns whether an exemption has changed.
     pub fn exempt(&mut self, watch: &Watch) -> bool {
         let mut rules = Vec::new();
         for entry in &mut self.entries {
@@ -31,7 +31,7 @@ impl RuleStore {
             if !watch.is_route(pattern) {
                 continue;
             }
-            // After a restart most routes are not known yet.
+            // Soon after a restart most routes are not known yet, so earlier exemptions are kept.
             if !watch.is_settled() {
                 known.extend(exempt.iter().cloned());
                 known.sort_unstable();

@@ -1,4 +1,4 @@
-//! Rules in force in the syntax of the configuration file.
+//! Exports rules in force in the syntax of the configuration file.
 
 use std::fmt::Write;
 
@@ -8,7 +8,8 @@ use super::RuleStore;
 use crate::entry::{Entry, Origin, Rule, State};
 
 impl RuleStore {
-    /// Returns the rules that are not in the file, in its syntax.
+    /// Returns the rules in force that are not in the configuration file, in the syntax of that
+    /// file.
     pub fn exported(&self) -> String {
         let mut text = String::new();
         for entry in &self.entries {
@@ -33,7 +34,8 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
     line(format!("[throttle.elephant-{}]", entry.number));
     line(format!("match = {}", toml_string(&entry.pattern)));
     line(format!("why = {}", toml_string(&rule.why)));
-    // The rule is enforced even if the file only observes.
+    // The exported rule has its own mode, so that it is enforced even if the file's mode is
+    // `observe`.
     line("mode = \"enforce\"".to_owned());
     if !rule.exempt.is_empty() {
         let exempt: Vec<String> = rule.exempt.iter().map(|name| toml_string(name)).collect();

@@ -1,4 +1,4 @@
-//! Rules in the configuration file.
+//! The rules in the configuration file, as they enter the rule store.
 
 use jiff::Timestamp;
 
@@ -11,17 +11,17 @@ use crate::rule_limits::RuleLimits;
 /// A rule in the configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRule {
-    /// The pattern that its requests match.
+    /// The pattern that the rule's requests match.
     pub pattern: String,
-    /// The limits.
+    /// The limits that the rule sets.
     pub limits: RuleLimits,
-    /// The reason.
+    /// The reason that the file gives for the rule.
     pub why: String,
 }
 
 impl RuleStore {
-    /// Takes over the rules of the file, which replace all earlier rules of the file. They also
-    /// replace operators' decisions about the same requests.
+    /// Replaces all earlier rules of the configuration file by `rules`. They also replace
+    /// operators' decisions about the same requests. Returns notes for the audit log.
     ///
     /// # Errors
     /// If there are too many rules. Then nothing has changed.

@@ -1,4 +1,4 @@
-//! Findings become entries, and become rules if the configuration file says so.
+//! Turns findings into entries of the rule store, and into rules if the configuration file says so.
 
 use std::collections::HashSet;
 
@@ -13,30 +13,29 @@ use crate::note::{Note, What};
 use crate::refused::MOST_ENTRIES;
 use crate::rule_limits::RuleLimits;
 
-/// The fraction of a resource's capacity that an elephant uses at least to be held back without
+/// The fraction of a resource's capacity that an elephant must use to be held back without
 /// approval.
 const MUCH: f64 = 0.2;
-/// If one client causes more than this fraction, the elephant may be that client's doing or that
-/// client's intention: an operator has to decide.
+/// The fraction of an elephant's work by one client above which an operator has to decide. That
+/// client may be the whole cause, or may have made the page look heavy on purpose.
 const MUCH_BY_ONE: f64 = 0.3;
-/// How long a rule without approval holds.
+/// How long an automatic rule holds, without an operator's approval.
 const AUTO: TimeSpan = TimeSpan::from_secs(3600);
 
-/// The action on a finding.
+/// The action on a finding, as configured by `elephants.act`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Act {
-    /// Every finding is proposed.
+    /// Propose every finding to operators.
     #[default]
     Propose,
-    /// A finding that is certain and fills processors is held back for an hour; all others are
-    /// proposed.
+    /// Hold back a finding for an hour if it is certain and fills processors. Propose all others.
     Auto,
 }
 
 impl RuleStore {
-    /// Takes over the findings, which replace all earlier ones. Returns notes about those that are
-    /// certain for the first time, and about rules that begin. An entry that was provisional and is
-    /// not found again is removed: it was noise.
+    /// Replaces all earlier findings by `elephants`. Returns notes for the audit log about those
+    /// that are certain for the first time, and about rules that begin. A provisional entry that is
+    /// not found again is removed, because it was noise.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
         for elephant in one_of_each(self.as_ruled(elephants)) {
@@ -45,8 +44,8 @@ impl RuleStore {
             let is_sure = !elephant.provisional;
             entry.found = Some(elephant);
             entry.seen = now;
-            // An uncertain finding may be noise. The operator's request for this elephant still
-            // stands.
+            // An uncertain finding may be noise, so an operator's request for this elephant
+            // remains.
             entry.asked &= !is_sure;
             if is_sure && !std::mem::replace(&mut entry.told, true) {
                 notes.push(self.note(
@@ -66,8 +65,8 @@ impl RuleStore {
         notes
     }
 
-    /// Removes findings that are for another resource than the elephant's rule, because the rule is
-    /// measured by its own resource. Rules of the file have no such resource.
+    /// Removes a finding if a rule applies to its elephant because of another resource. The rule is
+    /// measured by its own resource. Rules of the configuration file have no such resource.
     fn as_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
         elephants.retain(|elephant| {
             let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
@@ -79,12 +78,12 @@ impl RuleStore {
         elephants
     }
 
-    /// Returns the patterns that operators have asked for, whose present use is wanted.
+    /// Returns the patterns that operators have asked for, whose present use is to be reported.
     pub fn asked(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.asked).map(|entry| entry.pattern.as_str())
     }
 
-    /// Updates the use of the elephants that operators have asked for.
+    /// Updates the present use of the elephants that operators have asked for.
     pub fn uses(&mut self, elephants: Vec<Elephant>) {
         for elephant in elephants {
             let is = |entry: &&mut Entry| entry.asked && entry.pattern == elephant.pattern;
@@ -94,8 +93,9 @@ impl RuleStore {
         }
     }
 
-    /// Returns the index of the elephant with this pattern, and adds it if necessary. Returns
-    /// `None` if all entries have decisions in force.
+    /// Returns the index of the elephant with this pattern, and adds the elephant if necessary.
+    /// When the store is full, the place of an entry without a decision is reused. Returns `None`
+    /// if all entries have decisions in force.
     pub(super) fn place_of(&mut self, now: Timestamp, pattern: &str) -> Option<usize> {
         if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
             return Some(at);
@@ -123,7 +123,8 @@ impl RuleStore {
         Some(self.entries.len() - 1)
     }
 
-    /// Holds back an elephant that is certain, if the file says so and no operator has decided.
+    /// Applies a rule to an elephant that is certain, if the configuration file says so and no
+    /// operator has decided. Returns the note for the audit log if a rule began.
     fn act(&mut self, now: Timestamp, at: usize, act: Act) -> Option<Note> {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
@@ -152,9 +153,9 @@ impl RuleStore {
     }
 }
 
-/// Keeps one finding per page. If a page uses much of several resources, a certain finding is
-/// preferred, and then the resource that it fills more. Slots come last, because they are held
-/// while another resource is waited for.
+/// Keeps one finding for each page. If a page uses much of several resources, a certain finding is
+/// preferred, and then the resource that the page fills more. Slots come last, because they are
+/// held while another resource is waited for.
 fn one_of_each(mut elephants: Vec<Elephant>) -> Vec<Elephant> {
     elephants.sort_by(|a, b| {
         let holds = |elephant: &Elephant| elephant.consists_of == Resource::Slots;

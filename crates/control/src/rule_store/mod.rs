@@ -1,5 +1,6 @@
-//! All elephants. Only this module changes them: through findings (`found`), operators' decisions
-//! (`decisions`), the configuration file (`file`), and time (here).
+//! The store of all elephants with their rules. Only this module changes them, through findings
+//! (`found`), operators' decisions (`decisions`), the configuration file (`file`), and the passage
+//! of time (this file).
 
 mod decisions;
 mod exempt;
@@ -24,53 +25,55 @@ use crate::time::{after, began_by};
 pub use file::FileRule;
 pub use found::Act;
 
-/// How long after its last finding an elephant without a decision is forgotten.
+/// The time after its last finding when an elephant without a decision is forgotten.
 const FORGOTTEN: TimeSpan = TimeSpan::from_secs(7 * 86_400);
-/// How long after the request for it an elephant is forgotten that an operator asked for and did
-/// not try.
+/// The time after an operator asked for an elephant when it is forgotten, if there was no trial.
 const ASKED: TimeSpan = TimeSpan::from_secs(3600);
 
-/// Why a stored document cannot be read.
+/// Why a stored document cannot be read: the text is not such a document.
 #[derive(Debug, thiserror::Error)]
 #[error("the document is not one of elephants: {0}")]
 pub struct RuleStoreError(#[from] serde_json::Error);
 
-/// A rule in the form in which it is applied.
+/// A rule in force, as the gateway applies it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InForce {
-    /// The elephant's number.
+    /// The elephant's number, which identifies its rule.
     pub id: RuleId,
     /// The pattern of the requests that the rule applies to.
     pub pattern: String,
-    /// Patterns of requests that the rule does not apply to.
+    /// The patterns of requests that the rule does not apply to.
     pub exempt: Vec<String>,
-    /// The limits on waiting and running.
+    /// The limits on waiting and running requests.
     pub rule: throttle::Rule,
-    /// The bytes per second of the responses, if the rule limits them.
+    /// The maximum rate of all responses together, in bytes per second; `None` if there is no such
+    /// limit.
     pub bytes: Option<u64>,
 }
 
 /// The version of the document that [`RuleStore::text`] writes.
 const VERSION: u32 = 1;
 
-/// All elephants. See the module. Fields of a later version are ignored when the document is read.
+/// The store of all elephants. See the documentation of the module. Unknown fields, from a later
+/// version, are ignored when the document is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RuleStore {
-    /// The version of the document when it was written, for people. It is 0 for a document from
-    /// before there were versions.
+    /// The version of the document when it was written, for people. It is 0 for a document that was
+    /// written before versions were introduced.
     #[serde(default)]
     version: u32,
     entries: Vec<Entry>,
-    /// The last number that was given.
+    /// The last number that was given to an elephant.
     next: u32,
-    /// Whether an operator or `auto` ever took a decision, even if it was undone or has ended.
+    /// Whether an operator or `auto` ever took a decision, even if that was undone or has ended
+    /// since.
     #[serde(default)]
     decided: bool,
 }
 
 impl RuleStore {
-    /// Reads what [`RuleStore::text`] returned earlier. A decision may have ended since;
-    /// [`RuleStore::tick`] ends it.
+    /// Reads a document that [`RuleStore::text`] returned earlier. A decision may have ended since;
+    /// [`RuleStore::tick`] ends it. Rules that no operator can approve are dropped.
     ///
     /// # Errors
     /// If the text is not such a document.
@@ -78,7 +81,7 @@ impl RuleStore {
         let mut store: Self = serde_json::from_str(text)?;
         store.version = 0;
         store.entries.truncate(MOST_ENTRIES);
-        // The file may have been edited by hand: a rule that could not have been decided is
+        // The stored file may have been edited by hand: a rule that no operator can approve is
         // dropped.
         for entry in &mut store.entries {
             if matches!(&entry.state, State::Ruled(rule) if rule.limits.wrong().is_some()) {
@@ -91,7 +94,7 @@ impl RuleStore {
         Ok(store)
     }
 
-    /// Returns the document to be stored.
+    /// Returns the document to be stored, which [`RuleStore::read`] reads.
     ///
     /// # Panics
     /// Never.
@@ -100,8 +103,9 @@ impl RuleStore {
         serde_json::to_string_pretty(&written).expect("a rule store is made of numbers and texts")
     }
 
-    /// Corrects decisions that were taken while the clock was wrong: none holds for longer than its
-    /// duration, and no elephant is left alone for longer than the longest duration.
+    /// Corrects decisions that were taken while the clock was ahead. Afterwards none holds for
+    /// longer than its duration from `now`, and no elephant is left alone for longer than the
+    /// longest duration.
     pub fn began_by(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
@@ -121,12 +125,12 @@ impl RuleStore {
         }
     }
 
-    /// Returns all elephants, by number.
+    /// Returns all elephants, in the order of their numbers.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Returns one elephant.
+    /// Returns the elephant with this number.
     ///
     /// # Errors
     /// If there is no elephant with this number.
@@ -134,20 +138,20 @@ impl RuleStore {
         self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
     }
 
-    /// Returns whether an operator or `auto` ever took a decision, even if it was undone or has
-    /// ended. A rule of the file is not a decision.
+    /// Returns whether an operator or `auto` ever took a decision, even if that was undone or has
+    /// ended since. A rule of the configuration file is not a decision.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
 
-    /// Makes sure that new elephants get no number that `other` has given.
+    /// Continues the numbering of `other`: new elephants get no number that `other` has given.
     #[must_use]
     pub fn numbered_after(mut self, other: &Self) -> Self {
         self.next = self.next.max(other.next);
         self
     }
 
-    /// Returns the rules in force.
+    /// Returns the rules in force, in the order of the elephants' numbers.
     pub fn in_force(&self) -> Vec<InForce> {
         let rule = |entry: &Entry| match &entry.state {
             State::Ruled(rule) => Some(InForce {
@@ -162,8 +166,9 @@ impl RuleStore {
         self.entries.iter().filter_map(rule).collect()
     }
 
-    /// Ends the decisions whose time is over. `gauge` returns how the site performed between two
-    /// moments, for trials.
+    /// Ends the decisions whose end has passed, and forgets old elephants. Returns the notes for
+    /// the audit log. `gauge` returns how the site performed between two moments, to measure
+    /// trials.
     pub fn tick(
         &mut self,
         now: Timestamp,
@@ -225,7 +230,7 @@ impl RuleStore {
         note
     }
 
-    /// Changes the state of an entry. All changes of state go through here.
+    /// Changes the state of the elephant at index `at`. All changes of state use this function.
     fn change(&mut self, now: Timestamp, at: usize, state: State) {
         let entry = &mut self.entries[at];
         if let State::Ruled(rule) = std::mem::replace(&mut entry.state, state) {

@@ -1,4 +1,5 @@
-//! Tests of overrides: their end, their author, and the revision that the author has seen.
+//! Tests of overrides: their end, their author, and the check of the revision that the author has
+//! seen.
 
 use bywash_control::{
     DecisionMeta, DecisionMetaError, Mode, NotOverridden, Overrides, Subject, Target, Timestamp,
@@ -67,8 +68,8 @@ fn whoever_has_not_seen_what_holds_changes_nothing() {
     let late = overrides.undo(at(1), 1, "bo", "enough", Some(seen));
     assert!(matches!(late, Err(NotOverridden::Conflict { .. })));
     assert_eq!(overrides, before);
-    // Every change gives a new revision, and none is given twice, not even by a process that has
-    // lost the earlier ones.
+    // Every change gives a new revision. None is given twice, not even by a process that has lost
+    // the earlier ones.
     let mut revisions = vec![overrides.revision()];
     overrides.set(at(2), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     revisions.push(overrides.revision());
@@ -141,7 +142,7 @@ fn the_file_would_say_the_same() {
 #[test]
 fn what_was_said_while_the_clock_was_wrong_holds_for_as_long_as_was_said() {
     let mut overrides = Overrides::default();
-    // The clock is a day ahead.
+    // The override is set while the clock is a day ahead.
     overrides.set(at(86_400), Target::Bypass, meta(60), None, &CLASSES).unwrap();
     overrides.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
     overrides.began_by(at(30));

@@ -1,40 +1,40 @@
-//! Tests against a client that requests a page whenever the site is busy with something else, so
-//! that the page looks heavy: the finding about the page, and how far its evidence prevents a rule
-//! without approval.
+//! Tests against a poisoner: a client that requests a page whenever the site is busy with something
+//! else, so that the page appears to cause the load. The tests check the finding about the page,
+//! and how far its evidence prevents a rule without approval.
 //!
-//! The tests run in virtual time, through the watch and the rule store as the gateway uses them,
-//! with `act = "auto"`. The site has two processors and a load that comes and goes for half an
-//! hour; a client of the page does not see where the load comes from. `cargo test -p bywash-control
-//! --test it poisoning:: -- --nocapture` prints the figures of docs/figures/elephants.md.
+//! The tests run in virtual time, with the watch and the rule store as the gateway uses them and
+//! with `act = "auto"`. The site has two processors and a load that rises and falls for half an
+//! hour. The poisoner does not know where the load comes from. `cargo test -p bywash-control --test
+//! it poisoning:: -- --nocapture` prints the figures of docs/figures/elephants.md.
 
 use std::net::Ipv4Addr;
 
 use bywash_control::{Act, Client, Elephant, Resource, RuleStore, Seen, Timestamp, Watch, Watched};
 use bywash_units::{Time, TimeSpan};
 
-/// The origin of the load that the poisoner waits for.
+/// The origin of the load during which the poisoner sends its requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
-    /// A job of the machine itself, without requests.
+    /// A job of the machine itself, such as a backup, without requests.
     Job,
     /// A page that many clients request.
     Searches,
 }
 
-/// A poisoner of the page that costs two milliseconds.
+/// A poisoner of the page, of which one request costs two milliseconds of the processor.
 #[derive(Clone, Copy, Debug)]
 struct Poison {
     load: Load,
-    /// The number of the poisoner's addresses.
+    /// The number of addresses from which the poisoner sends requests.
     addresses: u64,
-    /// The poisoner's requests per second while the site is busy.
+    /// The number of the poisoner's requests per second while the site is busy.
     rate: u64,
-    /// The duration of a request for the page, in seconds. It takes [`COST`] of the processor.
+    /// The duration of one request for the page, in seconds. Of it, [`COST`] is processor time.
     lasts: f64,
     seed: u64,
 }
 
-/// The duration of a page that waits for something elsewhere.
+/// The duration, in seconds, of a request for a page that waits for another system.
 const SLOW: f64 = 0.8;
 
 const PAGE: &str = "/about";
@@ -44,7 +44,7 @@ fn at(seconds: f64) -> Time {
     Time::from_nanos((seconds * 1e9) as u64)
 }
 
-/// Returns a pseudo-random number in [0, 1).
+/// Returns a pseudo-random number from 0 to below 1, derived from `number`.
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
@@ -62,8 +62,8 @@ fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
 }
 
 impl Poison {
-    /// Returns the finding about the page after half an hour, the true fraction of its work that
-    /// the poisoner caused, and whether the page is held back.
+    /// Plays the half hour. Returns the finding about the page, the true fraction of the page's
+    /// work that the poisoner caused, and whether a rule holds the page back.
     fn played(&self) -> (Option<Elephant>, f64, bool) {
         let consists_of = Resource::Processors;
         let db = Watched { name: "db".into(), consists_of, capacity: 2.0, idle: 0.0 };
@@ -91,7 +91,7 @@ impl Poison {
                 );
                 used += COST;
             }
-            // Requests of others: one visitor per second requests the page.
+            // One visitor per second, who is not the poisoner, requests the page.
             ask(&mut watch, PAGE, 1_000_000 + second, start + 0.5, self.lasts);
             (used, all) = (used + COST, all + COST);
             match (self.load, is_busy) {
@@ -137,7 +137,7 @@ fn what_one_client_makes_look_heavy_is_shown_as_hers_and_left_alone() {
             let (found, hers, is_held) = poison.played();
             let shown = found.as_ref().map(|one| (one.of_capacity(), one.by_one, one.provisional));
             println!("{poison:?}: {hers:.2} hers; of capacity, by one, provisional: {shown:.2?}");
-            // Up to that fraction the poisoner is one client among many.
+            // Up to this fraction, the poisoner does not differ from one client among many.
             assert!(!is_held || hers <= 0.31, "{poison:?}: {hers}");
             println!("  held back: {is_held}");
             if let Some(found) = found {
@@ -184,7 +184,8 @@ fn a_page_that_is_over_in_no_time_is_not_held_back_for_what_it_cannot_have_used(
     assert!(was_found, "the poison works, but for that");
 }
 
-/// The bound holds for two addresses only: a client with more addresses looks like many clients.
+/// Checks that the bound holds for at most two addresses: a client with more of them looks like
+/// many clients.
 #[test]
 fn with_how_many_addresses_one_looks_like_many() {
     for addresses in [1, 2, 3, 4, 8] {

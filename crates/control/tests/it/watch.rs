@@ -1,4 +1,4 @@
-//! Tests of the reports of a watch about known requests and a known use.
+//! Tests of the findings of a watch, from known requests and a known use of resources.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ fn client(number: u64) -> Client {
     Client { key: number, network: Ipv4Addr::from_bits(number as u32).into() }
 }
 
-/// Returns an elephant with this name that uses the database.
+/// Returns an elephant with this pattern that uses the database.
 fn entry(pattern: &str) -> Entry {
     let mut store = RuleStore::default();
     let found = serde_json::json!({
@@ -33,7 +33,7 @@ fn processors() -> Watched {
     Watched { name: "db".into(), consists_of: Resource::Processors, capacity: 2.0, idle: 0.0 }
 }
 
-/// Returns a pseudo-random number in [0, 1).
+/// Returns a pseudo-random number from 0 to below 1, derived from `number`.
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
@@ -139,7 +139,7 @@ fn an_elephant_that_is_one_clients_says_so() {
 #[test]
 fn bytes_and_slots_are_counted_where_there_are_few() {
     let watch = watched("/search?q=", 500);
-    // Half a megabyte per second is sent, nearly all of it for items.
+    // The responses have half a megabyte per second in total, nearly all of it for items.
     let found = watch.elephants(0.5, Some(1e6));
     let of = |resource: &str| {
         let of = found.iter().filter(|elephant| elephant.resource == resource);
@@ -168,8 +168,8 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         };
         watch.request(at(from + held), &seen);
     };
-    // Pictures together hold more than half of the slots, each for half as long as the average
-    // request.
+    // Requests for pictures together hold more than half of the slots. Each lasts half as long as
+    // the average request.
     for second in 0..100 {
         let from = f64::from(second);
         (0..24).for_each(|_| asked("/logo.png", from, 0.05));
@@ -177,7 +177,8 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         asked("/cart", from, 0.1);
     }
     watch.advance(at(100.0));
-    // More than two slots are held where there is one. The cart's requests would use a tenth of it.
+    // More than two slots are held although there is one. Requests for the cart would use a tenth
+    // of it.
     let found = watch.elephants(1.0, None);
     let named: Vec<&str> = found.iter().map(|elephant| elephant.pattern.as_str()).collect();
     assert_eq!(named, ["/search"], "{found:?}");
@@ -194,7 +195,8 @@ fn a_gauge_tells_ants_from_elephants() {
     );
 }
 
-/// Reports the first minutes of a site: `seconds` pages with a number, and these names.
+/// Reports to the watch the first `seconds` seconds of a site, which begin at `begins`. Each second
+/// brings one page with its own number, and the pages of `names`.
 fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
     for second in 0..seconds {
         let from = begins + second as f64;
@@ -236,7 +238,7 @@ fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
         exempt(&store)
     );
     assert!(!store.exempt(&watch), "nothing has changed");
-    // After a restart the watch knows nothing, and learns.
+    // After a restart the watch knows no routes, and learns them again.
     let mut read = RuleStore::read(&store.text()).unwrap();
     let mut after = empty();
     told(&mut after, 0.0, 10, &["/account"]);
@@ -248,7 +250,7 @@ fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
     // After 15 minutes the watch is settled.
     told(&mut after, 10.0, 900, &["/account"]);
     assert!(read.exempt(&after) && exempt(&read) == ["/account"], "{:?}", exempt(&read));
-    // While a place is not crowded, each page has a name of its own, which it will lose.
+    // Until a folder has many pages, each page has a name of its own, which is later withdrawn.
     let elephant = |pattern: &str| Elephant {
         pattern: pattern.into(),
         ..watched("/search?q=", 500).elephants(100.0, None).remove(0)
@@ -263,7 +265,7 @@ fn an_elephants_rule_leaves_alone_what_is_a_route_of_its_own() {
     read.approve(now, 1, Change::default(), DecisionMeta { by, why, lasts }).unwrap();
     assert_eq!(exempt(&read), ["/account"]);
     assert!(read.exported().contains("# in the file, the rule also applies to: \"/account\""));
-    // In the file, a pattern applies to all that it matches.
+    // A rule in the configuration file applies to all requests that its pattern matches.
     let limits = RuleLimits {
         bytes: None,
         ..read.entries()[0].found.as_ref().map(RuleLimits::proposed).unwrap()

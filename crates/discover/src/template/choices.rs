@@ -1,29 +1,32 @@
-//! The values of one place of a URL that were seen: a bounded list, some of which have names.
+//! The values that were seen at one place of a URL: a bounded list, in which some values have
+//! names.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-/// The number of clients that are distinguished, to see that there is more than one.
+/// The number of distinct clients of a value that are recorded, and that a value needs to have a
+/// name in a crowded place.
 const CLIENTS: usize = 8;
-/// The fraction of the requests, or of their time, from which a value has a name.
+/// The fraction of the requests at a place, or of their time, from which on a value accounts for
+/// much.
 const MUCH: f64 = 0.05;
-/// The number of requests below which no value accounts for much.
+/// The minimum number of requests at a place for a value to account for much.
 const SOME: f64 = 50.0;
-/// The number of requests below which a value is forgotten.
+/// The faded number of requests below which a value is forgotten.
 const FORGOTTEN: f64 = 0.5;
 
-/// A value that was seen.
+/// A value that was seen at a place.
 #[derive(Clone, Debug)]
 struct Choice<V> {
     is_named: bool,
     weight: Weight,
-    /// The service time of requests with the value in seconds, and of those with the values whose
-    /// place it took. The value with the least score is evicted.
+    /// The service time, in seconds, of the requests with this value and of the evicted values that
+    /// it replaced. The value with the lowest score is evicted first.
     score: f64,
     clients: [u64; CLIENTS],
-    /// The number of clients in `clients`.
+    /// The number of distinct clients in `clients`.
     known: usize,
-    /// The tree below the value, if it has a name.
+    /// The tree below the value, used if the value has a name.
     below: V,
 }
 
@@ -50,17 +53,17 @@ impl Weight {
     }
 }
 
-/// The values of one place. See the module.
+/// The values of one place. See the module documentation.
 #[derive(Clone, Debug)]
 pub(super) struct Choices<V> {
     seen: BTreeMap<Box<str>, Choice<V>>,
     all: Weight,
-    /// Whether more values were seen than there is room for. Then only values that account for much
-    /// have a name.
+    /// Whether more values were seen than the list has room for. If so, only values that account
+    /// for much have a name.
     is_crowded: bool,
 }
 
-/// A request, as far as it is counted.
+/// A request in the form in which it is counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
     pub(super) client: u64,
@@ -70,8 +73,8 @@ pub(super) struct Counted {
 
 /// The tree below a value that has a name.
 pub(super) trait Below: Default {
-    /// Multiplies all earlier counts by `part`, and forgets what is rarely requested. With `part` 0
-    /// it forgets everything.
+    /// Multiplies all earlier counts by `part`, and forgets entries that are rarely requested. With
+    /// `part` 0 it forgets everything.
     fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64);
 }
 
@@ -79,14 +82,14 @@ impl Below for () {
     fn fade(&mut self, _: f64, _: &mut usize, _: &mut u64) {}
 }
 
-/// The rule by which a place gives names.
+/// The rule by which the values of a place get names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// The number of values that are counted.
+    /// The maximum number of values that are counted.
     pub(super) most: usize,
-    /// Whether a new value has a name at once, until the place is crowded.
+    /// Whether a new value has a name immediately, until the place is crowded.
     pub(super) at_once: bool,
-    /// Whether a value that accounts for little has a name once enough clients have requested it.
+    /// Whether a value that accounts for little gets a name once enough clients have requested it.
     pub(super) even_rare: bool,
 }
 
@@ -104,8 +107,8 @@ impl<V> Choices<V> {
 }
 
 impl<V: Below> Choices<V> {
-    /// Counts a request for `key`. `entries_left` is the number of entries that may still be added;
-    /// `renamed` counts names that were withdrawn.
+    /// Counts a request for the value `key`. `entries_left` is the number of entries that may still
+    /// be added. `renamed` counts the names that were withdrawn.
     pub(super) fn learn(
         &mut self,
         key: &str,
@@ -149,9 +152,9 @@ impl<V: Below> Choices<V> {
         self.seen.insert(key.into(), choice);
     }
 
-    /// Evicts the value with the least score among those without a name, and returns its score.
-    /// This is the Space-Saving algorithm: with room for n values, a value that accounts for more
-    /// than 1/n is never missed.
+    /// Evicts the value with the lowest score among those without a name, and returns its score.
+    /// Returns `None` if all values have names. This is the Space-Saving algorithm: with room for n
+    /// values, a value that accounts for more than 1/n is never missed.
     fn evict(&mut self) -> Option<f64> {
         let unnamed = self.seen.iter().filter(|(_, choice)| !choice.is_named);
         let (key, score) =
@@ -161,7 +164,7 @@ impl<V: Below> Choices<V> {
         Some(score)
     }
 
-    /// Withdraws the names that values may not have in a crowded place.
+    /// Withdraws the names of values that may have none in a crowded place.
     fn unname(&mut self, rule: Rule, entries_left: &mut usize, renamed: &mut u64) {
         let all = self.all;
         for choice in self.seen.values_mut().filter(|choice| choice.is_named) {
@@ -173,7 +176,7 @@ impl<V: Below> Choices<V> {
         }
     }
 
-    /// Returns the tree below a value, if the value has a name.
+    /// Returns the tree below a value if the value has a name, and otherwise `None`.
     pub(super) fn named(&self, key: &str) -> Option<&V> {
         self.seen.get(key).filter(|choice| choice.is_named).map(|choice| &choice.below)
     }
@@ -183,7 +186,8 @@ impl<V: Below> Choices<V> {
         choice.map(|choice| &mut choice.below)
     }
 
-    /// Fades as [`Below::fade`] does.
+    /// Multiplies all counts by `part`, and forgets values that are rarely requested, as
+    /// [`Below::fade`] does.
     pub(super) fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64) {
         self.all.fade(part);
         self.seen.retain(|_, choice| {
@@ -203,7 +207,7 @@ impl<V: Below> Choices<V> {
         }
     }
 
-    /// Counts a request for a value that can never have a name.
+    /// Counts a request whose value can never have a name. It counts only in the total.
     pub(super) fn passed(&mut self, counted: Counted) {
         self.all.add(counted.seconds);
     }
@@ -214,8 +218,8 @@ impl<V: Below> Choices<V> {
 }
 
 impl<V: Below> Choice<V> {
-    /// Returns whether the value may have a name in a place that is crowded, or that gives no names
-    /// at once.
+    /// Returns whether the value may have a name in a crowded place, or in one that gives no names
+    /// immediately.
     fn may_have_name(&self, all: &Weight, rule: Rule) -> bool {
         self.known == CLIENTS && (rule.even_rare || self.weight.is_much_of(all))
     }

@@ -1,4 +1,4 @@
-//! Templates that are learned from requests.
+//! The templates of a site, and how they are learned from requests.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,11 +11,13 @@ use bywash_engine::classify::{Parameters, Pattern, is_reading};
 use super::choices::{Below, Choices, Counted, Rule};
 use super::shape::{Shape, may_route, shape};
 
-/// The number of entries that are remembered, over all nodes.
+/// The maximum number of entries that are remembered, over all nodes.
 pub const MOST: usize = 32_768;
-/// The number of segments that are distinguished. A deeper path ends with `**`.
+/// The maximum number of segments that are distinguished. The template of a deeper path ends with
+/// `**`.
 const DEEPEST: usize = 8;
-/// The number of endings that a node distinguishes for segments that are one of many.
+/// The maximum number of endings that a node distinguishes for segments without a name of their
+/// own.
 const ENDINGS: usize = 8;
 
 const SEGMENTS: Rule = Rule { most: 32, at_once: true, even_rare: false };
@@ -23,60 +25,61 @@ const SETS: Rule = Rule { most: 16, at_once: true, even_rare: false };
 const VALUES: Rule = Rule { most: 32, at_once: false, even_rare: false };
 const WANTED: Rule = Rule { most: 32, at_once: false, even_rare: true };
 
-/// A request.
+/// A request from which templates are learned.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'t> {
-    /// The method.
+    /// The method of the request.
     pub method: &'t str,
-    /// The path and query.
+    /// The path and the query of the request.
     pub target: &'t str,
-    /// The client, as a number that no client can choose.
+    /// The client that sent the request, as a number that clients cannot choose.
     pub client: u64,
     /// The address of the client, as a number. Several clients may have the same.
     pub address: u64,
-    /// How long it took, in seconds.
+    /// How long the request took, in seconds.
     pub seconds: f64,
-    /// Whether it was answered, and the response does not say that the page does not exist.
+    /// Whether the request was answered, and not with a response that the page does not exist.
     pub is_good: bool,
 }
 
-/// The templates of a site. See the [module](super).
+/// The templates of a site. See the [module](super) documentation.
 #[derive(Clone, Debug)]
 pub struct Templates {
     always_track: Vec<Pattern>,
-    /// Whether a parameter's value is wanted by name, by parameter and value.
+    /// A function that returns whether the value of a parameter should have a name, by parameter
+    /// and value.
     wanted: fn(&str, &str) -> bool,
-    /// The root of each method. Methods that only read share one.
+    /// The root node of each method. Methods that only read share one.
     roots: BTreeMap<Box<str>, Node>,
     entries_left: usize,
     renamed: u64,
 }
 
-/// The number of methods that are distinguished: HTTP has nine.
+/// The maximum number of methods that are distinguished. HTTP has nine.
 const METHODS: usize = 12;
 
-/// A node in the tree of paths.
+/// A node in the tree of paths, which stands for a place in the path.
 #[derive(Clone, Debug, Default)]
 struct Node {
     names: Choices<Option<Box<Node>>>,
-    /// The nodes of segments that are one of many, by ending.
+    /// The nodes below segments without a name of their own, by ending.
     any: BTreeMap<Box<str>, Node>,
     sets: Choices<RoutingValues>,
 }
 
-/// The values that may select a route, by parameter.
+/// The values that may select a route, for each parameter.
 type RoutingValues = BTreeMap<Box<str>, Values>;
 
 /// The values of one parameter that may select a route.
 #[derive(Clone, Debug, Default)]
 struct Values {
     all: Choices<()>,
-    /// The wanted ones, in a list of their own, so that no other value evicts a rare one.
+    /// The wanted values. Their list is separate, so that no other value evicts a rare wanted one.
     wanted: Choices<()>,
 }
 
 impl Templates {
-    /// Creates templates that know only these patterns, which are always tracked.
+    /// Creates templates that know only the given patterns, which are always tracked.
     pub fn new(mut always_track: Vec<Pattern>) -> Self {
         // The most specific pattern comes first.
         always_track.sort_unstable_by(|a, b| b.cmp(a));
@@ -84,15 +87,15 @@ impl Templates {
         Self { always_track, wanted, roots: BTreeMap::new(), entries_left: MOST, renamed: 0 }
     }
 
-    /// Also names the values of parameters that `wanted` selects by parameter and value, however
-    /// small their share is. Eight addresses must have requested a value.
+    /// Also gives names to the values that `wanted` selects by parameter and value, however rare
+    /// they are. A value gets a name once requests from eight addresses had it.
     #[must_use]
     pub fn wanting(mut self, wanted: fn(&str, &str) -> bool) -> Self {
         self.wanted = wanted;
         self
     }
 
-    /// Learns from a request, and returns the name of its route.
+    /// Learns from a request, and returns the name of the request's route.
     pub fn learn(&mut self, asked: &Asked<'_>) -> String {
         let Asked { method, target, client, address, seconds, is_good } = *asked;
         if let Some(pattern) = self.tracked_pattern(method, target) {
@@ -112,7 +115,7 @@ impl Templates {
         self.name(root, target)
     }
 
-    /// Returns the present name of a route that was named `name` earlier. The name of a pattern
+    /// Returns the present name of the route that was named `name` earlier. The name of a pattern
     /// that is always tracked never changes.
     pub fn now(&self, name: &str) -> String {
         let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
@@ -122,17 +125,17 @@ impl Templates {
         self.name(if is_reading(method) { "" } else { method }, target)
     }
 
-    /// Returns the version of the names. It changes when a name is withdrawn.
+    /// Returns a version that changes whenever a name is withdrawn.
     pub const fn version(&self) -> u64 {
         self.renamed
     }
 
-    /// Returns the number of entries that are remembered.
+    /// Returns the number of entries that are remembered over all nodes.
     pub const fn entries(&self) -> usize {
         MOST - self.entries_left
     }
 
-    /// Multiplies all earlier counts by `part`, and forgets what is rarely requested.
+    /// Multiplies all earlier counts by `part`, and forgets entries that are rarely requested.
     pub fn fade(&mut self, part: f64) {
         let Self { roots, entries_left, renamed, .. } = self;
         for node in roots.values_mut() {
@@ -153,7 +156,7 @@ impl Templates {
     fn name(&self, root: &str, target: &str) -> String {
         let mut name = String::new();
         let Some(node) = self.roots.get(root) else {
-            // No request with this method was ever answered.
+            // No request with this method was learned.
             return if root.is_empty() { "/**".into() } else { "OTHER /**".into() };
         };
         if !root.is_empty() {
@@ -165,7 +168,8 @@ impl Templates {
     }
 }
 
-/// The wanted values, the number of entries left, and the number of names that were withdrawn.
+/// The context of learning: the wanted values, the number of entries left, and the number of names
+/// that were withdrawn.
 struct Context<'a> {
     wanted: fn(&str, &str) -> bool,
     entries_left: &'a mut usize,
@@ -173,8 +177,8 @@ struct Context<'a> {
 }
 
 impl Node {
-    /// Follows a path as deep as segments are distinguished, learns each segment, and learns the
-    /// query at the node where the path ends.
+    /// Learns each segment of a path, as deep as segments are distinguished. Learns the query at
+    /// the node where the path ends.
     fn learn(&mut self, target: &str, counted: Counted, context: &mut Context<'_>) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut node = self;
@@ -229,7 +233,7 @@ impl Node {
                 values.learn(name, value, counted, context);
             }
         }
-        // Values that do not look like names count in the total as well.
+        // Values that do not look like names count in the total, too.
         for (name, _) in given.iter().filter(|(_, value)| !may_route(value)) {
             if let Some(values) = routing.get_mut(*name) {
                 values.all.passed(counted);
@@ -237,7 +241,7 @@ impl Node {
         }
     }
 
-    /// Writes the name of a target below this node.
+    /// Appends the name of a target to `name`, from this node downwards.
     fn write(&self, target: &str, name: &mut String) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut node = self;
@@ -269,8 +273,8 @@ impl Node {
         if let Some(node) = self.names.named(segment) {
             return Some((node.as_deref().unwrap_or(&NOTHING), Shape::Name));
         }
-        // A name that has been learned is written as `*.js`, and a request asks for `main-3f2a.js`:
-        // both have that ending.
+        // The segment may be a learned name such as `*.js`, or the segment of a request such as
+        // `main-3f2a.js`. Both have the ending `.js`.
         let ending = match shape(segment) {
             Shape::Any(ending) => ending,
             Shape::Name => super::shape::split(segment).1,
@@ -307,13 +311,13 @@ impl Values {
     fn learn(&mut self, name: &str, value: &str, counted: Counted, context: &mut Context<'_>) {
         self.all.learn(value, counted, VALUES, context.entries_left, context.renamed);
         if (context.wanted)(name, value) {
-            // One visitor can be several clients.
+            // One visitor may be several clients, so addresses are counted here.
             let by_address = Counted { client: counted.address, ..counted };
             self.wanted.learn(value, by_address, WANTED, context.entries_left, context.renamed);
         }
     }
 
-    /// Returns whether this value has a name.
+    /// Returns whether this value of the parameter has a name.
     fn has_name(&self, value: &str) -> bool {
         self.all.named(value).is_some() || self.wanted.named(value).is_some()
     }
@@ -351,7 +355,7 @@ impl Below for RoutingValues {
     }
 }
 
-/// Returns the names of parameters as one text.
+/// Returns the names of parameters as one text, which identifies the set.
 fn set_of(given: &[(&str, &str)]) -> String {
     let mut set = String::new();
     for (name, _) in given {

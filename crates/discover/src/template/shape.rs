@@ -1,24 +1,25 @@
-//! The shape of a segment: a name that a person chose, or one of many.
+//! The shape of a segment: a name that a person chose, or a value such as a number or a hash.
 
-/// Longer segments are titles or keys, not names.
+/// The maximum length of a name, in bytes. Longer segments are titles or keys.
 const LONGEST: usize = 40;
 
-/// How a segment is written in a pattern.
+/// How a segment of a path is written in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'t> {
-    /// The segment stands in the pattern unchanged.
+    /// The segment is written unchanged, because it looks like a name.
     Name,
-    /// The segment is one of many, with this ending: `.js`, or empty.
+    /// The segment is written as `*` with this ending, which is `.js`, for example, or empty.
     Any(&'t str),
 }
 
-/// Returns the shape of a segment.
+/// Returns how a segment is written in a pattern, from its looks alone.
 pub(super) fn shape(segment: &str) -> Shape<'_> {
     let (stem, ending) = split(segment);
     if is_name(stem) { Shape::Name } else { Shape::Any(ending) }
 }
 
-/// Splits a segment into stem and ending: `main-3f2a.js` is `main-3f2a` and `.js`.
+/// Splits a segment into stem and ending: `main-3f2a.js` into `main-3f2a` and `.js`. The ending may
+/// be empty.
 pub(super) fn split(segment: &str) -> (&str, &str) {
     let Some(dot) = segment.rfind('.') else { return (segment, "") };
     let ending = &segment[dot + 1..];
@@ -46,8 +47,8 @@ fn is_hash(part: &str) -> bool {
     (is_hex && digits > 0) || (part.len() >= 12 && digits >= 3)
 }
 
-/// Returns whether the value of a parameter looks like a name: of a page, an action, or a place in
-/// the application.
+/// Returns whether the value of a parameter looks like the name of a page, an action or a place in
+/// the application, which may select a route.
 pub(super) fn may_route(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:~".contains(&byte);
     let starts = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');

@@ -1,4 +1,4 @@
-//! Tests of findings about a load that is known exactly.
+//! Tests of findings about a load whose costs are known exactly.
 
 use bywash_discover::{
     Column, Discovery, Evidence, MOST_COLUMNS, MOST_KNOWN, Resource, Routes, Settings,
@@ -20,7 +20,7 @@ fn one_processor() -> Discovery {
     Discovery::new(Settings::of(vec![Resource { capacity: 1.0, idle: 0.0 }]))
 }
 
-/// Returns a pseudo-random number in [0, 1).
+/// Returns a pseudo-random number in [0, 1) that depends only on `number`.
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
@@ -28,7 +28,8 @@ fn chance(number: u64) -> f64 {
 }
 
 /// Reports `seconds` seconds of load. Each second has up to three requests of the heavy route, of
-/// 100 ms each, and ten of the light route, of 1 ms each. The processor also has a use of its own.
+/// 100 ms each, and ten of the light route, of 1 ms each. The processor is also used by `idle`
+/// seconds per second without any request.
 fn feed(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;
@@ -67,7 +68,7 @@ fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgo
     feed(&mut discovery, 0, 5_400, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].rate - 1.5).abs() < 0.1, "{findings:?}");
-    // Nothing was read for longer than the two hours that are kept.
+    // No use was read for longer than the two hours for which windows are kept.
     feed(&mut discovery, 15_000, 600, 0.0);
     assert!(discovery.seen() <= TimeSpan::from_secs(600), "{}", discovery.seen());
     assert!(discovery.read_until() > at(15_500.0) && discovery.read_until() <= at(15_600.0));
@@ -112,7 +113,7 @@ fn a_clock_that_jumps_costs_what_it_jumps_over_and_nothing_else() {
     let mut discovery = one_processor();
     feed(&mut discovery, 0, 900, 0.0);
     feed(&mut discovery, 1_000_000, 900, 0.0);
-    // The clock jumps back: all these requests are in the past.
+    // The clock jumps back, so all these requests are too old to count.
     feed(&mut discovery, 100, 600, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-4, "{findings:?}");
@@ -217,7 +218,7 @@ fn a_million_names_cost_no_memory_and_no_elephant_its_column() {
     for number in 0..MOST_COLUMNS as u64 {
         routes.column(&number, TimeSpan::from_millis(1));
     }
-    // A heavy route arrives when all columns are taken, among hundreds of thousands of light ones.
+    // A heavy route begins when all columns are taken, among hundreds of thousands of light routes.
     let heavy = 5_000_000;
     for number in 0..300_000_u64 {
         routes.column(&(1_000_000 + number), TimeSpan::from_micros(1));

@@ -1,4 +1,4 @@
-//! Tests of the names of requests.
+//! Tests of the route names that are learned from requests.
 
 use bywash_discover::template::{Asked, MOST, Templates};
 use bywash_engine::classify::{BadPattern, Pattern};
@@ -12,7 +12,8 @@ fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> Str
     templates.learn(&Asked { method: "GET", target, client, address, seconds: 0.01, is_good: true })
 }
 
-/// Returns the names of these targets after a thousand clients have requested them in turn.
+/// Returns the route names of these targets, after a thousand clients have requested the targets in
+/// turn.
 fn named(targets: &[&str]) -> Vec<String> {
     let mut templates = Templates::new(Vec::new());
     for client in 0..1000_u64 {
@@ -26,7 +27,7 @@ fn named(targets: &[&str]) -> Vec<String> {
 #[test]
 fn applications_of_the_world_have_names_that_an_operator_knows() {
     for (targets, names) in [
-        // RUBiS
+        // The URLs of RUBiS.
         (
             &[
                 "/PHP/ViewItem.php?itemId={n}",
@@ -39,7 +40,7 @@ fn applications_of_the_world_have_names_that_an_operator_knows() {
                 "/PHP/RUBiS_logo.jpg",
             ][..],
         ),
-        // WordPress, plain and pretty
+        // The URLs of WordPress, without and with permalinks.
         (&["/?p={n}", "/?s=red", "/?feed=rss2", "/"], &["/?p", "/?s=red", "/?feed=rss2", "/"]),
         (
             &[
@@ -55,7 +56,7 @@ fn applications_of_the_world_have_names_that_an_operator_knows() {
                 "/wp-includes/js/jquery.min.js?ver",
             ],
         ),
-        // OpenCart
+        // The URLs of OpenCart.
         (
             &[
                 "/index.php?route=product/search&search=q{n}",
@@ -68,7 +69,7 @@ fn applications_of_the_world_have_names_that_an_operator_knows() {
                 "/index.php?product_id&route=product/product",
             ],
         ),
-        // MediaWiki
+        // The URLs of MediaWiki.
         (
             &[
                 "/index.php?title=Special:Search&search=q{n}",
@@ -81,7 +82,7 @@ fn applications_of_the_world_have_names_that_an_operator_knows() {
                 "/api.php?action=query&list=search&srsearch",
             ],
         ),
-        // REST, assets with hashes, other methods' endings
+        // A REST interface, assets with hashes, and endings of other paths.
         (
             &[
                 "/api/users/{n}/orders/550e8400-e29b-41d4-a716-446655440000",
@@ -159,7 +160,7 @@ fn a_wanted_value_has_a_name_though_it_is_rare_but_not_by_one_address() {
     let (mut with, mut without) =
         (Templates::new(Vec::new()).wanting(wanted), Templates::new(Vec::new()));
     let letter = |n: u64| char::from(b'a' + (n % 8) as u8);
-    // More other values than there is room for.
+    // More different values than the list has room for.
     for n in 0..4000_u64 {
         let target = match n % 100 {
             99 => "/index.php?route=checkout/success".to_owned(),
@@ -249,7 +250,7 @@ fn a_million_hostile_targets_cost_no_more_than_there_is_room_for() {
         assert!(templates.entries() <= MOST);
     }
     assert_eq!(learn(&mut templates, "/unheard", 1), "/*", "new names wait");
-    // After the attack everything is as before.
+    // After the attack, names are as before.
     for _ in 0..20 {
         templates.fade(0.5);
         for client in 0..20 {
@@ -417,8 +418,8 @@ fn target() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The name of a request is a valid pattern that is written as it was read, and that matches
-    /// the request.
+    /// Checks that the name of a request is a valid pattern in its normal notation, and that it
+    /// matches the request.
     #[test]
     fn a_name_is_a_pattern_of_what_is_called_so(targets in prop::collection::vec(target(), 1..60)) {
         let mut templates = Templates::new(Vec::new());

@@ -1,6 +1,6 @@
-//! The limits of the catalogue: how many requests run at once.
+//! The concurrency policies of the catalogue, which decide how many requests run at once.
 //!
-//! Limits are policies like the schedulers, with the same parameters, settings and errors.
+//! They have parameters, settings and errors of the same types as the schedulers.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -11,10 +11,10 @@ use bywash_units::TimeSpan;
 use super::{Domain, Parameter, Policy};
 use crate::limit::{Aimd, Fixed, Gradient2, Limit, LimitSettings, Limits, Slope, Vegas};
 
-/// A limit of the catalogue.
+/// A concurrency policy of the catalogue.
 pub type LimitPolicy = Policy<Limits>;
 
-/// The maximum of any limit.
+/// The largest accepted number of slots for any concurrency policy.
 const MOST: u32 = 100_000;
 
 const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter {
@@ -34,7 +34,7 @@ const WINDOW: Parameter = Parameter {
     why: "Time over which latency is averaged; at least ten answers.",
 };
 
-/// All limits; the first is the default.
+/// All concurrency policies. The first is the default.
 pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "fixed",
@@ -108,25 +108,26 @@ pub static LIMITS: [LimitPolicy; 5] = [
     },
 ];
 
-/// Returns the limit of this name.
+/// Returns the concurrency policy named `name`; `None` if there is none.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
 impl LimitSettings {
-    /// Returns the name of the parameter that sets the initial number of slots; under `fixed` the
+    /// Returns the name of the parameter that sets the initial number of slots. Under `fixed` that
     /// number never changes.
     pub fn first(&self) -> &'static str {
         if self.has("slots") { "slots" } else { "initial" }
     }
 
-    /// Returns the initial number of slots: the value of that parameter, clamped to the bounds.
+    /// Returns the initial number of slots: the value of the parameter that sets it, clamped to the
+    /// bounds.
     pub fn start(&self) -> u32 {
         self.count(self.first()).clamp(self.least(), self.most())
     }
 
-    /// Returns a description of the numbers that contradict each other, if any: a minimum above the
-    /// maximum, or an initial value outside the two.
+    /// Returns a description of values that contradict each other: a minimum above the maximum, or
+    /// an initial value outside the bounds. Returns `None` if there are none.
     pub fn contradiction(&self) -> Option<String> {
         if !self.has("min") || !self.has("max") {
             return None;
@@ -135,33 +136,33 @@ impl LimitSettings {
         if min > max {
             return Some(alloc::format!("`min` {min} is above `max` {max}"));
         }
-        // A limit without such a parameter chooses its own start.
+        // A policy without that parameter chooses its own initial value.
         let start = self.has(first).then(|| self.count(first));
         let start = start.filter(|start| !(min..=max).contains(start))?;
         Some(alloc::format!("`{first}` {start} is not between {min} and {max}"))
     }
 
-    /// Returns the same limit with `slots` as its initial number, if that lies in the parameter's
-    /// range.
+    /// Returns the same settings with `slots` as the initial number of slots. If the parameter does
+    /// not accept that number, nothing changes.
     #[must_use]
     pub fn starting_with(mut self, slots: u32) -> Self {
-        // A number out of range was refused where it was read.
+        // A number that the parameter does not accept was refused when it was read.
         let _ = self.set(self.first(), &alloc::format!("{slots}"));
         self
     }
 
-    /// Builds the limit from these settings.
+    /// Builds the concurrency limit from these settings.
     pub fn limit(&self) -> Box<dyn Limit> {
         (self.policy.build)(self)
     }
 
-    /// Returns the maximum number of slots ever, for which connections and file descriptors must
-    /// suffice.
+    /// Returns the maximum number of slots that the limit can reach. Connections and file
+    /// descriptors must suffice for it.
     pub fn most(&self) -> u32 {
         self.count(if self.has("max") { "max" } else { "slots" }).max(self.least())
     }
 
-    /// Returns the range in which the limit stays. For a fixed limit, both ends are its number.
+    /// Returns the bounds of the number of slots. For a fixed limit, both are its number.
     pub fn bounds(&self) -> RangeInclusive<u32> {
         let least = if self.has("min") { self.least() } else { self.most() };
         least..=self.most()
@@ -176,7 +177,7 @@ impl LimitSettings {
     }
 }
 
-/// Creates a fixed limit of this number of slots; at least 1.
+/// Creates the settings of a fixed limit with this number of slots, at least 1.
 impl From<u32> for LimitSettings {
     fn from(slots: u32) -> Self {
         let values = [super::Value::Count(slots.clamp(1, MOST))];

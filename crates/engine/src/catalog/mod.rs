@@ -1,8 +1,8 @@
-//! The one list of policies and their parameters.
+//! The one list of policies with their parameters.
 //!
-//! The command line, the configuration schema, the reference and the console read it. To add a
-//! policy, write its file in `queue/`, `limit/` or `terminate/`, one entry in [`POLICIES`],
-//! [`LIMITS`] or [`TERMINATIONS`], and one scenario in `lab/`.
+//! The command line, the configuration schema, the reference and the console read this list. To add
+//! a policy, write its file in `queue/`, `limit/` or `terminate/`. Then add one entry to
+//! [`POLICIES`], [`LIMITS`] or [`TERMINATIONS`], and one scenario to `lab/`.
 
 mod limits;
 mod schedulers;
@@ -17,11 +17,11 @@ pub use crate::parameters::{Decides, Domain, Entry, Parameter, ParameterError, V
 pub use crate::queue::Schedulers;
 pub use crate::terminate::{TerminationSettings, Terminations};
 
-/// A policy of the catalogue: a scheduler by default, a limit with [`Limits`], a termination with
-/// [`Terminations`].
+/// A policy of the catalogue. It is a scheduler by default, a concurrency policy with [`Limits`],
+/// and a termination policy with [`Terminations`].
 pub type Policy<D = Schedulers> = crate::parameters::Policy<D>;
 
-/// A policy with a value for each of its parameters: a scheduler by default.
+/// A policy with a value for each of its parameters; a scheduler by default.
 pub type Settings<D = Schedulers> = crate::parameters::Settings<D>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The schedulers of the catalogue: which waiting request gets the next slot.
+//! The schedulers of the catalogue, which choose the waiting request that gets the next slot.
 
 use alloc::boxed::Box;
 
@@ -90,7 +90,7 @@ const LOSS: Parameter = Parameter {
     domain: Domain::Ratio { min: 0.0, max: 1.0, default: 0.05 },
     why: "Loss above which the newest requests go first, until it falls to a fifth of that.",
 };
-/// The parameters of all schedulers that rank requests and evict the worst.
+/// The parameters of the schedulers that rank requests and evict the worst.
 const RANKED: &[Parameter] = &[
     CAPACITY,
     FLOOR_SHARE,
@@ -106,7 +106,7 @@ const RANKED: &[Parameter] = &[
     INTERVAL,
 ];
 
-/// All schedulers; the first is the default.
+/// All schedulers. The first is the default.
 pub static POLICIES: [Policy; 5] = [
     Policy {
         name: "session-first",
@@ -157,19 +157,20 @@ pub static POLICIES: [Policy; 5] = [
     },
 ];
 
-/// Returns the scheduler of this name.
+/// Returns the scheduler named `name`; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
 impl SchedulerSettings {
-    /// Builds the scheduler for these classes.
+    /// Builds the scheduler from these settings for these classes.
     pub fn scheduler(&self, classes: &[Class]) -> Box<dyn Scheduler> {
         (self.policy.build)(self, classes)
     }
 
-    /// Builds a scheduler for these classes if it differs from the one that `was` built for the
-    /// classes `had`. Used for [`Engine::reconfigure`](crate::Engine::reconfigure).
+    /// Builds a scheduler for `classes` from these settings, for
+    /// [`Engine::reconfigure`](crate::Engine::reconfigure). Returns `None` if the present scheduler
+    /// can stay, which has the settings `was` and the classes `had`.
     pub fn changed_scheduler(
         &self,
         classes: &[Class],

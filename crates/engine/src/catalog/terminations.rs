@@ -1,4 +1,4 @@
-//! The terminations of the catalogue: how long a request may run.
+//! The termination policies of the catalogue, which decide how long a request may run.
 
 use alloc::boxed::Box;
 
@@ -9,14 +9,14 @@ use crate::terminate::{
     Fixed, Loss, Marginal, Never, Terminate, TerminationSettings, Terminations,
 };
 
-/// A termination of the catalogue.
+/// A termination policy of the catalogue.
 pub type TerminationPolicy = Policy<Terminations>;
 
-/// The name of the termination that stops no request.
+/// The name of the policy that stops no request.
 const NEVER: &str = "never";
 
-/// All terminations; the first is the default. None of them stops a request whose class does not
-/// allow it.
+/// All termination policies. The first is the default. None of them stops a request whose class
+/// does not allow it.
 pub static TERMINATIONS: [TerminationPolicy; 4] = [
     Policy {
         name: "marginal",
@@ -77,33 +77,33 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
     },
 ];
 
-/// Returns the termination of this name.
+/// Returns the termination policy named `name`; `None` if there is none.
 pub fn find_termination(name: &str) -> Option<&'static TerminationPolicy> {
     TERMINATIONS.iter().find(|policy| policy.name == name)
 }
 
 impl TerminationSettings {
-    /// Returns the termination that stops no request.
+    /// Returns the settings of the policy that stops no request.
     ///
     /// # Panics
-    /// Panics if it is not in the list, which is a mistake in the catalogue.
+    /// Panics if that policy is not in the catalogue, which is a mistake in the catalogue.
     pub fn never() -> Self {
         let never = find_termination(NEVER).and_then(|policy| policy.settings([]).ok());
         never.expect("it is in the list, and takes no parameters")
     }
 
-    /// Returns whether this is the termination that stops no request.
+    /// Returns whether these are the settings of the policy that stops no request.
     pub fn is_never(&self) -> bool {
         self.name() == NEVER
     }
 
-    /// Builds the termination from these settings.
+    /// Builds the termination policy from these settings.
     pub fn termination(&self) -> Box<dyn Terminate> {
         (self.policy.build)(self)
     }
 }
 
-/// Returns the first termination of the catalogue with its defaults.
+/// The first termination policy of the catalogue, with the defaults of its parameters.
 impl Default for TerminationSettings {
     fn default() -> Self {
         Self { policy: &TERMINATIONS[0], values: [].into() }

@@ -1,4 +1,4 @@
-//! The rules in order, and the classes that they give a request.
+//! The list of rules in order, and the classes that the rules give a request.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -9,9 +9,9 @@ use super::query::QueryFit;
 use super::{Asked, Condition, PathReading, Pattern, RequestLine, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
-/// The rules in the order in which they are tried: first all with fields, then those for named
-/// hosts, those for hosts below a domain and those for any host, up to the first that takes the
-/// request.
+/// The rules that give requests their classes, in the order in which they are tried. Rules with
+/// conditions on fields come first. Rules for named hosts follow, then those for hosts below a
+/// domain, and those for any host. The search ends with the first rule that takes the request.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Vec<Rule>,
@@ -20,20 +20,21 @@ pub struct Classifier {
     ignores_case: bool,
 }
 
-/// An index of rules by the first segment of their path, most specific first. So the time per
-/// request does not depend on the number of patterns with other first segments.
+/// An index of rules by the first segment of their path, most specific first. It makes the time per
+/// request independent of the number of patterns with other first segments.
 #[derive(Clone, Debug, Default)]
 struct Index {
     by_name: BTreeMap<Box<str>, Vec<u16>>,
-    /// The rules whose path begins with `*`.
+    /// The rules whose path does not begin with a fixed name.
     others: Vec<u16>,
 }
 
 impl Classifier {
-    /// Puts rules in order. `ignores_case`: whether the application ignores the case of paths.
+    /// Builds a classifier from rules in any order. Requests that no rule takes have the class
+    /// `default`. `ignores_case` says whether the application ignores the case of paths.
     ///
     /// # Errors
-    /// Returns all ties at once.
+    /// Returns all ties at once: pairs of equal rules with different classes.
     pub fn new(
         rules: impl IntoIterator<Item = Rule>,
         default: ClassId,
@@ -65,7 +66,7 @@ impl Classifier {
         if ties.is_empty() { Ok(classifier) } else { Err(ties) }
     }
 
-    /// Returns the same rules for classes with other numbers.
+    /// Returns the same rules with the classes renumbered by `number`.
     #[must_use]
     pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
         let mut renumbered = self.clone();
@@ -76,17 +77,18 @@ impl Classifier {
         renumbered
     }
 
-    /// Returns the class of requests that no pattern matches.
+    /// Returns the class of requests that no rule takes.
     pub const fn default_class(&self) -> ClassId {
         self.default
     }
 
-    /// Returns the condition of each rule with the rule's class.
+    /// Returns the condition of each rule, with the class of the rule.
     pub fn conditions(&self) -> impl Iterator<Item = (ClassId, &Condition)> {
         self.rules.iter().map(|rule| (rule.class, &rule.condition))
     }
 
-    /// Returns the [`readings`] of a canonical path without its query.
+    /// Returns the [`readings`] of a canonical path without its query, with or without regard to
+    /// case as configured.
     pub fn readings<'p>(
         &self,
         path: &'p str,
@@ -94,7 +96,8 @@ impl Classifier {
         readings(path, self.ignores_case)
     }
 
-    /// Returns the classes of all readings of a request: usually one, never none.
+    /// Returns the classes of all readings of a request. Usually it is one class; it is never
+    /// empty.
     pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
         let Some(readings) = self.readings(asked.path()) else {
@@ -108,8 +111,8 @@ impl Classifier {
         if classes.is_empty() { other } else { classes }
     }
 
-    /// Returns the class of a request taken literally: that of the most specific pattern that takes
-    /// it.
+    /// Returns the class of the literal reading of a request: that of the most specific pattern
+    /// that takes it.
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
         let mut line = RequestLine::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
@@ -117,9 +120,9 @@ impl Classifier {
         found.unwrap_or(self.default)
     }
 
-    /// Returns the classes of one reading of the path. A slash at the end makes no reading of its
-    /// own. For a path with one, the classes of the path without it count as well. For a path
-    /// without one, those of the path with it count if nothing takes the path.
+    /// Returns the classes of one reading of the path. For a path with a slash at the end, the
+    /// classes of the path without it count as well. For a path without one, the classes of the
+    /// path with it count if no rule takes the path itself.
     fn of_reading<'t>(
         &self,
         asked: &Asked<'t>,
@@ -163,7 +166,7 @@ impl Classifier {
         found
     }
 
-    /// Returns the rules of an index that may match this path.
+    /// Returns the rules of an index that may match a path in this reading.
     fn candidates<'r>(
         &'r self,
         index: &'r Index,
@@ -175,8 +178,8 @@ impl Classifier {
     }
 }
 
-/// Returns how the query of a request fits a rule; [`QueryFit::No`] if any other part of the
-/// request does not match.
+/// Returns how the query of a request fits a rule. The result is [`QueryFit::No`] if any other part
+/// of the request does not match the rule.
 fn fit(
     rule: &Rule,
     asked: &Asked<'_>,
@@ -189,17 +192,18 @@ fn fit(
     if is_meant { pattern.query_fit(line) } else { QueryFit::No }
 }
 
-/// The classes of one reading of a request.
+/// The classes that the rules give to one reading of a request.
 struct Found {
-    /// The classes of all rules that count.
+    /// The classes of all rules that count for the reading.
     classes: ClassSet,
-    /// The class of the most specific pattern that takes the request literally.
+    /// The class of the most specific rule that takes the request literally.
     exact: Option<ClassId>,
 }
 
 impl Found {
-    /// Looks through rules, the most specific first. It ends after the rules with the path of the
-    /// first rule that takes the request literally.
+    /// Adds the classes of the rules that fit a request, given the rules with the most specific
+    /// first. It ends after the rules with the path of the first rule that takes the request
+    /// literally.
     fn look<'r>(
         &mut self,
         rules: impl Iterator<Item = &'r Rule>,
@@ -207,7 +211,7 @@ impl Found {
         line: &RequestLine<'_>,
         reading: &PathReading<'_>,
     ) {
-        // The rules for the present path that the request fits.
+        // The rules with the present path that fit the request, so far.
         let mut before: Vec<&Rule> = Vec::new();
         let mut of_path: Option<&Rule> = None;
         for rule in rules {
@@ -223,7 +227,7 @@ impl Found {
                 continue;
             }
             if rule.pattern.names_parameters() && line.parameters().are_too_many() {
-                // All patterns for the path fit, and none hides another.
+                // All rules with the path fit then, and none hides another.
                 self.classes = self.classes.with(rule.class);
                 continue;
             }
@@ -239,7 +243,7 @@ impl Found {
     }
 }
 
-/// Returns whether a pattern that a request fits takes it literally, however the application
+/// Returns whether a pattern that fits a request takes it literally, however the application
 /// interprets the parameters.
 fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
     let is_doubtful = || {
@@ -249,8 +253,8 @@ fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
     fit == QueryFit::Exact && !is_doubtful()
 }
 
-/// Returns whether the first of two rules for a path hides the second for a request that fits both:
-/// the first takes the request literally and asks for all parameters that the second asks for.
+/// Returns whether the first of two rules for a path hides the second, for a request that fits
+/// both. It does if it takes the request literally and names all parameters that the second names.
 fn hides(first: &Rule, second: &Rule, line: &RequestLine<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
         && takes(&first.pattern, first.pattern.query_fit(line), line)

@@ -1,4 +1,4 @@
-//! Conditions of a class in addition to methods and targets: hosts and fields.
+//! The conditions of a class beyond method and target: hosts and header fields.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -6,36 +6,38 @@ use alloc::vec::Vec;
 
 use super::Asked;
 
-/// The host and the fields that requests must have. The greater of two conditions is tried first.
+/// The hosts and header fields that a request must have. Of two conditions the greater one is tried
+/// first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
-    /// The request must be for one of these hosts; any host matches if the list is empty.
+    /// The hosts of which the request must name one. If the list is empty, any host matches.
     pub hosts: Vec<HostPattern>,
-    /// The request must have all of these fields.
+    /// The header fields of which the request must have all.
     pub fields: Vec<Field>,
 }
 
-/// A host, or all hosts below one. A host is in lower case, without a port and without a final dot.
+/// A host, or all hosts below one. It is in lower case, without a port and without a final dot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostPattern {
-    /// `*.example.com`, stored without the star.
+    /// All hosts below this one: `*.example.com`, stored without the star.
     Below(String),
-    /// `shop.example.com`.
+    /// This host only: `shop.example.com`.
     Host(String),
 }
 
-/// A field that a request must have.
+/// A header field that a request must have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Field {
     /// The field's name, in lower case.
     pub name: String,
-    /// The field's value, compared without regard to case; `None` if any value matches.
+    /// The value that the field must have, compared without regard to case; `None` if any value
+    /// matches.
     pub value: Option<String>,
 }
 
 impl Condition {
-    /// Returns the position of rules with this condition: rules with fields go first, then those
-    /// for named hosts, then those for hosts below a domain.
+    /// Returns the group in which rules with this condition are tried. Rules with fields come
+    /// first, then those for named hosts, then those for hosts below a domain, then the rest.
     pub(super) fn precedence(&self) -> usize {
         if !self.fields.is_empty() {
             0
@@ -76,7 +78,7 @@ impl Field {
     }
 }
 
-/// Returns a host in its normal form.
+/// Returns a host in the form in which it is compared: in lower case, without port and final dot.
 fn plain(host: &str) -> Cow<'_, str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! Classification of requests: matches method and target against a list of patterns.
+//! Classification: finds the class of a request by matching its method and target against patterns.
 //!
 //! A [`Pattern`] describes requests: `GET /p/**`, `POST /confirm`,
 //! `/index.php?route=checkout/*&...`. The most specific pattern wins:
@@ -6,25 +6,26 @@
 //! - Paths are compared segment by segment from the left. A name goes before an ending (`*.html`),
 //!   an ending before `*`, and `*` before `**`.
 //! - For the same path, the pattern goes first that fixes more parameter values, then the one with
-//!   more letters in them, then the one with more names.
+//!   more letters in these values, then the one with more names.
 //! - For the same target, `HEAD` goes before `GET`, and a method before `*`.
 //!
-//! Only the same pattern twice is a tie, which is an error when the list is built.
+//! Two patterns tie only if they are the same. A tie is an error when the list is built.
 //!
-//! A request that applications may read in several ways has the classes of all its readings, and it
-//! is treated as the strictest of them would be ([`strict`]). An unusual spelling may lower a
-//! request and never raises it, and rules for the plain spelling also apply to it. This holds for
+//! A request that applications may read in several ways has the classes of all its readings. It is
+//! treated as the strictest of them would be ([`strict`]). So an unusual spelling may make the
+//! treatment of a request worse, but never better. Rules for the plain spelling also apply to an
+//! unusual one. There are several causes of more than one class:
 //!
-//! - paths ([`readings`]);
-//! - **parameters that a pattern does not allow**: an application ignores unknown parameters. So
+//! - **Paths** with several [`readings`].
+//! - **Parameters that a pattern does not allow.** An application ignores unknown parameters. So
 //!   the pattern's class is one of the request's classes, in addition to that of the pattern that
-//!   takes the request literally;
-//! - **repeated parameters**, lists (`a[]`) and more parameters than are read: one application
+//!   takes the request literally.
+//! - **Repeated parameters**, lists (`a[]`) and more parameters than are read. One application
 //!   takes the first value and another takes the last. So all patterns of the path that fit any of
-//!   the values count, and the one without parameters as well;
-//! - **parameters of several pages**: of two patterns for one path where neither has all parameters
-//!   of the other, both count if both fit. Only the application knows which parameter decides;
-//! - **fields**: any client may send any field. So a class with [`Condition::fields`] counts in
+//!   the values count, and the one without parameters as well.
+//! - **Parameters of several pages.** If neither of two patterns for one path has all parameters of
+//!   the other, both count if both fit. Only the application knows which parameter decides.
+//! - **Fields.** Any client may send any field. So a class with [`Condition::fields`] counts in
 //!   addition to the class that the request would have without it.
 
 mod classifier;
@@ -46,22 +47,23 @@ pub use parameters::Parameters;
 pub use pattern::{BadPattern, Pattern, RequestLine, is_reading};
 pub use reading::{DEEPEST, PathReading, decoded, readings};
 
-/// The parts of a request that its class depends on.
+/// The parts of a request by which it is classified.
 #[derive(Clone, Copy)]
 pub struct Asked<'t> {
     /// The request's method.
     pub method: &'t str,
     /// The request's canonical path and its query.
     pub target: &'t str,
-    /// The host that the request is for, possibly with a port.
+    /// The host that the request names, possibly with a port.
     pub host: &'t str,
-    /// The request's fields.
+    /// The request's header fields.
     pub fields: &'t dyn HasField,
 }
 
-/// The fields of a request.
+/// Access to the header fields of a request.
 pub trait HasField {
-    /// Returns whether there is a field of this name, in lower case, with a value that `is_value`.
+    /// Returns whether the request has a field named `name` (in lower case) with a value for which
+    /// `is_value` returns true.
     fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool;
 }
 
@@ -89,28 +91,28 @@ impl fmt::Debug for Asked<'_> {
     }
 }
 
-/// A pattern that leads to a class, possibly under a condition.
+/// A rule: requests that match a pattern under a condition have this class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The requests that the rule is for.
+    /// The pattern that a request must match.
     pub pattern: Pattern,
-    /// The host and the fields that such requests must have.
+    /// The host and the fields that a request must have in addition.
     pub condition: Condition,
-    /// The requests' class.
+    /// The class of the requests that the rule takes.
     pub class: ClassId,
 }
 
 impl Rule {
-    /// Creates a rule without a condition.
+    /// Creates a rule without a condition on host and fields.
     pub fn new(pattern: Pattern, class: ClassId) -> Self {
         Self { pattern, condition: Condition::default(), class }
     }
 }
 
-/// An error: the same pattern under the same condition leads to two classes.
+/// The error that the same pattern under the same condition leads to two classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// The pattern.
+    /// The pattern that two rules share, as text.
     pub pattern: String,
 }
 

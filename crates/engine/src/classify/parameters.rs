@@ -1,8 +1,8 @@
-//! The parameters of a target, by name.
+//! The query parameters of a target, by name.
 //!
-//! An application decodes names and values before it looks at them, so `%71` is `q` here too, and
+//! An application decodes names and values before it looks at them. So `%71` is `q` here, too, and
 //! `+` is a space. Each text has one normal form: bytes that are allowed in a pattern are plain,
-//! and all others are escapes in upper case.
+//! and all others are escapes in capitals.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -10,38 +10,39 @@ use alloc::vec::Vec;
 
 use super::reading::decoded;
 
-/// The maximum number of distinct names in a set; more of them were not chosen by a developer.
+/// The maximum number of distinct names in a set of parameters. A larger set was not chosen by a
+/// developer.
 pub(super) const MOST: usize = 8;
-/// The maximum length of a name.
+/// The maximum length of a parameter's name, in bytes.
 const LONGEST: usize = 32;
-/// The maximum number of parameters that are read.
+/// The maximum number of parameters of a query that are read.
 const SEEN: usize = 64;
 
-/// Names and values in the order of the query.
+/// The parameters of a query, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters<'t> {
     given: Vec<Given<'t>>,
-    /// The number of distinct names.
+    /// The number of distinct names as they are written.
     names: usize,
-    /// Whether a parameter has no name that is allowed in a pattern.
+    /// Whether some parameter has a name that is not allowed in a pattern.
     unnamed: bool,
-    /// Whether there are more parameters than are read.
+    /// Whether the query has more parameters than are read.
     too_many: bool,
 }
 
-/// A parameter under one of its names.
+/// A parameter under one of the names by which applications read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Given<'t> {
     name: Cow<'t, str>,
     value: Cow<'t, str>,
-    /// Whether applications differ on the value of this name.
+    /// Whether applications differ on the value of the parameter with this name.
     is_doubtful: bool,
-    /// Whether only PHP reads this name.
+    /// Whether only PHP reads the parameter under this name.
     is_of_php: bool,
 }
 
 impl<'t> Parameters<'t> {
-    /// Reads the text after the `?`.
+    /// Parses the query, the text after the `?`.
     pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -88,58 +89,60 @@ impl<'t> Parameters<'t> {
     }
 
     /// Returns the set of names, each with its first value, in the order of names. Returns `None`
-    /// if no developer chose the set: there are too many parameters, or one has no name.
+    /// if no developer chose the set: it is too large, or a name is not allowed in a pattern.
     pub fn set(&self) -> Option<Vec<(&str, &str)>> {
         if self.unnamed || self.too_many || self.names > MOST {
             return None;
         }
         let mut set: Vec<(&str, &str)> =
             self.own().map(|given| (&*given.name, &*given.value)).collect();
-        // The sort is stable: the first value of a name stays first.
+        // The sort is stable, so the first value of each name stays first.
         set.sort_by_key(|(name, _)| *name);
         set.dedup_by_key(|(name, _)| *name);
         Some(set)
     }
 
-    /// Returns the parameters under the names that they are written with.
+    /// Returns the parameters under the names that are written in the query.
     fn own(&self) -> impl Iterator<Item = &Given<'t>> {
         self.given.iter().filter(|given| !given.is_of_php)
     }
 
-    /// Returns whether a parameter of this name has such a value. All values of a repeated name
-    /// count, because applications take the first or the last.
+    /// Returns whether a parameter named `name` has a value for which `is_value` returns true. All
+    /// values of a repeated name are tried, because some applications take the first and some the
+    /// last.
     pub(super) fn has(&self, name: &str, is_value: impl Fn(&str) -> bool) -> bool {
         self.given.iter().any(|given| given.name == name && is_value(&given.value))
     }
 
-    /// Returns whether there are exactly `names` names, and nothing else.
+    /// Returns whether the query has exactly `names` distinct names, all of them allowed in
+    /// patterns.
     pub(super) const fn are(&self, names: usize) -> bool {
         self.names == names && !self.unnamed && !self.too_many
     }
 
-    /// Returns whether applications differ on the value of this name: it is repeated, is that of a
-    /// list, or is a name that only PHP reads.
+    /// Returns whether applications differ on the value of this name: it is repeated, names a list,
+    /// or is a name that only PHP reads.
     pub(super) fn is_doubtful(&self, name: &str) -> bool {
         self.given.iter().any(|given| given.name == name && given.is_doubtful)
     }
 
-    /// Returns whether there are more parameters than are read, so that any name may be among the
-    /// rest.
+    /// Returns whether the query has more parameters than are read, so that any name may be among
+    /// the rest.
     pub(super) const fn are_too_many(&self) -> bool {
         self.too_many
     }
 }
 
-/// Returns the name of a list without its brackets: `a[]` and `a[7]` are one list, even if the
-/// brackets are encoded.
+/// Returns the name of a list without its brackets: `a` for `a[]` and `a[7]`, even if the brackets
+/// are escaped.
 fn list_name(name: &str) -> &str {
     let ends = ["[", "%5B", "%5b"].into_iter().filter_map(|bracket| name.find(bracket));
     ends.min().map_or(name, |end| &name[..end])
 }
 
-/// Returns the name that PHP reads instead of this one, if it differs: without spaces at the
-/// beginning, with `_` for each further space and dot, and with `_` for a bracket in `rest` that is
-/// not closed (`php_register_variable_ex`).
+/// Returns the name that PHP reads instead of this one; `None` if PHP reads this one. PHP drops
+/// spaces at the beginning, and reads `_` for each further space and each dot. It also reads `_`
+/// for a bracket in `rest` that is not closed (`php_register_variable_ex`).
 fn name_in_php(name: &str, rest: &str) -> Option<String> {
     const SPACE: &str = "%20";
     let mut own = name;
@@ -152,12 +155,12 @@ fn name_in_php(name: &str, rest: &str) -> Option<String> {
     (read != name).then_some(read)
 }
 
-/// Returns a name in its normal form.
+/// Returns the normal form of a parameter's name.
 pub(super) fn name_of(text: &str) -> Cow<'_, str> {
     in_one_form(text, |_| false)
 }
 
-/// Returns a value in its normal form, in which a slash is plain.
+/// Returns the normal form of a parameter's value, in which a slash is plain.
 pub(super) fn value_of(text: &str) -> Cow<'_, str> {
     in_one_form(text, |byte| byte == b'/')
 }
@@ -168,7 +171,7 @@ fn in_one_form(text: &str, also: impl Fn(u8) -> bool) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut form = String::with_capacity(text.len());
-    // A plus is a space, but one that was an escape is a plus.
+    // A `+` is a space, but an escaped `+` is a `+`.
     for (at, part) in text.split('+').enumerate() {
         let space = (at > 0).then_some(b' ');
         for byte in space.into_iter().chain(decoded(part)) {

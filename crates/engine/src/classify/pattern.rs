@@ -1,15 +1,16 @@
-//! Patterns of requests, as they are written for classes, for rules and for learned routes.
+//! Patterns of requests, in the notation for classes, for rules and for learned routes.
 //!
 //! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
 //!
 //! - **Method**: a method in capitals, or `*` for any. `GET`, which may be omitted, includes
 //!   `HEAD`.
-//! - **Path**: `*` is one segment, `*.html` is one with this ending, and `**` at the end is
-//!   anything below, including `/a/`.
-//! - **Parameters**: without a `?` a request may have any. With one it has these and no others, in
-//!   any order; `...` allows any others. `name` has any value, `name=value` this one, `name=begin*`
-//!   one that begins with this text. A `?` with nothing after it means that there are none. Names
-//!   and values are compared decoded.
+//! - **Path**: `*` is any one segment, and `*.html` is one segment with this ending. `**` at the
+//!   end is anything below, including the empty segment of `/a/`.
+//! - **Parameters**: a pattern without `?` allows any parameters. A pattern with `?` requires the
+//!   parameters that it lists, in any order, and allows no others. `...` in the list allows any
+//!   others. `name` has any value, `name=value` has this value, and `name=begin*` has a value that
+//!   begins with this text. A `?` with nothing after it means no parameters. Names and values are
+//!   compared decoded.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -22,7 +23,8 @@ use super::parameters::Parameters;
 use super::query::{Query, QueryFit};
 use super::reading::{DEEPEST, PathReading};
 
-/// A pattern of requests. If several match a request, the greatest is the most specific.
+/// A pattern of requests. Of several patterns that match a request, the greatest is the most
+/// specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     path: Path,
@@ -30,47 +32,47 @@ pub struct Pattern {
     method: Method,
 }
 
-/// The paths that a pattern matches.
+/// The path of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Path {
     segments: Vec<Segment>,
-    /// Whether the path ends with `**`.
+    /// Whether the pattern's path ends with `**`.
     rest: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Segment {
     Name(String),
-    /// Any segment with this ending, which may be empty.
+    /// Any segment with this ending. An empty ending matches every segment.
     Any(String),
 }
 
-/// The methods that a pattern matches, the least specific first.
+/// The methods that a pattern matches. Less specific ones sort first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Method {
     Any,
-    /// `GET` and `HEAD` (RFC 9110 §9.3.2): an application does the same work for both.
+    /// `GET` and `HEAD`, for which an application does the same work (RFC 9110 §9.3.2).
     Reads,
-    /// The named method, which may be `HEAD`.
+    /// One named method, which may be `HEAD`.
     Named(String),
 }
 
-/// Why a text is not a valid pattern.
+/// The reason for which a text is not a valid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPattern {
-    /// The pattern is longer, or has more segments, than a target that is looked at.
+    /// The pattern is too long, or has more segments than are distinguished in a target.
     Long,
-    /// There is no path.
+    /// The text has no path.
     Path,
     /// The text in front of the path is not a method.
     Method,
-    /// There is text after `**`, or next to it in its segment.
+    /// There is text after `**`, or in the same segment.
     Rest,
-    /// There is a `*` within a segment.
+    /// There is a `*` inside a segment, where it is not allowed.
     Star,
-    /// There is a character that a target cannot have.
+    /// There is a character that a target cannot contain.
     Character,
-    /// A parameter has no valid name, a name is repeated, or there are too many parameters.
+    /// A parameter has an invalid name, a name is repeated, or there are too many parameters.
     Parameter,
 }
 
@@ -155,8 +157,8 @@ fn segments(path: &str) -> Result<(Vec<Segment>, bool), BadPattern> {
     Ok((segments, false))
 }
 
-/// A method and a target that are matched against many patterns. The parameters are read once, and
-/// only if a path matches.
+/// A method and a target, prepared to be matched against many patterns. The parameters are parsed
+/// at most once, and only if a path matches.
 #[derive(Debug)]
 pub struct RequestLine<'t> {
     pub(super) method: &'t str,
@@ -166,7 +168,7 @@ pub struct RequestLine<'t> {
 }
 
 impl<'t> RequestLine<'t> {
-    /// Creates the line of a request for this target: a path, and possibly a query.
+    /// Creates the request line of a target: a path, and possibly a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
@@ -183,20 +185,20 @@ impl<'t> RequestLine<'t> {
 }
 
 impl Pattern {
-    /// Returns whether the pattern matches a request of this method for this target, a path and
-    /// possibly a query.
+    /// Returns whether the pattern matches a request with this method and target. The target is a
+    /// path, possibly with a query.
     pub fn matches(&self, method: &str, target: &str) -> bool {
         self.is_of(&RequestLine::new(method, target))
     }
 
-    /// Returns whether the pattern matches a line.
+    /// Returns whether the pattern matches a prepared request line.
     pub fn is_of(&self, line: &RequestLine<'_>) -> bool {
         self.takes(line.method)
             && line.path.as_ref().is_some_and(|path| self.path.matches(path))
             && self.query_fit(line) == QueryFit::Exact
     }
 
-    /// Returns whether the pattern is for requests of this method.
+    /// Returns whether the pattern matches requests with this method.
     pub(super) fn takes(&self, method: &str) -> bool {
         match &self.method {
             Method::Any => true,
@@ -209,12 +211,12 @@ impl Pattern {
         self.path.matches(path)
     }
 
-    /// Returns whether both patterns have the same paths.
+    /// Returns whether both patterns match the same paths.
     pub(super) fn has_path_of(&self, other: &Self) -> bool {
         self.path == other.path
     }
 
-    /// Returns the first segment, if it is a name.
+    /// Returns the first segment of the path if it is a fixed name, and otherwise `None`.
     pub(super) fn first_name(&self) -> Option<&str> {
         match self.path.segments.first()? {
             Segment::Name(name) => Some(name),
@@ -227,23 +229,24 @@ impl Pattern {
         self.query.names_parameters()
     }
 
-    /// Returns whether applications differ on a parameter that the pattern names.
+    /// Returns whether applications differ on the value of a parameter that the pattern names.
     pub(super) fn is_doubtful_in(&self, given: &Parameters<'_>) -> bool {
         self.query.is_doubtful_in(given)
     }
 
-    /// Returns how the query of a line fits.
+    /// Returns how the query of a request line fits the parameters of the pattern.
     pub(super) fn query_fit(&self, line: &RequestLine<'_>) -> QueryFit {
         self.query.fit(|| line.parameters())
     }
 
-    /// Returns whether each request that has the parameters of this pattern has those of the other
-    /// as well.
+    /// Returns whether each request with the parameters of this pattern also has those of the other
+    /// pattern.
     pub(super) fn narrows_query_of(&self, other: &Self) -> bool {
         self.query.narrows(&other.query)
     }
 
-    /// Returns whether the path has only one reading, as the path of a class must.
+    /// Returns whether the path of the pattern has only one reading. The configuration requires
+    /// that of the paths of classes.
     pub fn has_one_reading(&self) -> bool {
         let last = self.path.segments.len().saturating_sub(1);
         self.path.segments.iter().enumerate().all(|(at, segment)| match segment {
@@ -254,7 +257,7 @@ impl Pattern {
         })
     }
 
-    /// Returns whether the pattern takes every request with its method.
+    /// Returns whether the pattern matches every request with its method.
     pub fn takes_all(&self) -> bool {
         let is_any =
             |segment: &Segment| matches!(segment, Segment::Any(ending) if ending.is_empty());
@@ -264,7 +267,7 @@ impl Pattern {
             && !self.query.names_parameters()
     }
 
-    /// Returns the same pattern for an application that ignores the case of a path.
+    /// Returns the same pattern in the form for an application that ignores the case of paths.
     #[must_use]
     pub(super) fn in_lower_case(mut self) -> Self {
         for Segment::Name(text) | Segment::Any(text) in &mut self.path.segments {
@@ -273,8 +276,8 @@ impl Pattern {
         self
     }
 
-    /// Returns whether the pattern is more specific than the other, and there are requests that
-    /// both match.
+    /// Returns whether the pattern is more specific than the other one and some requests match
+    /// both.
     pub fn refines(&self, other: &Self) -> bool {
         self.method == other.method
             && self.is_more_specific(other)
@@ -287,20 +290,21 @@ impl Pattern {
         self.path.specificity(&other.path).then_with(query).is_gt()
     }
 
-    /// Returns the same pattern with any other parameters, or `None` if it takes them already.
+    /// Returns the same pattern with any other parameters allowed; `None` if it allows them
+    /// already.
     pub fn with_others(&self) -> Option<Self> {
         Some(Self { query: self.query.with_others()?, ..self.clone() })
     }
 }
 
-/// Returns whether a method only reads.
+/// Returns whether requests with this method only read.
 pub fn is_reading(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
 impl Path {
     fn matches(&self, path: &PathReading<'_>) -> bool {
-        // The slash at the end makes an empty segment.
+        // A slash at the end of a path counts as an empty segment.
         let length = path.length() + usize::from(path.ends_with_slash());
         let fits = |(at, segment): (usize, &Segment)| match segment {
             Segment::Name(name) => path.is(at, name),
@@ -330,8 +334,8 @@ impl Path {
         same_depth && self.segments.iter().zip(&other.segments).all(share)
     }
 
-    /// Compares segment by segment from the left. A name is more specific than an ending, a longer
-    /// ending than a shorter one, and one segment than the rest.
+    /// Compares two paths segment by segment from the left. The greater one is more specific: a
+    /// name before an ending, a longer ending before a shorter one, and one segment before `**`.
     fn specificity(&self, other: &Self) -> Ordering {
         let rank = |path: &Self, at: usize| match path.segments.get(at) {
             Some(Segment::Name(_)) => (3, 0),
@@ -352,7 +356,8 @@ impl PartialOrd for Pattern {
 }
 
 impl Ord for Pattern {
-    /// Compares by path, then by query, then by method. Patterns of one path are adjacent.
+    /// Compares by path, then by query, then by method. So patterns with the same path are adjacent
+    /// in a sorted list.
     fn cmp(&self, other: &Self) -> Ordering {
         let paths = || self.path.to_string().cmp(&other.path.to_string()).reverse();
         let queries = || self.query.specificity().cmp(&other.query.specificity());

@@ -1,4 +1,5 @@
-//! The part of a pattern after the `?`: the parameters that a request has, with their values.
+//! The query part of a pattern, after the `?`: the parameters that a request must have, with their
+//! values.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,21 +8,21 @@ use core::fmt;
 use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
 use super::pattern::BadPattern;
 
-/// The queries that a pattern matches.
+/// The query part of a pattern, in its parsed form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Query {
-    /// The parameters in the order of names.
+    /// The required parameters with their accepted values, in the order of names.
     parameters: Vec<(String, Values)>,
-    /// Whether other parameters are allowed (`...`).
+    /// Whether other parameters are allowed (`...` in the pattern).
     others: bool,
 }
 
-/// The values of a parameter that a pattern matches.
+/// The values of one parameter that a pattern accepts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Values {
-    /// Values with this prefix; an empty prefix matches all values.
+    /// The values that begin with this text. An empty text accepts every value.
     Prefix(String),
-    /// The given value.
+    /// This value only.
     One(String),
 }
 
@@ -31,18 +32,19 @@ pub(super) enum QueryFit {
     /// A parameter that the pattern names is missing, or has another value.
     No,
     /// The request has the parameters that the pattern names, and others that the pattern does not
-    /// allow. An application that ignores those serves the same page.
+    /// allow. An application that ignores those others serves the same page.
     WithOthers,
-    /// The pattern matches the query.
+    /// The request has exactly the parameters that the pattern allows.
     Exact,
 }
 
-/// The specificity of a query: the number of fixed values, the letters of all values, the number of
-/// names, and whether other parameters are excluded.
+/// The specificity of a query pattern. Its parts are compared in this order: the number of fixed
+/// values, the letters of all values, the number of names, and whether other parameters are
+/// excluded.
 type Specificity = (usize, usize, usize, bool);
 
 impl Query {
-    /// Parses the text after the `?`.
+    /// Parses the query part of a pattern.
     pub(super) fn parse(text: &str) -> Result<Self, BadPattern> {
         let mut query = Self { parameters: Vec::new(), others: false };
         for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -62,12 +64,12 @@ impl Query {
         Ok(query)
     }
 
-    /// Returns whether the pattern names a parameter.
+    /// Returns whether the pattern names any parameter.
     pub(super) const fn names_parameters(&self) -> bool {
         !self.parameters.is_empty()
     }
 
-    /// Returns whether applications differ on a parameter that the pattern names.
+    /// Returns whether applications differ on the value of a parameter that the pattern names.
     pub(super) fn is_doubtful_in(&self, given: &Parameters<'_>) -> bool {
         self.parameters.iter().any(|(name, _)| given.is_doubtful(name))
     }
@@ -76,8 +78,9 @@ impl Query {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, values)| values)
     }
 
-    /// Returns how a request with these parameters fits. `given` is called only if the result
-    /// depends on the parameters. If there are more of them than are read, any may be among them.
+    /// Returns how a request with the parameters `given` fits. `given` is called only if the result
+    /// depends on the parameters. A request with more parameters than are read may have any further
+    /// one.
     pub(super) fn fit<'r, 't: 'r>(&self, given: impl FnOnce() -> &'r Parameters<'t>) -> QueryFit {
         if self.parameters.is_empty() && self.others {
             return QueryFit::Exact;
@@ -93,8 +96,8 @@ impl Query {
         }
     }
 
-    /// Returns whether each request that has the parameters of this query has those of the other as
-    /// well.
+    /// Returns whether each request with the parameters of this query also has those of the other
+    /// query.
     pub(super) fn narrows(&self, other: &Self) -> bool {
         let narrows = |(name, values): &(String, Values)| {
             self.find(name).is_some_and(|here| values.contain(here))
@@ -102,7 +105,7 @@ impl Query {
         other.parameters.iter().all(narrows)
     }
 
-    /// Returns whether a request can fit both queries.
+    /// Returns whether some request fits both queries.
     pub(super) fn shares(&self, other: &Self) -> bool {
         let takes = |query: &Self, (name, values): &(String, Values)| match query.find(name) {
             Some(known) => known.contain(values) || values.contain(known),
@@ -112,7 +115,7 @@ impl Query {
             && other.parameters.iter().all(|one| takes(self, one))
     }
 
-    /// Returns the specificity; the greater of two is the more specific one.
+    /// Returns the specificity of the query. The greater of two is more specific.
     pub(super) fn specificity(&self) -> Specificity {
         let values = || self.parameters.iter().map(|(_, values)| values);
         let fixed = values().filter(|values| matches!(values, Values::One(_))).count();
@@ -120,7 +123,7 @@ impl Query {
         (fixed, letters, self.parameters.len(), !self.others)
     }
 
-    /// Returns the same query with any other parameters, or `None` if it allows them already.
+    /// Returns the same query with any other parameters allowed; `None` if it allows them already.
     pub(super) fn with_others(&self) -> Option<Self> {
         (!self.others).then(|| Self { others: true, ..self.clone() })
     }
@@ -146,7 +149,7 @@ impl Values {
         }
     }
 
-    /// Returns whether all values of the other are among these.
+    /// Returns whether these values include all values of the other set.
     fn contain(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Prefix(_), Self::Prefix(text)) | (_, Self::One(text)) => self.take(text),

@@ -1,68 +1,70 @@
 //! The readings of a path: the ways in which applications may interpret it.
 //!
 //! Applications disagree on some paths: one merges `//`, one cuts path parameters (`;x`), one
-//! decodes `%2F` before it splits. [`readings`] yields the possible meanings of a canonical path:
-//! first the literal path, then each combination of
+//! decodes `%2F` before it splits the path. [`readings`] yields the possible meanings of a
+//! canonical path. The literal path comes first, then each combination of
 //!
 //! - empty segments merged or kept,
-//! - path parameters cut before escapes are decoded, after, or kept,
-//! - escaped slashes and backslashes (`%2F`, `%5C`) taken for slashes or kept,
-//! - other escapes decoded, which every application does, when segments are compared.
+//! - path parameters cut before escapes are decoded, cut after, or kept,
+//! - escaped slashes and backslashes (`%2F`, `%5C`) taken for slashes or kept.
 //!
-//! A slash at the end and letter case make no readings of their own: patterns are matched against
-//! both forms at once ([`PathReading::ends_with_slash`]), and if the operator says that the
-//! application ignores case, all comparisons do.
+//! Other escapes are decoded when segments are compared, as every application does.
 //!
-//! A path without `;`, `%` and `//` has one reading. There are at most 13, none allocates, and each
-//! takes one walk over the path. To bound the cost of a hostile path, unusual paths have limits
-//! ([`LONGEST`], [`MOST`]); a path beyond them counts as everything that it could be.
+//! A slash at the end makes no reading of its own: patterns are matched against both forms at once
+//! ([`PathReading::ends_with_slash`]). Letter case makes none either: if the operator says that the
+//! application ignores case, all comparisons ignore case.
+//!
+//! A path without `;`, `%` and `//` has one reading. A path has at most 13 readings. None
+//! allocates, and each takes one walk over the path. To bound the cost of a hostile path, unusual
+//! paths have limits ([`LONGEST`], [`MOST`]). A path beyond these limits has no readings, and its
+//! request is treated as if it could be any class.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The number of segments of a path that are distinguished. A pattern has no more; only a pattern
-/// with a rest (`**`) matches deeper paths.
+/// The number of segments of a path that are distinguished. A pattern has at most this many. Only a
+/// pattern that ends with `**` matches a deeper path.
 pub const DEEPEST: usize = 24;
 
-/// The maximum length, in bytes, of a path that is read in several ways.
+/// The maximum length, in bytes, of a path with more than one reading.
 const LONGEST: usize = 1024;
-/// The maximum number of slashes of a path that is read in several ways.
+/// The maximum number of slashes in a path with more than one reading.
 const MOST: usize = 64;
 
-/// The segments of a path in one reading.
+/// The segments of a path under one reading.
 #[derive(Clone, Copy, Debug)]
 pub struct PathReading<'p> {
     segments: [&'p str; DEEPEST],
-    /// The number of segments, up to one more than are kept.
+    /// The number of segments of the path. Counting stops at one more than are kept.
     length: usize,
-    /// Whether the path ends with a slash. The root does.
+    /// Whether the path ends with a slash; true for the root path.
     slash: bool,
     comparison: Comparison,
 }
 
-/// How segments are compared.
+/// How the segments of the path are compared with those of a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Comparison {
     decodes: bool,
     ignores_case: bool,
 }
 
-/// How an application treats the unusual parts of a path.
+/// One assumption about how an application treats the unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
 struct Normalization {
     cuts: Cut,
-    /// Whether escaped slashes are slashes.
+    /// Whether escaped slashes and backslashes split segments.
     splits: bool,
     merges: bool,
 }
 
-/// When path parameters are cut.
+/// When an application cuts path parameters off a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     Never,
-    /// Cut at `;`, before escapes are decoded.
+    /// Cuts at `;`, before escapes are decoded.
     First,
-    /// Cut at `;` and at its escape, after escaped slashes have split segments.
+    /// Cuts at `;` and at `%3B`, after escaped slashes have split segments.
     Last,
 }
 
@@ -84,26 +86,26 @@ const NORMALIZATIONS: [Normalization; 12] = {
     normalizations
 };
 
-/// The unusual parts of a path.
+/// The unusual parts that a path has.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "any of them may be there")]
 struct UnusualParts {
-    /// `//`.
+    /// The path has `//`.
     empty: bool,
-    /// `;`.
+    /// The path has `;`.
     parameters: bool,
-    /// `%`.
+    /// The path has `%`.
     escapes: bool,
-    /// `%2F` or `%5C`.
+    /// The path has `%2F` or `%5C`.
     slashes: bool,
-    /// `%3B`.
+    /// The path has `%3B`.
     hidden_parameters: bool,
 }
 
 impl UnusualParts {
     fn of(path: &str) -> Self {
         let bytes = path.as_bytes();
-        // There is no early exit, so that the loop is vectorised.
+        // The loop has no early exit, so that the compiler can vectorise it.
         let has =
             |wanted: u8| bytes.iter().fold(0, |has, byte| has | u8::from(*byte == wanted)) != 0;
         let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
@@ -125,12 +127,12 @@ impl UnusualParts {
         !self.escapes && self.has_same_segments()
     }
 
-    /// Returns whether all normalizations find the same segments.
+    /// Returns whether all normalizations give this path the same segments.
     const fn has_same_segments(self) -> bool {
         !self.empty && !self.parameters && !self.slashes && !self.hidden_parameters
     }
 
-    /// Returns whether a normalization reads a path with these parts differently from a simpler
+    /// Returns whether the path reads differently under this normalization than under a simpler
     /// one.
     fn distinguish(self, normalization: Normalization) -> bool {
         let cuts = match normalization.cuts {
@@ -144,9 +146,11 @@ impl UnusualParts {
 }
 
 /// Returns the readings of a canonical path (as `bywash_message::Target` writes it), the literal
-/// one first. A text that is not a path, like the `*` of `OPTIONS *`, has none. Two readings may
-/// have the same segments. Returns `None` if the path is unusual and exceeds the limits of paths
-/// that are read in several ways; it may then be anything.
+/// one first.
+///
+/// A text that is not a path, like the `*` of `OPTIONS *`, has no readings. Two readings may have
+/// the same segments. Returns `None` if an unusual path exceeds the limits for paths with several
+/// readings. Such a path may mean anything.
 pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = PathReading<'_>>> {
     let first = PathReading::plain(path, ignores_case);
     let unusual = UnusualParts::of(path);
@@ -168,7 +172,7 @@ pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = P
 }
 
 impl<'p> PathReading<'p> {
-    /// Reads a path literally; `None` if the text is not a path.
+    /// Reads a path literally. Returns `None` if the text is not a path.
     pub fn plain(path: &'p str, ignores_case: bool) -> Option<Self> {
         let comparison = Comparison { decodes: false, ignores_case };
         path.starts_with('/').then(|| Self::new(path, NORMALIZATIONS[0], comparison))
@@ -196,7 +200,7 @@ impl<'p> PathReading<'p> {
         reading
     }
 
-    /// Appends a segment. An empty one is the slash at the end unless another segment follows.
+    /// Appends a segment. An empty segment is the slash at the end, unless another segment follows.
     fn push(&mut self, segment: &'p str, normalization: Normalization) {
         let segment = if normalization.cuts == Cut::Last {
             before(segment, is_any_semicolon)
@@ -219,30 +223,31 @@ impl<'p> PathReading<'p> {
         self.length = (self.length + 1).min(DEEPEST + 1);
     }
 
-    /// Returns the number of segments, without the empty one that a slash at the end makes; at most
-    /// [`DEEPEST`] + 1.
+    /// Returns the number of segments, not counting the empty one after a slash at the end. The
+    /// result is at most [`DEEPEST`] + 1.
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Returns whether the path ends with a slash.
+    /// Returns whether the path ends with a slash; true for the root path.
     pub const fn ends_with_slash(&self) -> bool {
         self.slash
     }
 
-    /// Returns the same path with its final slash added or removed; `None` for the root.
+    /// Returns the same path with its slash at the end added or removed; `None` for the root path.
     #[must_use]
     pub const fn toggled(self) -> Option<Self> {
         if self.length == 0 { None } else { Some(Self { slash: !self.slash, ..self }) }
     }
 
-    /// Returns a segment; empty beyond those that are kept.
+    /// Returns the segment at index `at`, as written. It is empty beyond the last segment that is
+    /// kept.
     pub fn segment(&self, at: usize) -> &'p str {
         self.segments.get(at).copied().unwrap_or_default()
     }
 
-    /// Calls `find` with the first segment as it is compared: decoded, and in lower case if case is
-    /// ignored.
+    /// Calls `find` with the first segment in the form in which it is compared. That form is
+    /// decoded, and in lower case if case is ignored.
     pub(super) fn with_first_name<T>(&self, find: impl FnOnce(&str) -> T) -> T {
         let segment = self.segment(0);
         let Comparison { decodes, ignores_case } = self.comparison;
@@ -260,13 +265,13 @@ impl<'p> PathReading<'p> {
         find(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Returns whether a segment equals a literal.
+    /// Returns whether the segment at index `at` equals `literal`, after decoding.
     pub fn is(&self, at: usize, literal: &str) -> bool {
         let segment = self.segment(at);
         segment == literal || self.comparison.are_alike(segment, literal)
     }
 
-    /// Returns whether a segment has this ending.
+    /// Returns whether the segment at index `at` ends with `ending`, after decoding.
     pub fn ends_with(&self, at: usize, ending: &str) -> bool {
         let segment = self.segment(at);
         let tail = || segment.len().checked_sub(ending.len()).and_then(|at| segment.get(at..));
@@ -286,7 +291,7 @@ impl Comparison {
     }
 }
 
-/// Returns the bytes of a text with its escapes decoded. Invalid escapes stay as they are.
+/// Returns the bytes of a text with its escapes decoded. Invalid escapes are kept as they are.
 pub fn decoded(text: &str) -> impl Iterator<Item = u8> + '_ {
     let mut rest = text.as_bytes();
     core::iter::from_fn(move || {
@@ -323,7 +328,7 @@ fn is_escape(text: &[u8], code: [u8; 3]) -> bool {
     text.get(..3).is_some_and(|three| three.eq_ignore_ascii_case(&code))
 }
 
-/// Returns the parts of a segment between escaped slashes.
+/// Returns the parts into which escaped slashes and backslashes split a segment.
 fn pieces(segment: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(segment);
     core::iter::from_fn(move || {

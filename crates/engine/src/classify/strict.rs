@@ -2,7 +2,7 @@
 //!
 //! A path that can be read in several ways may have several classes, one for each reading
 //! ([`Classifier::classes`](super::Classifier::classes)). Only the application knows which reading
-//! is right. So in each respect separately, such a request is treated like the class that is
+//! is right. So such a request gets, in each respect separately, the treatment of the class that is
 //! treated worst:
 //!
 //! | respect | strictest |
@@ -15,27 +15,31 @@
 //! | throttled | by the narrowest rule of any reading, unless all are transactions |
 //! | timeouts, patience, level | the shortest, the shortest, the worst |
 //!
-//! **Why no spelling gains.** Let C(p) be the set of classes of the readings of p. Each respect is
-//! a minimum over C(p), so it can only fall when the set grows. Let p be a plain path and q another
-//! spelling of it, that is: p is one of the readings of q. The class of each reading is in the set,
-//! including the class `other` where no pattern matches. So C(q) ⊇ C(p), and q is treated in no
-//! respect better than p. This also holds for the literal path, which is always the first reading.
-//! The result: no request is treated better than an application would treat its literal spelling.
+//! **Why no spelling is treated better.** Let C(p) be the set of classes of the readings of p. The
+//! treatment in each respect is a minimum over C(p), so it can only get worse when the set grows.
+//! Let p be a plain path and q another spelling of it, that is: p is one of the readings of q. The
+//! class of each reading is in the set, and it is `other` where no pattern matches. So C(q) ⊇ C(p),
+//! and q is treated in no respect better than p. This also holds for the literal path, which is
+//! always the first reading. Therefore no request is treated better than an application would treat
+//! its literal spelling.
 //!
 //! **A slash at the end** makes no reading of its own: `/a` and `/a/` are both plain. For `/a/` the
-//! class of `/a` is in the set as well if a pattern matches `/a`. For `/a`, that of `/a/` is in the
-//! set if a pattern matches `/a/` and none matches `/a`. So a spelling that the file names has the
-//! class that the file says, for example on a site all of whose paths end with a slash. A spelling
-//! that the file does not name is covered by the other form.
+//! class of `/a` is in the set as well if a pattern matches `/a`. For `/a`, the class of `/a/` is
+//! in the set if a pattern matches `/a/` and none matches `/a`. So a spelling that the
+//! configuration names has exactly the class that the configuration says, for example on a site
+//! whose paths all end with a slash. A spelling that it does not name also has the class of the
+//! other form.
 //!
-//! **Omissions.** Rank is compared by the file's values: tier, then utility. Under `value-index`
-//! the rank of the lowest class is its learned rank. If two classes may be stopped after different
-//! times, [`stops_as`] takes the one with the shorter `run_max`, whose `run_min` may be longer.
+//! **Limits of the rule.** Rank is compared by configured values: tier, then utility. Under
+//! `value-index` the rank of the lowest class is its learned rank. If two classes may be stopped
+//! after different times, [`stops_as`] takes the one with the shorter `run_max`, whose `run_min`
+//! may be longer.
 
 use crate::request::{Class, ClassId, ClassSet, Tier};
 
-/// Returns the class that ranks lowest: browsing before transactions, then the least utility, then
-/// the least revenue; the first of equals. Returns `None` if the set is empty.
+/// Returns the class of a set that ranks lowest; `None` if the set is empty. Browsing ranks below
+/// transactions. Then the lower utility, and then the lower revenue, ranks lower. Of equals the
+/// first is returned.
 pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option<ClassId> {
     if set.is_one() {
         return set.iter().next();
@@ -49,8 +53,8 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
     set.iter().min_by(|a, b| order(class(*a), class(*b)))
 }
 
-/// Returns the class whose bounds and run times apply to stopping a request: the one with the
-/// shortest `max` among those that can be stopped, or `own` if none can.
+/// Returns the class whose bounds decide when a request is stopped. Of the classes whose requests
+/// may be stopped it is the one with the shortest `max`. It is `own` if there is none.
 pub fn stops_as<'c>(own: ClassId, also: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> ClassId {
     if also.is_empty() {
         return own;

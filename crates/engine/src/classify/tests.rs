@@ -1,4 +1,4 @@
-//! The class of a request, by path, parameters, host and fields.
+//! Tests of the class of a request, by path, parameters, host and fields.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,8 @@ fn rules(patterns: &[&str]) -> Vec<Rule> {
     (0..).zip(patterns).map(rule).collect()
 }
 
-/// Returns a classifier with one class for each pattern, and 63 for the rest.
+/// Returns a classifier with one class for each pattern, by its index. Class 63 is for all other
+/// requests.
 fn of(patterns: &[&str]) -> Classifier {
     Classifier::new(rules(patterns), ClassId(63), false).unwrap()
 }
@@ -183,7 +184,7 @@ fn a_parameter_that_is_there_twice_has_both_values_and_none() {
     let twice = "/index.php?route=checkout/cart&route=product/search";
     assert_eq!(classes(&ROUTED, "GET", twice), [0, 1, 3]);
     assert_eq!(classes(&ROUTED, "GET", "/index.php?route=checkout/a&route[]=x"), [0, 3]);
-    // A list has no value for an application that expects a single one.
+    // An application that expects a single value takes a list for no value.
     for list in ["route[x]=checkout/a", "route%5B%5D=checkout/a"] {
         assert_eq!(classes(&ROUTED, "GET", &format!("/index.php?{list}")), [0, 3], "{list}");
     }

@@ -1,4 +1,4 @@
-//! Requests whose clients have left.
+//! Handles requests whose clients have left.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::reason::Reason;
 use crate::request::RequestId;
 
 impl Engine {
-    /// Frees the place or the slot of a request whose client has left.
+    /// Frees the place in the queue or the slot of a request whose client has left.
     pub(super) fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         match self.requests.state(id) {
             State::Waiting => {
@@ -36,8 +36,9 @@ impl Engine {
         }
     }
 
-    /// Returns what the running time of a request says whose client has left. A client that is slow
-    /// to send or to read prolongs it, whatever the application does.
+    /// Returns what the running time of a request says if its client has left. It says nothing if
+    /// the client was slow to send or to read, which prolongs the run whatever the application
+    /// does.
     fn departure(&self, now: Time, id: RequestId) -> Completion {
         let view = self.view(now);
         let waiting = view.waiting(id);
@@ -45,8 +46,8 @@ impl Engine {
         if is_clients { Completion::Void } else { Completion::Left }
     }
 
-    /// Notes that the client of a running request has left. The application goes on, so the slot is
-    /// not free yet.
+    /// Notes that the client of a running request has left. The application goes on working, so the
+    /// request keeps its slot.
     pub(super) fn departed(&mut self, now: Time, id: RequestId) {
         if matches!(self.requests.state(id), State::Running(_)) {
             self.lost(now, id);

@@ -1,4 +1,4 @@
-//! The engine's measurements: how long requests take, what sessions do, and which requests are
+//! What the engine learns: how long requests take, what sessions do, and which requests are
 //! repeated.
 
 use bywash_units::{Time, Utility};
@@ -12,13 +12,14 @@ use crate::terminate::{Ran, RunOutcome};
 use crate::value::Learning;
 
 impl Engine {
-    /// Returns the signals that count for a request: those of the first request of its session.
+    /// Returns the signals that count for a request: those that its session showed when it began.
+    /// For a new session these are the signals of the request itself.
     pub(super) fn signals_of(&self, standing: Standing, request: &Request) -> Signals {
         let session = request.session.filter(|_| standing != Standing::New);
         session.and_then(|session| self.sessions.signals(session)).unwrap_or(request.signals)
     }
 
-    /// Returns whether a request repeats one that was lost.
+    /// Returns whether a request repeats one that was lost, and how that is known.
     pub(super) fn repeats(&self, now: Time, request: &Request) -> Repeats {
         let is_known = |key| self.attempts.repeats(now, key);
         match request.attempt {
@@ -28,8 +29,8 @@ impl Engine {
         }
     }
 
-    /// Notes that a session asks for something. This counts as the visitor's next step whether or
-    /// not the request is served.
+    /// Notes that a session asks for a class. This counts as the visitor's next step, even if the
+    /// request is not served.
     pub(super) fn asks(&mut self, now: Time, request: &Request) {
         let Some(session) = request.session else { return };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
@@ -37,7 +38,7 @@ impl Engine {
         }
     }
 
-    /// Notes that a session was served.
+    /// Notes that a session was served an answer.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
         let Served { service, signals, revenue, in_time } = served;
         if !self.sessions.served(now, session, service) || !in_time {
@@ -49,7 +50,7 @@ impl Engine {
         if let Some(position) = step.visit {
             self.learning.visited(position, step.new, step.signals);
         }
-        // Only the first success of a class counts: a visitor who looks at their receipt again has
+        // Only the first success of a class counts. A visitor who looks at their receipt again has
         // not ordered again.
         if step.brings_revenue {
             self.learning.add_revenue(class, &step, revenue.get());
@@ -57,17 +58,18 @@ impl Engine {
         }
     }
 
-    /// Learns from a request that has run and ended in this way.
+    /// Learns from a request that has run since `since` and has ended with `end`.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let outcome = match end {
             End::Answered { held_up: false, done: true, .. } => Some(RunOutcome::Done),
-            // The client held the answer up: the application was done at some earlier time.
+            // The client delayed the end of the answer. The application was done at an unknown
+            // earlier time.
             End::Answered { held_up: true, .. } => None,
-            // The request was not done by that time, and never will be. Omitting it would bias the
-            // estimate: of the requests that had run for that long, the fraction that was done a
-            // little later would be too large.
+            // The request was not done when it ended, and never will be. Omitting it would bias the
+            // estimate: of the requests that had run for that long, too large a fraction would
+            // appear to be done a little later.
             End::Answered { held_up: false, done: false, .. }
             | End::TimedOut
             | End::Abandoned { .. }
@@ -87,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// Learns from a request that has run and whose client has left.
+    /// Learns from a request that has run since `since` and whose client has left.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
@@ -95,7 +97,7 @@ impl Engine {
         self.learning.ran(class, took, false);
     }
 
-    /// Notes that an attempt was lost, so that its repetition is recognised.
+    /// Notes that a request was lost, so that its repetition is recognised.
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
         let Waiting { attempt, .. } = *self.view(now).waiting(id);
         if let Some(key) = attempt {

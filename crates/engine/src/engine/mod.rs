@@ -1,8 +1,8 @@
-//! The state machine: slots, the table of requests, and the scheduler.
+//! The engine's state machine: slots, the table of requests, and the scheduler.
 //!
-//! A request is `Waiting` (in the queue), `Running` (holds a slot) or `Free` (its number is not in
-//! use). The number of waiting requests is the length of a list. The number of running requests is
-//! the only count that is kept; only `start` and `take_back` change it.
+//! A request number is `Waiting` (its request is in the queue), `Running` (its request holds a
+//! slot) or `Free` (not in use). The number of waiting requests is the length of a list. The number
+//! of running requests is a counter that only `start` and `take_back` change.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -38,25 +38,25 @@ mod slow;
 mod stop;
 mod throttled;
 
-/// The engine: it makes every decision of one gateway or of one simulated server.
+/// The engine, which makes every decision of one gateway or of one simulated server.
 pub struct Engine {
     classes: Vec<Class>,
-    /// Whether requests of any class can be stopped.
+    /// Whether the requests of some class can be stopped.
     any_stops: bool,
     scheduler: Box<dyn Scheduler>,
     limit: Box<dyn Limit>,
     terminate: Box<dyn Terminate>,
-    /// Whether requests may be stopped at present.
+    /// Whether the driver allows that requests are stopped at present.
     stops: bool,
-    /// The time until which a lower pressure is enough to stop a request for others (see
-    /// `stop.rs`).
+    /// The time until which a lower pressure is enough to stop a running request for waiting ones
+    /// (see `stop.rs`).
     pressed: Time,
     requests: Requests,
-    /// The requests that wait under rules.
+    /// The queues of the requests that wait under throttle rules.
     lanes: Lanes,
-    /// The floor share: slots that go to requests under rules although other requests wait.
+    /// The floor share of throttled requests: the slots that they get although other requests wait.
     floor: Floor,
-    /// The running requests that wait for their clients.
+    /// The running requests that wait for their slow clients.
     slow: SlowClients,
     running: u32,
     sessions: Sessions,
@@ -68,7 +68,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an idle engine.
+    /// Creates an engine without requests, for these classes, this scheduler and these options.
     pub fn new(classes: Vec<Class>, scheduler: Box<dyn Scheduler>, options: Options) -> Self {
         let mut requests = Requests::new(classes.len());
         let limit = options.limit.limit();
@@ -95,10 +95,10 @@ impl Engine {
         }
     }
 
-    /// Handles an event and appends the resulting actions to `actions`, in the order in which the
-    /// driver must carry them out.
+    /// Handles an event, and appends the resulting actions to `actions`. The driver must carry them
+    /// out in this order.
     ///
-    /// Call [`Engine::next_timer`] afterwards: its answer may have changed.
+    /// Call [`Engine::next_timer`] after this, because its result may have changed.
     pub fn on_event(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         if self.learning.is_due(now) {
             self.learning.publish(now, &self.classes);
@@ -132,7 +132,7 @@ impl Engine {
         timers.into_iter().flatten().min()
     }
 
-    /// Returns the time at which the oldest request will have waited for the longest time allowed.
+    /// Returns the time at which the oldest waiting request will have waited for the maximum wait.
     fn next_expiry(&self) -> Option<Time> {
         let view = self.view(Time::ZERO);
         let oldest = view.oldest()?;
@@ -155,19 +155,19 @@ impl Engine {
         self.refuse_overdue_in_lanes(now, actions);
     }
 
-    /// Sets whether requests may be stopped from now on. Requests that became due while this was
-    /// off are stopped at the next timer.
+    /// Sets whether requests may be stopped from now on. Requests that became due to be stopped
+    /// while this was off are stopped at the next timer.
     pub const fn may_stop(&mut self, may: bool) {
         self.stops = may;
     }
 
-    /// Returns which [`Reading`](crate::Reading) the scheduler needs, and the time to average it
-    /// over; `None` if it needs none.
+    /// Returns which measurement of the machine ([`Reading`](crate::Reading)) the scheduler needs,
+    /// and the time to average it over. Returns `None` if the scheduler needs none.
     pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.scheduler.meter()
     }
 
-    /// Returns the engine's current state.
+    /// Returns a summary of the engine's current state.
     pub fn status(&self, now: Time) -> Status {
         let view = self.view(now);
         Status {
@@ -187,28 +187,30 @@ impl Engine {
         self.running
     }
 
-    /// Returns whether any request that arrived now, even an unfinished one, would run immediately.
+    /// Returns whether any request that arrived now would run immediately, even one with an
+    /// incomplete body.
     pub fn has_free_slot(&self) -> bool {
         let is_empty = self.view(Time::ZERO).length() == 0;
         self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
-    /// Returns the number of waiting requests of a class.
+    /// Returns the number of waiting requests of a class; those that wait under rules are not
+    /// counted.
     pub fn waiting_of(&self, class: ClassId) -> u32 {
         self.view(Time::ZERO).length_of(class.index())
     }
 
-    /// Returns the classes that the engine knows.
+    /// Returns the classes that the engine was configured with.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
-    /// Returns what a request of `class` that claims `session` has proven so far.
+    /// Returns the standing that a request of `class` has if it claims `session`.
     pub fn standing(&self, now: Time, session: Option<SessionKey>, class: ClassId) -> Standing {
         self.sessions.standing(now, session, ClassSet::NONE, &self.classes[class.index()])
     }
 
-    /// Returns what a waiting or running request had proven when it arrived.
+    /// Returns the standing that a waiting or running request had when it arrived.
     pub fn standing_of(&self, id: RequestId) -> Standing {
         self.view(Time::ZERO).waiting(id).standing
     }
@@ -218,23 +220,24 @@ impl Engine {
         self.sessions.proven()
     }
 
-    /// Returns the counts of sessions that were evicted to make room for others.
+    /// Returns the total numbers of sessions that were evicted to make room for others.
     pub const fn evictions(&self) -> Evictions {
         self.sessions.evictions()
     }
 
-    /// Returns whether an answer advances a session or begins it.
+    /// Returns whether an answer begins the session or advances it.
     pub fn gets_on(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
         self.sessions.gets_on(now, session, service)
     }
 
-    /// Returns the classes that a session was served, as far as the engine remembers.
+    /// Returns the classes that a session was served, as far as the engine remembers. The set is
+    /// empty for an unknown session.
     pub fn path(&self, now: Time, session: SessionKey) -> ClassSet {
         self.sessions.path(now, session).unwrap_or_default()
     }
 
-    /// Returns what an arriving request has proven. If it has several classes, this is the worst
-    /// standing for any of them.
+    /// Returns the standing of an arriving request. If the request has several classes, it is the
+    /// worst standing for any of them.
     fn standing_of_new(&self, now: Time, request: &Request) -> Standing {
         let of = |class: ClassId| {
             let class = &self.classes[class.index()];
@@ -271,7 +274,7 @@ impl Engine {
             return;
         }
         if self.running < self.limit.slots() && self.requests.may_run(id) {
-            // No waiting request may have the slot: `fill` sees to that after every event.
+            // No waiting request may have this slot, because `fill` runs after every event.
             let view = view(now, self.mean_service, self.learning.values(), &self.requests);
             let refused = self.scheduler.reject(&view, id);
             if refused.is_none() {
@@ -285,7 +288,8 @@ impl Engine {
         }
         self.stop_slow_clients(now, self.requests.may_run(id), actions);
         if self.running < self.limit.slots() {
-            // The best waiting request gets the slot, and this one has a place in the queue.
+            // The best waiting request gets the slot, which leaves a place in the queue for this
+            // one.
             self.fill(now, actions);
         } else if self.requests.may_run(id)
             && let Some(first) = self.make_room(now, id, actions)
@@ -305,8 +309,8 @@ impl Engine {
         self.note_crowd_of_uploads(now);
     }
 
-    /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted
-    /// because of it, if any, and the reason.
+    /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted as
+    /// a result, and the reason; `None` if there is none.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         match self.scheduler.push(&view, id) {
@@ -323,11 +327,11 @@ impl Engine {
         }
     }
 
-    /// Refuses a request that has waited for as long as its client had announced.
+    /// Refuses a waiting request that has reached the deadline its client announced.
     fn out_of_time(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         if self.requests.state(id) == State::Waiting {
             self.leave_queue(now, id);
-            // A client's own short deadline is not evidence of load.
+            // A short deadline of the client's own says nothing about the load.
             actions.push(self.refuse(now, id, Reason::WaitedTooLong, false));
         }
     }
@@ -362,7 +366,8 @@ impl Engine {
         }
     }
 
-    /// Gives every free slot to the best waiting request, and what is left to requests under rules.
+    /// Gives every free slot to the best waiting request. Slots that are left go to requests under
+    /// rules.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         let is_for_lanes = self.lanes.wants_slot(now);
         if self.view(now).length() > 0 || is_for_lanes {
@@ -392,7 +397,7 @@ impl Engine {
         }
     }
 
-    /// Takes `id` out of its lane, or out of the scheduler and the queue.
+    /// Removes `id` from the lane of its rule, or from the scheduler and the queue.
     fn leave_queue(&mut self, now: Time, id: RequestId) {
         if self.leave_lane(id) {
             return;
@@ -429,11 +434,12 @@ impl Engine {
     }
 
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
-        // A principal that asks for too much at once is not evidence of load.
+        // A refusal because of the principal's own limit says nothing about the load.
         self.refuse(now, id, reason, reason != Reason::PrincipalCap)
     }
 
-    /// Refuses a request. `is_load`: it is refused because of overload.
+    /// Refuses a request. `is_load` says whether overload is the cause, so that pauses before a
+    /// retry grow.
     fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
         self.requests.was_refused(now, id);
@@ -447,9 +453,9 @@ impl Engine {
         Action::Shed { id, reason, retry_after: self.retry_after(now, is_load) }
     }
 
-    /// Returns the time after which a client whose request is refused or stopped may retry.
+    /// Returns the time after which the client of a refused or stopped request may retry.
     fn retry_after(&mut self, now: Time, is_load: bool) -> TimeSpan {
-        // By that time the requests that wait now will have been served, at the present pace.
+        // The drain time: how long the requests that wait now take at the present pace.
         let services = self.view(now).length() as u64 + 1;
         let drain = self.mean_service.mean() * services / u64::from(self.limit.slots());
         self.retry_after.refused(now, drain, is_load)
@@ -460,7 +466,7 @@ impl Engine {
     }
 }
 
-/// A service event: the answer that a session got from the application.
+/// An answer that a session got, with its signals, revenue and timeliness.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     service: Service,
@@ -469,8 +475,8 @@ struct Served {
     in_time: bool,
 }
 
-/// Creates the snapshot that the scheduler sees. This function exists in addition to
-/// [`Engine::view`] so that the scheduler can be borrowed mutably at the same time.
+/// Creates the view that the scheduler gets. Unlike [`Engine::view`], it borrows only the parts of
+/// the engine that it needs, so the scheduler can be borrowed mutably at the same time.
 const fn view<'a>(
     now: Time,
     mean_service: MeanService,
@@ -480,14 +486,14 @@ const fn view<'a>(
     QueueView { now, mean_service: mean_service.mean(), values, requests }
 }
 
-/// Returns whether requests of any class can be stopped. Computed once for all classes because
-/// every request needs it.
+/// Returns whether the requests of some class can be stopped. The engine keeps the result, because
+/// it needs it for every request.
 fn any_stops(classes: &[Class]) -> bool {
     classes.iter().any(|class| class.stop.is_some())
 }
 
-/// Returns the holder of a request while it waits and runs: the session if it has proven itself,
-/// otherwise the client's address.
+/// Returns the holder of a request: its session if that is proven, and otherwise the client's
+/// address.
 fn holder(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
         Standing::Transaction => request.session.map(Principal::Checkout),

@@ -1,4 +1,4 @@
-//! The engine's options and its status.
+//! The options of the engine, and its status.
 
 use bywash_units::{Ratio, TimeSpan};
 
@@ -8,22 +8,24 @@ use crate::value::Learn;
 /// The options of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The policy that decides how many requests may run at once, with its parameters.
+    /// The concurrency policy, which decides how many requests may run at once, with its
+    /// parameters.
     pub limit: LimitSettings,
-    /// The policy that decides how long a request of a class that can be stopped may run.
+    /// The termination policy, which decides how long a request that can be stopped may run, with
+    /// its parameters.
     pub termination: TerminationSettings,
-    /// The longest time that a request may wait; `None` if it may wait for as long as its client
-    /// does.
+    /// The maximum time that a request may wait for a slot. With `None` it may wait for as long as
+    /// its client does.
     pub max_wait: Option<TimeSpan>,
-    /// The number of sessions that are remembered.
+    /// The maximum number of sessions that are remembered.
     pub sessions: u32,
     /// The time for which a session is remembered after it was last served.
     pub session_ttl: TimeSpan,
-    /// The time after a lost attempt in which the same request counts as its repetition.
+    /// The time after a lost attempt within which the same request counts as its repetition.
     pub retry_window: TimeSpan,
-    /// How the worth of requests is learned.
+    /// The settings for learning the worth of requests.
     pub learn: Learn,
-    /// The share of the slots that requests with slow clients may hold while others wait.
+    /// The maximum share of the slots that requests with slow clients hold while others wait.
     pub slow_share: Ratio,
 }
 
@@ -42,23 +44,23 @@ impl Default for Options {
     }
 }
 
-/// The engine's current state, for people and metrics.
+/// A summary of the engine's present state, for people and metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Status {
-    /// The number of slots.
+    /// The number of slots: the present concurrency limit.
     pub limit: u32,
     /// The number of requests that hold a slot.
     pub running: u32,
-    /// The number of requests that wait in the queue.
+    /// The number of requests that wait in the queue, without those in `throttled_waiting`.
     pub waiting: u32,
-    /// The number of requests that wait under a rule.
+    /// The number of requests that wait under throttle rules.
     pub throttled_waiting: u32,
-    /// How long the oldest request in the queue has waited.
+    /// How long the oldest request in the queue has waited; zero if none waits.
     pub oldest: TimeSpan,
-    /// Whether the newest requests of any standing or class go first, which means overload.
+    /// Whether newest first is in force for any class or standing, which means overload.
     pub lifo: bool,
-    /// The recent mean service time; zero while unknown.
+    /// The recent mean time that a request holds its slot; zero while unknown.
     pub mean_service: TimeSpan,
-    /// The number of sessions that are remembered.
+    /// The number of sessions that are remembered now.
     pub sessions: u32,
 }

@@ -1,8 +1,8 @@
-//! A new configuration while requests run and wait.
+//! Applies a new configuration while requests run and wait.
 //!
-//! No request loses what it holds: a running one keeps its slot even if the limit is lower now, and
-//! a waiting one is refused only if the new scheduler has no place for it. Request numbers,
-//! sessions and classes mean the same before and after, so their holders need no notice.
+//! No request loses what it holds. A running request keeps its slot even if the limit is lower now.
+//! A waiting request is refused only if the new scheduler has no place for it. Request numbers,
+//! sessions and class indices keep their meaning, so the driver needs to translate nothing.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,36 +19,39 @@ use crate::session::proving;
 impl Engine {
     /// Applies these classes, this scheduler and these options from now on.
     ///
-    /// `scheduler` is `None` to keep the present scheduler:
-    /// [`Settings::changed_scheduler`](crate::catalog::Settings::changed_scheduler) decides that.
-    /// With `None` and equal options no later decision differs from what it would have been.
+    /// `scheduler` is `None` to keep the present scheduler.
+    /// [`Settings::changed_scheduler`](crate::catalog::Settings::changed_scheduler) decides whether
+    /// it can be kept. With `None` and equal options, later decisions are the same as without the
+    /// call.
     ///
     /// The effects on each part of the state:
     /// - **slots**: running requests keep theirs. With a lower limit no request starts until enough
-    ///   of them have ended. A limit with the same settings keeps what it has learned; another one
+    ///   of them have ended. A limit with the same settings keeps what it has learned. Another one
     ///   starts at its configured value. If the limit rises, the old scheduler first fills the new
     ///   slots, so that no request is refused while a slot is free.
     /// - **termination**: a different policy starts without knowledge. A running request can be
-    ///   stopped if its class allowed that when it started and still does.
-    /// - **the queue**: it moves to the new scheduler oldest first. A request keeps its arrival
-    ///   time, its standing and its principal. Requests that the new scheduler refuses or evicts,
-    ///   because of a smaller queue or a lower cap, are shed as [`Reason::Reconfigured`].
+    ///   stopped if its class allowed that when the request started and still does.
+    /// - **the queue**: its requests move to the new scheduler, oldest first. A request keeps its
+    ///   arrival time, its standing and its principal. Requests that the new scheduler refuses or
+    ///   evicts, because of a smaller queue or a lower limit per principal, are shed as
+    ///   [`Reason::Reconfigured`].
     /// - **the scheduler's own state**: overload detectors and the earned floor share start afresh
-    ///   with a new scheduler. The age of the queue's head shows at the next check whether there is
-    ///   overload; the CPU shows it with the next reading.
-    /// - **sessions**: they stay. If the table is smaller, some are forgotten, fresh ones first. If
-    ///   other classes prove a session, every session is checked again. Its age is checked against
-    ///   the new `session_ttl`, so a longer one can bring back a session that was too old before.
+    ///   with a new scheduler. The age of the oldest request shows at the next check whether there
+    ///   is overload. CPU use shows it with the next measurement.
+    /// - **sessions**: they stay. If the table is smaller, some are evicted, fresh ones first. If
+    ///   other classes prove a session, every session is checked again. Ages are compared with the
+    ///   new `session_ttl`, so a longer one can bring back a session that was too old before.
     /// - **learned values**: the mean service time and the learned worth of requests stay.
-    /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer differently
-    ///   afterwards. A shorter `max_wait` expires no request here, but at that timer.
+    /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may return other values
+    ///   afterwards. A shorter `max_wait` expires no request in this call, but at the next timer.
     ///
-    /// The call allocates. It takes time in proportion to the queue, and to the sessions if the
-    /// size of their table or the classes that prove them change.
+    /// The call allocates. It takes time in proportion to the queue. If the size of the session
+    /// table or the classes that prove a session change, it also takes time in proportion to the
+    /// sessions.
     ///
     /// # Panics
     /// Panics if there are fewer classes than before, or if there are more and no scheduler for
-    /// them. A class keeps its index for as long as the engine lives; a class that is no longer
+    /// them. A class keeps its index for as long as the engine lives, so a class that is no longer
     /// wanted stays in the list.
     pub fn reconfigure(
         &mut self,
@@ -99,7 +102,7 @@ impl Engine {
             .filter_map(|id| self.enter_queue(now, id))
             .map(|out| out.0)
             .collect();
-        // Only now is the length of the queue known, and so when a retry may find it drained.
+        // The refusals come last, because `Retry-After` depends on the final length of the queue.
         for id in refused {
             actions.push(self.shed(now, id, Reason::Reconfigured));
         }

@@ -1,6 +1,6 @@
-//! State that the engine has learned, for keeping across a restart of the process.
+//! State that the engine has learned and that the driver keeps across a restart of the process.
 //!
-//! Kept are:
+//! The driver keeps:
 //! - the sessions, which took visitors' time to prove;
 //! - the mean service time, which is needed before the first answer. Without it the overload
 //!   detector takes a queue of 20 ms for a backlog even if one service takes seconds, and refused
@@ -8,7 +8,7 @@
 //! - the counts of the session graph and of the signals, which took days to collect.
 //!
 //! Waiting and running requests are not kept because their connections are gone. The overload state
-//! is not kept because the new queue shows it. The driver reads and writes the files.
+//! is not kept because the new queue shows it. The driver reads and writes the state files.
 
 use alloc::vec::Vec;
 
@@ -21,9 +21,9 @@ use crate::session::{Cursor, Remembered, Slice};
 use crate::value::Counts;
 
 impl Engine {
-    /// Adds the next remembered sessions to `slice`; see
-    /// [`Sessions::copy`](crate::session::Sessions::copy). A driver whose requests wait during the
-    /// copy copies the sessions in slices.
+    /// Appends the next remembered sessions to `slice`; see
+    /// [`Sessions::copy`](crate::session::Sessions::copy). Copying in slices keeps each call short,
+    /// so that requests need not wait for the whole copy.
     pub fn copy_sessions(
         &self,
         now: Time,
@@ -34,40 +34,42 @@ impl Engine {
         self.sessions.copy(now, cursor, most, slice)
     }
 
-    /// Restores a session of an earlier process. Returns whether it is remembered.
+    /// Restores a session of an earlier process. Returns whether the session is now remembered.
     ///
-    /// Restore the session that was served longest ago first, as [`Engine::copy_sessions`] returned
-    /// them. Add the time since the copy to their ages, and translate `served` to the present class
+    /// [`Engine::copy_sessions`] gave the session. Restore the one that was served longest ago
+    /// first. Add the time since the copy to the age, and translate `served` to the present class
     /// indices.
     ///
-    /// A session is not remembered if it is older than [`Options::session_ttl`](super::Options), if
+    /// A session is not restored if it is older than [`Options::session_ttl`](super::Options), if
     /// the engine has served it already, or if the table is full of younger sessions. A session
-    /// none of whose classes exist any more still counts as one that was served before.
+    /// none of whose classes exist any more still counts as served before.
     pub fn restore_session(&mut self, now: Time, session: Remembered) -> bool {
         self.sessions.restore(now, session)
     }
 
-    /// Restores a class's counts as [`Learning::counts`](crate::Learning::counts) returned them in
-    /// an earlier process, with [`Counts::later`] and [`Counts::first`] translated to the present
-    /// class numbers. Call this before the first request.
+    /// Restores the counts and the published index of a class, as
+    /// [`Learning::counts`](crate::Learning::counts) returned them in an earlier process. Translate
+    /// [`Counts::later`] and [`Counts::first`] to the present class indices before. Call this
+    /// before the first request.
     pub fn restore_counts(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.learning.restore(class, counts, published);
     }
 
-    /// Restores the signals' counts as [`Learning::signal_counts`](crate::Learning::signal_counts)
-    /// returned them in an earlier process.
+    /// Restores the counts of signals, as
+    /// [`Learning::signal_counts`](crate::Learning::signal_counts) returned them in an earlier
+    /// process. They are ignored if the kinds of signals differ.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
     }
 
-    /// Returns the mean service time of requests.
+    /// Returns the mean time that a request holds its slot, with the number of measurements.
     pub const fn mean_service(&self) -> MeanService {
         self.mean_service
     }
 
-    /// Starts from an earlier measurement of the mean service time, until this engine's own
-    /// measurements outweigh it. Call this before the first request; later it would undo what was
-    /// learned since.
+    /// Sets the mean service time to an earlier measurement, which counts until this engine's own
+    /// measurements outweigh it. Call this before the first request, because it replaces what was
+    /// measured since.
     pub const fn restore_mean_service(&mut self, mean_service: MeanService) {
         self.mean_service = mean_service;
     }

@@ -1,12 +1,12 @@
 //! Slow clients: running requests that wait for their clients and not for the application.
 //!
 //! A client that sends its body or reads its answer slowly holds a slot that the application could
-//! use for another request. While no request waits, that costs nothing. While others wait, slow
+//! use for another request. That costs nothing while no request waits. While others wait, slow
 //! clients together may hold [`Options::slow_share`](super::Options) of the slots, so that an
-//! honest client on a slow line is served under load as well. If that share is less than one slot,
-//! they may hold one slot for that share of the time, and up to a minute's share can be saved.
-//! Beyond the share, the engine stops the request whose loss costs least. It compares, in this
-//! order:
+//! honest client on a slow line is served under load, too. If that share is less than one slot,
+//! slow clients may hold one slot for that fraction of the time. Unused time is saved, up to the
+//! share of one minute. If slow clients hold more, the engine stops the request whose loss costs
+//! least. It compares, in this order:
 //!
 //! 1. the standing: the worst is stopped first, so a proven session is stopped after a new one;
 //! 2. the rate, by powers of two: the slowest is stopped first, so a client that wants to hold a
@@ -19,14 +19,14 @@
 //!
 //! A client whose request is stopped may ask again at once. So its session and its address are
 //! remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all others.
-//! Requests of a slow session that has proven itself wait behind those of new sessions that are not
-//! slow.
+//! Requests of a slow session that is proven wait behind those of new sessions that are not slow.
 //!
-//! If requests are stopped faster than one per two slots in [`ATTACK`], and that many more have
-//! been stopped, the engine assumes an attack. For [`ATTACK`] after the last such stop, requests of
-//! unknown addresses wait behind those of addresses that have taken an answer. Requests of
-//! addresses that retry again and again although they are refused wait behind these. The same holds
-//! for [`CROWD`] after more uploads of new sessions waited than may run.
+//! The engine assumes an attack when the recent stops fill a leaky bucket. The bucket holds one
+//! stop per two slots, and loses as many in each [`ATTACK`]. For [`ATTACK`] after the last stop
+//! that filled it, requests of unknown addresses wait behind those of addresses that have taken an
+//! answer. Requests of addresses that retry again and again although they are refused wait behind
+//! these. The same order holds for [`CROWD`] after more uploads of new sessions waited than may
+//! run.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -40,39 +40,41 @@ use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RequestId;
 
-/// The running requests whose clients are slow; at most as many as there are running requests.
+/// The running requests whose clients are slow, with the state that decides which of them are
+/// stopped.
 #[derive(Debug, Default)]
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
-    /// The seconds for which slow clients may hold a slot that is theirs for part of the time, at
-    /// the time `looked`. `None` means that a full minute's share is left.
+    /// For a share of less than one slot: the number of seconds for which slow clients may still
+    /// hold one slot, as of the time `looked`. `None` means that the full saving is left.
     credit: Option<f64>,
     looked: Time,
-    /// The number of stops as a leaky bucket: in each [`ATTACK`] it loses half the number of slots,
-    /// or [`FEW`] if that is more.
+    /// The level of a leaky bucket of stops. In each [`ATTACK`] it loses half the number of slots,
+    /// and [`FEW`] at least.
     stops: f64,
     stopped: Time,
 }
 
-/// How long stops of slow clients count, and how long unknown addresses wait behind others because
-/// of them.
+/// The time in which the bucket of stops drains, and the time for which unknown addresses wait
+/// behind others after an attack.
 const ATTACK: TimeSpan = TimeSpan::from_secs(10);
 
-/// How long unknown addresses wait behind others after more uploads waited than may run.
+/// The time for which unknown addresses wait behind others after more uploads waited than may run.
 const CROWD: TimeSpan = TimeSpan::from_secs(1);
 
-/// The minimum number of stops that make an attack, however few slots there are.
+/// The minimum number of stops that make an attack, even if there are few slots.
 const FEW: f64 = 8.0;
 
-/// The minimum running time before a stop counts against a client. The driver needs that long to
-/// judge a client.
+/// The minimum running time of a stopped request for the stop to count against its client. The
+/// driver needs that long to judge a client.
 const JUDGED: TimeSpan = TimeSpan::from_millis(500);
 
-/// The number of seconds whose share can be saved.
+/// The number of seconds over which an unused share of less than one slot can be saved.
 const SAVED: f64 = 60.0;
 
-/// The maximum number of seconds that one report charges. The driver reports a slow client twice a
-/// second while others wait, so a longer gap includes time in which no request waited.
+/// The maximum number of seconds that one report uses up of the saved share. The driver reports a
+/// slow client twice a second while others wait. A longer gap includes time in which no request
+/// waited.
 const BETWEEN: f64 = 1.0;
 
 impl SlowClients {
@@ -83,8 +85,8 @@ impl SlowClients {
         }
     }
 
-    /// Returns the number of slots that slow clients may hold while others wait, for an entitlement
-    /// of `share` slots, which may be fractional.
+    /// Returns the whole number of slots that slow clients may hold now while others wait. Their
+    /// share is `share` slots, which may be less than one; then the saved time decides.
     fn allowance(&mut self, now: Time, share: f64) -> usize {
         if share >= 1.0 {
             return share as usize;
@@ -96,14 +98,15 @@ impl SlowClients {
         usize::from(credit > 0.0)
     }
 
-    /// Saves the share that was not used while no client was slow.
+    /// Adds the share of the time in which no client was slow to the saved share.
     fn save(&mut self, now: Time, share: f64) {
         let passed = now.since(self.looked).as_secs_f64();
         self.looked = now;
         self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
     }
 
-    /// Notes that a request was stopped. Returns whether that makes an attack.
+    /// Notes that a request was stopped. Returns whether the recent stops make an attack. `slots`
+    /// is the concurrency limit.
     fn stop(&mut self, now: Time, slots: u32) -> bool {
         let many = (f64::from(slots) / 2.0).max(FEW);
         let passed = now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
@@ -112,19 +115,20 @@ impl SlowClients {
         self.stops >= many
     }
 
-    /// Returns whether the client of this request is slow.
+    /// Returns whether the client of this running request is slow.
     pub(super) fn has(&self, id: RequestId) -> bool {
         self.requests.iter().any(|(known, _)| *known == id)
     }
 
-    /// Forgets a request that no longer runs or whose client is no longer slow.
+    /// Forgets a request that no longer runs, or whose client is no longer slow.
     pub(super) fn forget(&mut self, id: RequestId) {
         self.requests.retain(|(known, _)| *known != id);
     }
 }
 
 impl Engine {
-    /// Notes that a running request waits for its client.
+    /// Notes that a running request waits for its slow client. Requests that do not run are
+    /// ignored.
     pub(super) fn client_slow(&mut self, now: Time, id: RequestId, rate: u64) {
         if !matches!(self.requests.state(id), State::Running(_)) {
             return;
@@ -135,8 +139,8 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Assumes an attack when more uploads of new sessions wait than may run, although no client
-    /// could be judged yet.
+    /// Treats it as an attack if more uploads of new sessions wait than may run, before any client
+    /// could be judged.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {
             self.requests.is_attacked_until(now + CROWD);
@@ -154,11 +158,13 @@ impl Engine {
         self.slow.requests.len() as u32
     }
 
-    /// Stops requests of slow clients that hold more than their share of the slots while others
-    /// wait. It stops them until a slot is free, and until an unfinished request may have one if
-    /// such a request waits. `wanted`: a request that is not in the queue wants a slot.
+    /// Stops requests of slow clients while others wait and slow clients hold more than their share
+    /// of the slots.
+    ///
+    /// It stops them until a slot is free. If an unfinished request waits, it continues until that
+    /// request may have the slot. `wanted` means that a request outside the queue wants a slot.
     pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
-        // Usually there are none.
+        // In most calls no client is slow.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
@@ -174,7 +180,8 @@ impl Engine {
             let Some((id, since)) = self.slowest(!lacks_slot(self)) else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
-            // A client that was reported as slow from the start has not been judged before that.
+            // The driver may have reported a client as slow before it could judge that client. Such
+            // a stop does not count against the client.
             if now.since(since) >= JUDGED {
                 if self.slow.stop(now, self.limit.slots()) {
                     self.requests.is_attacked_until(now + ATTACK);
@@ -188,7 +195,7 @@ impl Engine {
     }
 
     /// Returns the request of a slow client whose loss costs least, and the time at which it
-    /// started. `unfinished`: consider only unfinished requests.
+    /// started. If `unfinished`, only unfinished requests are considered.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
         let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);

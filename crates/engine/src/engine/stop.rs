@@ -1,4 +1,4 @@
-//! Stopping running requests: because they are overdue, or to save another request.
+//! Stops running requests: because they have run for too long, or to save a waiting request.
 
 use alloc::vec::Vec;
 
@@ -13,20 +13,21 @@ use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
 use crate::terminate::{Ran, RunOutcome};
 
-/// The factor by which a preempted request must promise less than the one it makes room for. A
+/// The factor by which a preempted request must promise less than the one that gets its slot. A
 /// request that promises nearly as much has already run for a while, and that work would be lost.
 const LESS: f64 = 2.0;
 
-/// The pressure that is enough for [`WHILE`] after requests were about to be lost. If the pressure
-/// had to become as high again, all requests would wait for as long as those did, for as long as
-/// the load lasts.
+/// The pressure from which on requests are stopped for others during [`WHILE`] after the last high
+/// pressure. Without this lower bound the pressure would have to become high again each time. All
+/// requests would then wait nearly until they are lost, for as long as the load lasts.
 const STILL_PRESSED: f64 = 2.0 / 7.0;
-/// The time after high pressure in which [`STILL_PRESSED`] applies. Under a load that rarely fills
-/// the queue, hardly any request is stopped that could have been spared.
+/// The time after high pressure during which [`STILL_PRESSED`] applies. It is short, so that a load
+/// that rarely fills the queue causes hardly any needless stop.
 const WHILE: TimeSpan = TimeSpan::from_secs(10);
 
 impl Engine {
-    /// Returns whether a running request is to be stopped before `new` has to wait too.
+    /// Returns whether the queue is so near to losing requests that a running one is to be stopped
+    /// for `new` or a waiting one.
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
         let view = self.view(now);
         let max_wait = self.options.max_wait.unwrap_or(TimeSpan::MAX);
@@ -37,34 +38,34 @@ impl Engine {
         pressure >= 1.0 || (pressure >= STILL_PRESSED && now < self.pressed)
     }
 
-    /// Reports to the policy how a request ran. This is skipped if no class can be stopped.
+    /// Reports to the termination policy how a request ran. Skipped if the requests of no class can
+    /// be stopped.
     pub(super) fn tell_ran(&mut self, ran: Ran) {
         if self.any_stops {
             self.terminate.ended(ran);
         }
     }
 
-    /// Reports to the policy that the outcome of a request has nothing to do with load.
+    /// Reports to the termination policy that the outcome of a request says nothing about the load.
     pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
         let Waiting { stops_as, since, .. } = *self.view(now).waiting(id);
         self.terminate.left(stops_as, since);
     }
 
-    /// Returns the time at which the first running request will have run for the longest time
-    /// allowed.
+    /// Returns the time at which the first running request will have run for the maximum time.
     pub(super) fn next_overdue(&self) -> Option<Time> {
         if !self.stops || !self.requests.can_stop() {
             return None;
         }
         let overdue = self.longest().filter_map(|(_, since, class, bounds)| {
             let may_run = self.may_run(class, bounds);
-            // `TimeSpan::MAX` means without limit, which is not a time.
+            // `TimeSpan::MAX` means without a limit, so there is no such time.
             (may_run < TimeSpan::MAX).then_some(since + may_run)
         });
         overdue.min()
     }
 
-    /// Stops all requests that have run for the longest time allowed.
+    /// Stops all requests that have run for the maximum time.
     pub(super) fn stop_overdue(&mut self, now: Time, actions: &mut Vec<Action>) {
         if !self.stops {
             return;
@@ -81,8 +82,8 @@ impl Engine {
     }
 
     /// Makes room for `new`, which would have to wait because all slots are taken. If requests are
-    /// about to be lost, it stops a running request that promises less than the next one.
-    /// Returns the request to which the slot is to be given, if one is free now.
+    /// about to be lost, stops a running request that promises less than the next one. Returns the
+    /// request that gets the slot; `None` if no slot became free.
     pub(super) fn make_room(
         &mut self,
         now: Time,
@@ -90,7 +91,7 @@ impl Engine {
         actions: &mut Vec<Action>,
     ) -> Option<RequestId> {
         let Waiting { standing, .. } = *self.view(now).waiting(new);
-        // If the limit has fallen, stopping one request makes no room.
+        // If the limit has fallen, more requests run than may, and stopping one frees no slot.
         let full = self.running == self.limit.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
             return None;
@@ -101,12 +102,12 @@ impl Engine {
         (self.running < self.limit.slots()).then_some(first)
     }
 
-    /// Returns the running request that promises least, among those that can be stopped and have
-    /// proven no more than `standing`.
+    /// Returns the running request that promises least, with its promise and its start. Only
+    /// requests that can be stopped and whose standing is `standing` or worse are considered.
     fn least_that_runs(&mut self, now: Time, standing: Standing) -> Option<(f64, RequestId, Time)> {
         let mut least: Option<(f64, RequestId, Time)> = None;
         for index in 0..self.classes.len() {
-            // Usually there is none.
+            // Most classes have no such request.
             let Some((id, since)) = self.requests.longest(index, standing) else { continue };
             let age = now.since(since);
             if self.classes[index].stop.is_none_or(|bounds| age < bounds.min) {
@@ -120,8 +121,8 @@ impl Engine {
         least
     }
 
-    /// Returns the request that gets the next slot, `new` or a waiting one, if a second of service
-    /// promises more than `than` for it.
+    /// Returns the request that gets the next slot, `new` or a waiting one. Returns `None` unless a
+    /// second of service for it promises more than `than`.
     fn next_that_promises_more(
         &mut self,
         now: Time,
@@ -135,11 +136,11 @@ impl Engine {
         (promise > than).then_some(next)
     }
 
-    /// Returns the promise of one more second of service for a request of this class and age: the
-    /// expected number of completed requests, times the utility of one.
+    /// Returns the promise of one more second of service for a request of this class and age. It is
+    /// the expected number of completed requests, times the utility of the class.
     fn promise(&mut self, now: Time, class: usize, age: TimeSpan) -> Option<f64> {
         let promise = self.terminate.promise(now, ClassId(class as u8), age)?;
-        // A class without a configured utility is not worthless.
+        // A class without a configured utility counts 1, because it is not worthless.
         let worth = self.classes[class].utility.get();
         Some(promise * if worth > 0.0 { worth } else { 1.0 })
     }
@@ -154,8 +155,8 @@ impl Engine {
         Action::Terminate { id, reason, retry_after: self.retry_after(now, true) }
     }
 
-    /// Returns how long a request of a class may run at present; `None` if requests of the class
-    /// are never stopped.
+    /// Returns the time for which a request of a class may run at present; `None` if requests of
+    /// the class are never stopped.
     pub fn may_run_of(&self, class: ClassId) -> Option<TimeSpan> {
         let bounds = self.classes[class.index()].stop.filter(|_| self.stops)?;
         Some(self.may_run(class, bounds).min(bounds.max))
@@ -165,7 +166,7 @@ impl Engine {
         self.terminate.may_run(class, bounds).clamp_to(bounds.min, TimeSpan::MAX)
     }
 
-    /// Returns, for each class that can be stopped, the request that has run longest.
+    /// Returns, for each class, the request that can be stopped and has run longest.
     fn longest(&self) -> impl Iterator<Item = (RequestId, Time, ClassId, Bounds)> + '_ {
         self.classes.iter().enumerate().filter_map(|(index, class)| {
             let (id, since) = self.requests.longest(index, Standing::Transaction)?;

@@ -1,4 +1,4 @@
-//! Requests under a rule: they wait in its lane instead of the queue.
+//! Requests under a throttle rule, which wait in the rule's lane and not in the queue.
 
 use alloc::vec::Vec;
 
@@ -12,12 +12,12 @@ use crate::request::RuleId;
 use crate::request::{Request, RequestId, Tier};
 use crate::throttle::{LaneIndex, Rule};
 
-/// The share of the slots that goes to requests under rules although others wait.
+/// The share of the slots that requests under rules get although others wait.
 pub(super) const FLOOR: Ratio = Ratio::new(0.02);
 
 impl Engine {
-    /// Replaces all rules. Requests that wait under a rule that is no longer in force enter the
-    /// queue like any other request, if it is not full.
+    /// Replaces all rules. Requests that wait under a removed rule enter the queue like any other
+    /// request. If the queue is full, they may be refused.
     ///
     /// # Panics
     /// Panics if there are more than 64 rules.
@@ -26,25 +26,25 @@ impl Engine {
             if let Some((out, reason)) = self.enter_queue(now, id) {
                 actions.push(self.shed(now, out, reason));
             }
-            // No request is refused while a slot is free.
+            // Free slots are given first, because no request may be refused while a slot is free.
             self.fill(now, actions);
         }
         self.fill(now, actions);
     }
 
-    /// Returns the numbers of waiting and of running requests under each rule.
+    /// Returns, for each rule, the number of waiting requests and the number of running requests.
     pub fn throttled(&self) -> impl Iterator<Item = (RuleId, u32, u32)> + '_ {
         self.lanes.counts()
     }
 
-    /// Returns the lane of a request. A transaction has none, whatever the rule says: requests that
-    /// bring revenue are not throttled.
+    /// Returns the lane in which a request has to wait; `None` if no rule applies. No rule applies
+    /// to a transaction, because requests that bring revenue are not throttled.
     pub(super) fn lane_of(&self, request: &Request) -> Option<LaneIndex> {
         let browses = self.classes[request.class.index()].tier == Tier::Browsing;
         request.rule.filter(|_| browses).and_then(|rule| self.lanes.of(rule))
     }
 
-    /// Puts a request into a lane. Returns the action that refuses it if it may not wait there.
+    /// Adds a request to a lane. If it may not wait there, returns the action that refuses it.
     pub(super) fn enter_lane(
         &mut self,
         now: Time,
@@ -57,13 +57,13 @@ impl Engine {
         Some(self.throttle_out(now, id, wait))
     }
 
-    /// Removes a request from its lane. Returns whether it was in one.
+    /// Removes a waiting request from its lane. Returns whether it was in one.
     pub(super) fn leave_lane(&mut self, id: RequestId) -> bool {
         let principal = self.requests.waiting(id).principal;
         self.lanes.leaves(id, principal)
     }
 
-    /// Gives a slot to the next request of the lanes, if one may start.
+    /// Gives a slot to the next request of the lanes; `None` if none may start.
     pub(super) fn start_of_lanes(&mut self, now: Time, reason: Reason) -> Option<Action> {
         let requests = &self.requests;
         let id = self.lanes.next(now, |id| requests.waiting(id).since)?;
@@ -72,7 +72,8 @@ impl Engine {
         Some(self.start(now, id, reason))
     }
 
-    /// Returns the time at which a lane needs to be looked at again.
+    /// Returns the next time at which a lane must be checked: a request has waited too long, or a
+    /// rate lets one start.
     pub(super) fn next_in_lanes(&self) -> Option<Time> {
         if self.lanes.length() == 0 {
             return None;
@@ -81,7 +82,7 @@ impl Engine {
         self.lanes.next_timer(has_slot, |id| self.requests.waiting(id).since)
     }
 
-    /// Refuses requests that have waited in a lane for as long as the rule allows.
+    /// Refuses the requests that have waited in a lane for the maximum time of its rule.
     pub(super) fn refuse_overdue_in_lanes(&mut self, now: Time, actions: &mut Vec<Action>) {
         let overdue =
             |engine: &Self| engine.lanes.overdue(now, |id| engine.requests.waiting(id).since);
@@ -91,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// Refuses a request that its rule would delay for longer than the rule allows. This is not
-    /// evidence of load.
+    /// Refuses a request that would wait for longer than its rule allows. The refusal is no
+    /// evidence of overload.
     fn throttle_out(&mut self, now: Time, id: RequestId, wait: TimeSpan) -> Action {
         self.lost(now, id);
         self.did_not_arrive(now, id);

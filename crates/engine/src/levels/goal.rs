@@ -1,4 +1,4 @@
-//! Goals for response times, and how far they are reached.
+//! The goals for response times, and how far they are reached.
 
 use core::fmt;
 
@@ -9,80 +9,83 @@ use super::ratio::Ratio;
 use super::table::{Occupant, Table, Ticket};
 use super::{Grant, Level, LevelId};
 
-/// A goal for response times.
+/// A goal for the response times of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// The mean response time of one level is this fraction of another's.
+    /// The mean response time of one level shall be a given fraction of that of another level.
     Ratio {
         /// The level that is to be faster.
         fast: LevelId,
-        /// The level that it is compared with.
+        /// The level with which `fast` is compared.
         slow: LevelId,
-        /// The response time of `fast` divided by that of `slow`, above 0 and at most 1.
+        /// The wanted mean response time of `fast`, divided by that of `slow`; above 0 and at most
+        /// 1.
         target: f64,
     },
-    /// A share of a level's requests is answered within a time.
+    /// A given share of a level's requests shall be answered within a time.
     Percentile {
-        /// The level of the requests.
+        /// The level whose requests count.
         level: LevelId,
-        /// The share, 0.5 to 0.999: 0.95 for the 95th percentile.
+        /// The share of the requests, 0.5 to 0.999: 0.95 for the 95th percentile.
         share: f64,
-        /// The time from a request's arrival to its end.
+        /// The maximum response time, from a request's arrival to its end.
         within: TimeSpan,
     },
 }
 
-/// How far a goal is reached.
+/// How far a goal is reached at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// Whether the goal is reached.
     pub verdict: Verdict,
-    /// The last measurement: the ratio, or the share that was answered within the time. `None`
-    /// before there was enough to measure.
+    /// The last measurement: the ratio, or the share of requests that was answered within the time.
+    /// `None` while there were too few requests.
     pub measured: Option<f64>,
-    /// The controller's output: the weight of the faster level's age, or the seconds for which the
-    /// level's requests may wait while others want slots.
+    /// The controller's output. For a ratio it is the weight of the faster level's age. For a
+    /// percentile it is the number of seconds for which the level's requests may wait while others
+    /// want slots.
     pub effort: f64,
 }
 
 /// Whether a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No request has been measured yet, or the controller has not settled.
+    /// No verdict yet: no request has been measured, or the controller has not settled.
     Settling,
-    /// The goal is reached, within a tenth.
+    /// The goal is reached, to within a tenth.
     Held,
-    /// The goal is more than reached because slots are free, so no request has to wait for it.
+    /// The goal is surpassed, because slots are free and no request has to wait for the sake of it.
     Exceeded,
-    /// The controller is at its limit, and the goal is not reached.
+    /// The goal is not reached, although the controller is at its limit.
     Infeasible,
 }
 
-/// Why settings are invalid.
+/// The reason for which settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalFault {
-    /// A pool needs a slot and a level.
+    /// The pool has no slots or no levels.
     Empty,
-    /// A level's minimum of threads is zero, above its maximum, or above the number of slots.
+    /// The minimum number of threads of a level is zero, above the maximum, or above the number of
+    /// slots.
     Threads(LevelId),
-    /// A weight is not a number above 0.
+    /// The weight of a level is not a number above 0.
     Weight(LevelId),
-    /// A floor is not between 0 and 1, or all floors together leave nothing to decide.
+    /// The floor of a level is not between 0 and 1, or the sum of all floors is too large.
     Floor(LevelId),
     /// The goal names a level that does not exist.
     UnknownLevel(LevelId),
     /// The goal compares a level with itself.
     SameLevel(LevelId),
-    /// The ratio is not above 0 and at most 1.
+    /// The target of a ratio is not above 0 and at most 1.
     Target,
-    /// The share is not from 0.5 to 0.999.
+    /// The share of a percentile is not from 0.5 to 0.999.
     Ratio,
-    /// The time is zero.
+    /// The time of a percentile is zero.
     Within,
 }
 
 impl GoalFault {
-    /// Returns the level whose settings are invalid, if they are a level's.
+    /// Returns the level that the fault is about; `None` if it is about no level.
     pub const fn level(self) -> Option<LevelId> {
         match self {
             Self::Threads(level)
@@ -96,7 +99,7 @@ impl GoalFault {
 }
 
 impl fmt::Display for GoalFault {
-    /// Describes the fault without the level, whose name this crate does not know.
+    /// Describes the fault without naming the level, because this crate knows no names of levels.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "a pool needs at least one thread and one level",
@@ -114,7 +117,7 @@ impl fmt::Display for GoalFault {
 
 impl core::error::Error for GoalFault {}
 
-/// The maximum sum of all floors: the rest is for weights and goals to decide.
+/// The maximum sum of all floors. The rest is for weights and goals to decide.
 const FLOORS: f64 = 0.9;
 
 pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
@@ -154,7 +157,7 @@ fn of_goal(levels: usize, goal: Goal) -> Option<GoalFault> {
     }
 }
 
-/// The controller that keeps a goal.
+/// The controller that keeps a goal, with its state.
 #[derive(Debug)]
 pub(super) enum Controller {
     None,
@@ -173,8 +176,8 @@ impl Controller {
         }
     }
 
-    /// Returns the candidate that the goal prefers, of two or more for a slot, if the goal has a
-    /// preference.
+    /// Returns the candidate for a slot that the goal prefers, of two or more. Returns `None` if
+    /// the goal has no preference.
     pub(super) fn prefers<'w>(
         &mut self,
         candidates: &'w [(LevelId, Grant)],
@@ -187,7 +190,7 @@ impl Controller {
         }
     }
 
-    /// Notes that a request has ended.
+    /// Notes that a request has ended, which the controller measures.
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
         match self {
             Self::None => {}

@@ -1,28 +1,30 @@
-//! Threads of a pool: how many a request gets, and which request gets the next one.
+//! The scheduler of a thread pool: how many threads each request gets, and which request gets the
+//! next one.
 //!
-//! A pool runs as many threads at a time as there are processors. Permission to run one is a
-//! *slot*. A request waits for its first slot in its level's queue. While it runs, it may ask for
-//! more, so that its tasks run in parallel, and it gives them back between tasks. [`Levels`]
-//! decides which request gets a free slot. Requests that wait to begin and running ones that want
-//! another thread compete for the same slots. So the number of threads is not a property of a level
-//! but depends on what else there is to do [paper 3.1].
+//! A pool runs as many threads at a time as there are processors. A *slot* is the permission to run
+//! one thread. A request waits for its first slot in the queue of its level. While it runs, it may
+//! ask for more slots to run its tasks in parallel, and it gives them back between tasks.
+//! [`Levels`] decides which request gets a free slot. Requests that wait to begin compete for slots
+//! with running requests that want another thread. So the number of threads is not a property of a
+//! level: it depends on the other requests in the pool [paper 3.1].
 //!
-//! **Between levels.** Without a goal, stride scheduling decides ([`stride`]): slot time in
-//! proportion to weights. With a goal, its controller decides: [`ratio`] or [`percentile`]. In all
-//! cases no level that wants slots gets less than its floor share ([`share`]).
+//! **Between levels.** Without a goal, stride scheduling shares slot time in proportion to weights
+//! ([`stride`]). With a goal, its controller decides ([`ratio`] or [`percentile`]). In both cases a
+//! level that wants slots gets at least its floor share ([`share`]).
 //!
-//! **Within a level.** First comes a request that runs on fewer threads than the level's minimum.
-//! Then comes the oldest request that waits to begin. Only if none waits, the oldest request that
+//! **Within a level.** A request that runs on fewer threads than the level's minimum comes first.
+//! The oldest request that waits to begin comes next. Only if none waits, the oldest request that
 //! wants another thread gets one, up to the level's maximum. So the degree of parallelism falls to
-//! the minimum when a level's requests queue: splitting one of them would not make the others
+//! the minimum while requests of a level queue. To split one of them would not make the others
 //! finish sooner.
 //!
 //! **Parity** ([`Levels::parity`]): as in the paper. A fixed number of requests runs at a time,
-//! first come first served whatever their level. Each has the threads of its level immediately, and
-//! the operating system shares the processors.
+//! first come, first served, whatever their levels. Each has the threads of its level immediately,
+//! and the operating system shares the processors among the threads.
 //!
-//! No slot is left idle that a request could use. So the pool slows a level for the sake of a goal
-//! only under competition: if slots are free, both levels may do better than the goal asks.
+//! No slot is left idle that a request could use. So the pool slows a level down for a goal only
+//! while requests compete for slots. If slots are free, both levels may be faster than the goal
+//! asks.
 //!
 //! Source: paper 3 (levels of service by numbers of threads); Waldspurger and Weihl, "Stride
 //! Scheduling", MIT/LCS/TM-528, 1995; Dovrolis, Stiliadis, Ramanathan, "Proportional Differentiated
@@ -49,66 +51,68 @@ use share::Shares;
 use stride::Stride;
 use table::Table;
 
-/// A level, as its index in the list that [`Levels::new`] was given.
+/// The identifier of a level: its index in the list that [`Levels::new`] was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LevelId(pub usize);
 
-/// The settings of a level.
+/// The settings of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// The maximum number of threads of a request; at least 1.
+    /// The maximum number of threads of one request; at least 1.
     pub max_threads: u32,
-    /// The number of threads that a request may have although others of its level wait to begin; at
-    /// least 1.
+    /// The number of threads that a request may have even while other requests of its level wait to
+    /// begin; at least 1.
     pub min_threads: u32,
-    /// The weight of the level: slot time is shared in proportion to weights if no goal says
-    /// otherwise; above 0.
+    /// The weight of the level, above 0. Without a goal, levels share slot time in proportion to
+    /// their weights.
     pub weight: f64,
-    /// The share of slot time, 0 to 1, that the level gets at least while it wants slots.
+    /// The minimum share of all slot time, 0 to 1, that the level gets while it wants slots.
     pub floor: f64,
-    /// The number of requests that may wait to begin. With 0, a request that cannot begin
-    /// immediately is refused.
+    /// The maximum number of requests of the level that may wait to begin. With 0, a request that
+    /// cannot begin immediately is refused.
     pub queue: usize,
 }
 
 impl Level {
-    /// The default: one thread per request, weight 1, a floor of 2 %, a queue of 1,000.
+    /// The default settings: one thread per request, weight 1, a floor of 2 %, and a queue of 1,000
+    /// requests.
     pub const PLAIN: Self =
         Self { max_threads: 1, min_threads: 1, weight: 1.0, floor: 0.02, queue: 1000 };
 }
 
-/// A slot that was given to a request.
+/// A slot that was given to a request, and what the request uses it for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// The request begins; the slot is for its own thread.
+    /// The request begins. The slot is for its own thread.
     Begin(Ticket),
-    /// The running request gets another thread.
+    /// The request already runs. The slot is for another thread of it.
     Widen(Ticket),
 }
 
-/// An error: the level's queue is full.
+/// The error that a request is refused because the queue of its level is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// The current state of a level.
+/// The current state of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// The number of requests that wait to begin.
+    /// The number of requests of the level that wait to begin.
     pub waiting: usize,
-    /// The number of requests that have begun and not ended.
+    /// The number of requests of the level that have begun and not ended.
     pub running: usize,
-    /// The number of slots that they hold.
+    /// The total number of slots that the running requests of the level hold.
     pub threads: u32,
-    /// The share of the slot time used recently, 0 to 1.
+    /// The level's share, 0 to 1, of the slot time that all levels used recently.
     pub share: f64,
 }
 
-/// The scarce resource.
+/// The resource that limits how many requests run.
 #[derive(Clone, Copy, Debug)]
 enum Admission {
-    /// Threads: the number of free slots.
+    /// Slots, one per thread. The value is the number of free slots.
     Slots(u32),
-    /// Requests: the number that may run. Threads are not counted.
+    /// Places, one per request (parity). The value is the number of requests that may run; their
+    /// threads are not counted.
     Places(u32),
 }
 
@@ -122,12 +126,13 @@ pub struct Levels {
     stride: Stride,
     shares: Shares,
     controller: Controller,
-    /// The request for which each level would use the next slot; a field only to reuse its memory.
+    /// The candidates for the next slot, one per level that wants it. The field keeps its memory
+    /// between calls.
     candidates: Vec<(LevelId, Grant)>,
 }
 
 impl Levels {
-    /// Creates a pool of this number of slots.
+    /// Creates the scheduler of a pool with this number of slots.
     ///
     /// # Panics
     ///
@@ -138,8 +143,8 @@ impl Levels {
         Self::with(Admission::Slots(slots), levels, goal)
     }
 
-    /// Creates a pool as in the paper: a fixed number of requests runs at a time, and each has its
-    /// threads.
+    /// Creates the scheduler of a pool under parity, as in the paper: at most `places` requests run
+    /// at a time, and each has the threads of its level.
     ///
     /// # Panics
     ///
@@ -161,12 +166,13 @@ impl Levels {
         }
     }
 
-    /// Returns what is wrong with such settings, if anything is.
+    /// Returns the first fault of the given settings; `None` if they are valid.
     pub fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
         goal::fault(slots, levels, goal)
     }
 
-    /// Adds a request. It waits until [`Levels::grant`] says that it begins.
+    /// Adds a request to the queue of its level. The request waits until [`Levels::grant`] returns
+    /// its ticket. Fails if the queue of the level is full.
     pub fn arrive(&mut self, now: Time, level: LevelId) -> Result<Ticket, Full> {
         let queue = self.settings[level.0].queue;
         if self.table.waiting(level) >= queue && (queue > 0 || !self.has_room()) {
@@ -178,18 +184,20 @@ impl Levels {
         Ok(self.table.arrive(now, level))
     }
 
-    /// Removes a request that waited to begin.
+    /// Removes a request that waits to begin, because it no longer wants to.
     pub fn leave(&mut self, ticket: Ticket) {
         self.table.leave(ticket);
     }
 
-    /// Sets how many more threads a running request has work for, in addition to those that it has.
+    /// Sets the number of further threads that a running request has work for, beyond those that it
+    /// has.
     pub fn want(&mut self, ticket: Ticket, more: u32) {
         self.table.want(ticket, more);
     }
 
-    /// Gives a free slot to the request that is next. Call this until it returns `None`, whenever a
-    /// slot has become free or a request wants one.
+    /// Gives a free slot to the request that is next; `None` if no slot is free or no request wants
+    /// one. Call this until it returns `None`, whenever a slot has become free or a request wants
+    /// one.
     pub fn grant(&mut self, now: Time) -> Option<Grant> {
         let grant = match self.admission {
             Admission::Slots(0) => return None,
@@ -209,15 +217,15 @@ impl Levels {
         Some(grant)
     }
 
-    /// Returns whether a free slot would be given to a request. A thread that is between tasks
-    /// should then give its own slot back and ask again.
+    /// Returns whether a request wants a slot that became free now. A thread between two tasks
+    /// should then give its slot back and ask again. Under parity the result is always false.
     pub fn pressed(&self) -> bool {
         let wants = |(index, level): (usize, &Level)| self.table.candidate(LevelId(index), level);
         let scarce = matches!(self.admission, Admission::Slots(_));
         scarce && self.settings.iter().enumerate().any(|each| wants(each).is_some())
     }
 
-    /// Takes back a slot that a running request has used for `used`.
+    /// Takes back a slot of a running request, which has held it for `used`.
     pub fn release(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.narrow(ticket);
         if let Admission::Slots(free) = &mut self.admission {
@@ -227,27 +235,28 @@ impl Levels {
         self.shares.used(now, level, more);
     }
 
-    /// Notes that one thread of a running request hands over a slot to another after it has used it
-    /// for `used`.
+    /// Notes that a thread of a running request has used a slot for `used` and hands it over to
+    /// another thread of the same request.
     pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.level(ticket);
         let more = self.stride.settle(level, used) + self.stride.charge(level);
         self.shares.used(now, level, more);
     }
 
-    /// Removes a running request that has ended and has given its slots back.
+    /// Removes a running request that has ended and has given all its slots back. Returns its
+    /// record.
     pub fn end(&mut self, now: Time, ticket: Ticket) -> Occupant {
         let ended = self.table.end(now, ticket);
         self.controller.ended(now, &ended);
         ended
     }
 
-    /// Returns how far the goal is reached; `None` if there is none.
+    /// Returns how far the goal is reached; `None` if the pool has no goal.
     pub fn standing(&self, now: Time) -> Option<Standing> {
         self.controller.standing(now, &self.table)
     }
 
-    /// Returns the current state of a level.
+    /// Returns the current state of a level: its requests, slots and share of slot time.
     pub fn load(&self, level: LevelId) -> Load {
         Load {
             waiting: self.table.waiting(level),
@@ -257,8 +266,8 @@ impl Levels {
         }
     }
 
-    /// Returns whether a request that arrives now begins immediately: no request waits while a slot
-    /// is free.
+    /// Returns whether a slot, or a place under parity, is free. A request that arrives then begins
+    /// immediately.
     fn has_room(&self) -> bool {
         match self.admission {
             Admission::Slots(free) => free > 0,
@@ -270,7 +279,8 @@ impl Levels {
         (0..self.settings.len()).map(|level| self.table.running(LevelId(level))).sum()
     }
 
-    /// Returns the level that gets the next slot, and the request that it is for.
+    /// Returns the level that gets the next slot, and the grant for its request; `None` if no level
+    /// wants a slot.
     fn chosen(&mut self, now: Time) -> Option<(LevelId, Grant)> {
         let candidate = |index: usize| {
             let level = LevelId(index);
@@ -288,8 +298,8 @@ impl Levels {
         starved.or(by_goal).or_else(by_stride).copied()
     }
 
-    /// Returns the next grant under parity: another thread for a request that wants one, or else
-    /// the request that came first.
+    /// Returns the next grant under parity. A running request that wants another thread comes
+    /// first, then the request that arrived first, if a place is free.
     fn next_in_line(&self, now: Time, places: u32) -> Option<Grant> {
         let levels = || (0..self.settings.len()).map(LevelId);
         let wider = |level: LevelId| self.table.wanting(level, self.settings[level.0].max_threads);

@@ -1,16 +1,16 @@
-//! A goal for a percentile of one level's response times.
+//! The controller for a goal for a percentile of one level's response times.
 //!
 //! The level's requests may wait for as long as the goal allows, and not longer. A request that is
-//! older than the *allowance* is due and goes before all requests of other levels. Before that it
+//! older than the *allowance* is due, and goes before all requests of other levels. Before that it
 //! takes its turn by weight. So the goal is met without a correction when the load jumps: requests
-//! fall due as soon as they are old, however many there are.
+//! are due as soon as they are old, however many there are.
 //!
 //! The allowance is learned by the stochastic approximation of Robbins and Monro (1951). It falls
-//! by [`GAIN`] · share of the goal with each answer that took too long, and rises by [`GAIN`] · (1
-//! − share) with each that did not. So it rests where exactly (1 − share) take too long. It rises
-//! only with answers of requests that waited for at least half of it. Other answers say nothing
-//! about the result of a longer wait: the allowance would rise slowly while slots are free and
-//! prove too long when load arrives.
+//! by [`GAIN`] · share of the goal's time with each answer that took too long. It rises by [`GAIN`]
+//! · (1 − share) of that time with each answer that did not. So it settles where exactly the
+//! fraction (1 − share) takes too long. It rises only with answers of requests that waited for at
+//! least half of it. Other answers say nothing about the effect of a longer wait. If they counted,
+//! the allowance would rise slowly while slots are free, and be too long when load arrives.
 //!
 //! The goal is *infeasible* when more answers take too long than may, beyond chance (two standard
 //! deviations), although the allowance is zero. Either the level's own load is more than its share
@@ -25,17 +25,18 @@ use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Table, Ticket};
 use super::{Grant, LevelId};
 
-/// The fraction of the goal's time by which one answer may move the allowance.
+/// The maximum change of the allowance by one answer, as a fraction of the goal's time.
 const GAIN: f64 = 0.05;
-/// The number of blocks in which answers are counted; the oldest is forgotten.
+/// The number of blocks of time in which answers are counted. The oldest block is dropped when a
+/// new one begins.
 const BLOCKS: usize = 4;
-/// The length of a block.
+/// The length of one block.
 const BLOCK: TimeSpan = TimeSpan::from_millis(250);
-/// The minimum number of answers for a verdict. If a second has fewer, the last ones up to this
-/// number count.
+/// The minimum number of answers for a verdict. If the blocks hold fewer, the last answers before
+/// are added up to this number.
 const LEAST: u32 = 20;
-/// The age beyond which an answer does not count. With fewer than four answers a second there is no
-/// verdict.
+/// The age from which on an answer no longer counts. With fewer than four answers a second there is
+/// no verdict.
 const STALE: TimeSpan = TimeSpan::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,10 +51,10 @@ pub(super) struct Percentile {
     level: LevelId,
     share: f64,
     within: TimeSpan,
-    /// The allowance in seconds.
+    /// The present allowance, in seconds.
     allowance: f64,
     blocks: [Block; BLOCKS],
-    /// The last answers: the time, and whether the answer was late.
+    /// The last answers: the time of each, and whether it was late.
     latest: VecDeque<(Time, bool)>,
 }
 

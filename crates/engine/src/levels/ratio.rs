@@ -1,19 +1,20 @@
-//! A goal for the ratio of two levels' response times.
+//! The controller for a goal for the ratio of two levels' response times.
 //!
-//! The request with the greatest product of age and level weight gets the slot: *waiting time
-//! priority*, under which waiting times of levels are, under load, as the inverse of their weights.
-//! The controller sets the faster level's weight; that of all other levels is 1.
+//! The request with the greatest product of age and level weight gets the slot. This is *waiting
+//! time priority*: under load, the waiting times of levels are in inverse proportion to their
+//! weights. The controller sets the weight of the faster level. That of all other levels is 1.
 //!
-//! Why not stride scheduling with a controlled weight: shares of slot time decide *whether* a
+//! Stride scheduling with a controlled weight does not work. Shares of slot time decide *whether* a
 //! level's queue grows, not how long it is. If half of the requests are of each level, a weight
-//! slightly above 1 empties the faster level's queue and one slightly below fills it. The wanted
-//! ratio lies on that edge, and a controller can only fall off it to both sides in turn. Weighted
-//! ages correct themselves: a request that has been served too late is old.
+//! slightly above 1 empties the faster level's queue, and one slightly below fills it. The wanted
+//! ratio lies on that edge, so a controller would overshoot to both sides in turn. Weighted ages
+//! correct themselves: a request that has been served too late is old.
 //!
-//! The controlled quantity is the response, not the wait, so it includes what a request gains by
-//! threads and a mix of requests that changes. Every [`WINDOW`] requests, ln w += ½ ln(measured /
-//! target), by at most [`STEP`], between 1/[`MOST`] and [`MOST`]. The weight does not change while
-//! levels hardly ever compete: it would have no effect then, and would run to its bound.
+//! The controlled quantity is the response time, not the wait. So it includes what a request gains
+//! by more threads, and a mix of requests that changes. Every [`WINDOW`] requests, the weight w
+//! changes by ln w += ½ ln(measured / target). One change is at most by the factor [`STEP`], and w
+//! stays between 1/[`MOST`] and [`MOST`]. The weight does not change while levels hardly ever
+//! compete. It would have no effect then, and would move to its bound.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -21,20 +22,21 @@ use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Ticket};
 use super::{Grant, LevelId};
 
-/// The number of requests of both levels between two corrections.
+/// The number of requests of both levels together between two corrections of the weight.
 const WINDOW: u32 = 100;
-/// The minimum number of requests of each level.
+/// The minimum number of requests of each level for a correction.
 const EACH: u32 = 10;
-/// The time after which a correction is made with fewer requests, if there are [`EACH`] of each
-/// level.
+/// The time after which the weight is corrected after fewer than [`WINDOW`] requests, if there are
+/// [`EACH`] of each level.
 const PATIENCE: TimeSpan = TimeSpan::from_millis(500);
-/// The age beyond which a measurement says nothing about the present.
+/// The age from which on a measurement no longer counts.
 const STALE: TimeSpan = TimeSpan::from_secs(30);
-/// The minimum share of slots in a window for which levels competed.
+/// The minimum share of slots in a window for which levels competed, for the window to correct the
+/// weight.
 const CONTESTED: f64 = 0.05;
 const STEP: f64 = 1.5;
 const MOST: f64 = 64.0;
-/// The relative distance from the target that still counts as held.
+/// The relative distance from the target up to which the goal counts as held.
 const NEAR: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,14 +57,15 @@ pub(super) struct Ratio {
     slow: LevelId,
     target: f64,
     weight: f64,
-    /// The start of the present window; the fields below count its requests.
+    /// The start of the present window. The fields below count the requests of that window.
     since: Time,
     fast_seen: Seen,
     slow_seen: Seen,
     contests: u32,
-    /// The time at which a window was last complete.
+    /// The time at which the last complete window ended.
     measured: Time,
-    /// The mean response times over the last windows, with more weight on newer ones.
+    /// The mean response times of the fast and the slow level, in seconds, smoothed over the last
+    /// windows.
     means: Option<(f64, f64)>,
     verdict: Verdict,
 }
@@ -128,7 +131,7 @@ impl Ratio {
         let means = (fast_mean + 0.2 * (fast - fast_mean), slow_mean + 0.2 * (slow - slow_mean));
         self.means = Some(means);
         let off = fast / slow / self.target;
-        // A clock may be too coarse to see that any time passed.
+        // A coarse clock may show no response time at all, so the quotient may be infinite or NaN.
         if contested && off.is_finite() {
             let step = libm::sqrt(off).clamp(1.0 / STEP, STEP);
             self.weight = (self.weight * step).clamp(1.0 / MOST, MOST);

@@ -1,5 +1,4 @@
-//! The share of the slot time that each level has had recently, and which levels are below their
-//! floors.
+//! The share of recent slot time that each level had, and which levels had less than their floors.
 
 use alloc::vec::Vec;
 
@@ -7,13 +6,13 @@ use bywash_units::Time;
 
 use super::LevelId;
 
-/// The time constant in seconds: use that long ago counts 1/e.
+/// The time constant of fading, in seconds. Slot time used that long ago counts 1/e.
 const MEMORY: f64 = 2.0;
 
 #[derive(Debug)]
 pub(super) struct Shares {
     floors: Vec<f64>,
-    /// Seconds of slot time, fading.
+    /// The faded slot time of each level, in seconds.
     used: Vec<f64>,
     at: Time,
 }
@@ -24,7 +23,7 @@ impl Shares {
         Self { used: floors.iter().map(|_| 0.0).collect(), floors, at: Time::ZERO }
     }
 
-    /// Adds slot time that a level uses beyond the amount counted before; it may be negative.
+    /// Adds `seconds` of slot time to a level. A negative number corrects an earlier estimate.
     pub(super) fn used(&mut self, now: Time, level: LevelId, seconds: f64) {
         let kept = libm::exp(-now.since(self.at).as_secs_f64() / MEMORY);
         self.at = now;
@@ -34,13 +33,14 @@ impl Shares {
         self.used[level.0] = (self.used[level.0] + seconds).max(0.0);
     }
 
-    /// Returns the share of a level; zero if no slot time was used.
+    /// Returns a level's share, 0 to 1, of all recent slot time; zero if none was used.
     pub(super) fn of(&self, level: LevelId) -> f64 {
         let all: f64 = self.used.iter().sum();
         if all > 0.0 { self.used[level.0] / all } else { 0.0 }
     }
 
-    /// Returns whether a level that wants slots has had less than its floor.
+    /// Returns whether a level had less than its floor share of recent slot time. Asked only for
+    /// levels that want slots.
     pub(super) fn starved(&self, level: LevelId) -> bool {
         self.of(level) < self.floors[level.0]
     }

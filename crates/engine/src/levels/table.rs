@@ -1,4 +1,5 @@
-//! The requests of a pool: which wait, which run on how many threads, and which want more.
+//! The table of the requests of a pool: which wait, on how many threads each runs, and which want
+//! more.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,25 +8,27 @@ use bywash_units::{Time, TimeSpan};
 
 use super::{Grant, Level, LevelId};
 
-/// A request of a pool, from its arrival until it ends or leaves. Numbers are reused.
+/// The number of a request of a pool, from its arrival until it ends or leaves. After that the
+/// number is used for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 
 impl Ticket {
-    /// Returns the ticket's number, below the maximum number of requests at one time so far.
+    /// Returns the number, for arrays. It is below the maximum number of requests at one time so
+    /// far.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A request that has ended.
+/// The record of a request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
     /// The request's level.
     pub level: LevelId,
-    /// The time from its arrival to its beginning.
+    /// The time from the request's arrival to its first slot.
     pub waited: TimeSpan,
-    /// The time from its arrival to its end.
+    /// The time from the request's arrival to its end.
     pub response: TimeSpan,
 }
 
@@ -35,14 +38,14 @@ struct Entry {
     arrived: Time,
     begun: Time,
     threads: u32,
-    /// The number of threads that the request has work for, in addition to those that it has.
+    /// The number of further threads that the request has work for, beyond those that it has.
     wants: u32,
 }
 
 #[derive(Debug, Default)]
 struct Members {
     waiting: VecDeque<Ticket>,
-    /// The running requests, oldest first.
+    /// The running requests of the level, oldest first.
     running: Vec<Ticket>,
     threads: u32,
 }
@@ -108,7 +111,7 @@ impl Table {
         self.levels[level.0].threads += 1;
     }
 
-    /// Takes a thread from a running request.
+    /// Takes one thread from a running request. Returns its level.
     pub(super) fn narrow(&mut self, ticket: Ticket) -> LevelId {
         let level = self.level(ticket);
         self.entries[ticket.0 as usize].threads -= 1;
@@ -128,15 +131,15 @@ impl Table {
         ended
     }
 
-    /// Returns the request for which a level would use a slot.
+    /// Returns the grant that a level would make of the next slot; `None` if it wants none.
     pub(super) fn candidate(&self, id: LevelId, level: &Level) -> Option<Grant> {
         let begin = || self.first(id).map(Grant::Begin);
         let narrow = self.wanting(id, level.min_threads);
         narrow.or_else(begin).or_else(|| self.wanting(id, level.max_threads))
     }
 
-    /// Returns the oldest running request of a level that wants another thread and has fewer than
-    /// `most`.
+    /// Returns a grant of another thread to a running request of a level. It is the oldest one that
+    /// wants a thread and has fewer than `most`. Returns `None` if there is none.
     pub(super) fn wanting(&self, level: LevelId, most: u32) -> Option<Grant> {
         let wants = |ticket: &&Ticket| {
             let entry = &self.entries[ticket.0 as usize];
@@ -145,7 +148,7 @@ impl Table {
         self.levels[level.0].running.iter().find(wants).map(|ticket| Grant::Widen(*ticket))
     }
 
-    /// Returns the oldest request of a level that waits to begin.
+    /// Returns the oldest request of a level that waits to begin; `None` if none waits.
     pub(super) fn first(&self, level: LevelId) -> Option<Ticket> {
         self.levels[level.0].waiting.front().copied()
     }
@@ -160,7 +163,7 @@ impl Table {
         waiting.partition_point(|ticket| self.age(now, *ticket) > age) as u32
     }
 
-    /// Returns whether a level has any request.
+    /// Returns whether a level has any request, waiting or running.
     pub(super) fn busy(&self, level: LevelId) -> bool {
         self.waiting(level) + self.running(level) > 0
     }

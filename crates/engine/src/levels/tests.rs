@@ -21,8 +21,8 @@ fn wide(most: u32, least: u32) -> Level {
     Level { max_threads: most, min_threads: least, floor: 0.0, ..Level::PLAIN }
 }
 
-/// Returns the share of slot time of each level over `rounds` requests. All levels always have
-/// requests waiting, and each request takes a slot for its level's time.
+/// Returns each level's share of slot time over `rounds` requests. All levels always have requests
+/// waiting. A slot is held for `takes` of the request's level.
 fn shares(slots: u32, levels: &[Level], takes: &[u64], rounds: u64) -> Vec<f64> {
     let mut pool = Levels::new(slots, levels.to_vec(), None);
     let mut ends: Vec<(Time, Ticket, LevelId)> = Vec::new();
@@ -85,7 +85,7 @@ fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
     assert_eq!(standing.verdict, Verdict::Settling);
 }
 
-/// A request that arrives and begins at `comes` and ends at `ends`.
+/// Runs one request, which arrives and begins at `comes` and ends at `ends`.
 fn one(pool: &mut Levels, level: LevelId, comes: Time, ends: Time) {
     let ticket = pool.arrive(comes, level).unwrap();
     assert_eq!(pool.grant(comes), Some(Grant::Begin(ticket)));
@@ -97,7 +97,7 @@ fn one(pool: &mut Levels, level: LevelId, comes: Time, ends: Time) {
 fn a_promise_to_a_quiet_level_that_is_not_kept_is_said_to_be_infeasible() {
     let goal = Goal::Percentile { level: HIGH, share: 0.95, within: MS * 10 };
     let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], Some(goal));
-    // Fifteen a second, each too late.
+    // Fifteen requests a second end, each of them too late.
     for number in 0..30 {
         one(&mut pool, HIGH, at(number * 66), at(number * 66 + 20));
     }
@@ -122,7 +122,7 @@ fn what_was_measured_of_a_ratio_long_ago_is_not_said_of_now() {
     let standing = pool.standing(now).unwrap();
     assert_eq!(standing.verdict, Verdict::Held);
     assert!((standing.measured.unwrap() - 0.5).abs() < 0.01, "{standing:?}");
-    // The slow level sleeps for ten minutes.
+    // No request of the slow level arrives for ten minutes.
     for second in 0..600 {
         one(&mut pool, HIGH, now + MS * (second * 1_000), now + MS * (second * 1_000 + 900));
     }
@@ -183,7 +183,7 @@ fn who_sleeps_saves_nothing_up() {
         pool.end(now, ticket);
     };
     (0..100).for_each(|_| serve(&mut pool, HIGH));
-    // The low level wakes next to it: they take turns from here on.
+    // From here on both levels have requests, so they take turns.
     for _ in 0..20 {
         for level in [HIGH, LOW] {
             pool.arrive(at(2000), level).unwrap();
@@ -195,7 +195,8 @@ fn who_sleeps_saves_nothing_up() {
         pool.release(at(2001 + i), ticket, MS);
         turns[pool.end(at(2001 + i), ticket).level.0] += 1;
     }
-    // The low level begins at the turn that was being served, so it is one ahead.
+    // The low level begins at the pass of the level that was being served, so it may be one turn
+    // ahead.
     assert_eq!(turns[0] + turns[1], 20);
     assert!((9..=10).contains(&turns[0]), "{turns:?}");
 }
@@ -264,8 +265,8 @@ fn in_parity_who_comes_first_is_first_and_everybody_has_her_threads() {
     assert_eq!(pool.grant(at(3)), Some(Grant::Begin(last)));
 }
 
-/// Requests of a level that arrive at `came`, begin at once although others want the slot, and take
-/// `took`.
+/// Runs `count` requests of a level, which arrive at `came`, begin at once although others want the
+/// slot, and take `took`.
 fn answers(pool: &mut Levels, level: LevelId, count: usize, came: u64, took: u64) {
     let tickets: Vec<Ticket> = (0..count).map(|_| pool.arrive(at(came), level).unwrap()).collect();
     for ticket in tickets {
@@ -299,7 +300,7 @@ fn a_ratio_that_is_missed_makes_the_faster_level_older() {
             pool.end(at(now + 100), grant.ticket());
         }
     }
-    // The weight is at its limit.
+    // The weight has reached its bound.
     let standing = pool.standing(at(30_000)).unwrap();
     assert!((standing.effort - 64.0).abs() < 1e-9, "{standing:?}");
     assert!((standing.measured.unwrap() - 1.0).abs() < 1e-9);
@@ -330,7 +331,7 @@ fn percentile() -> Levels {
 #[test]
 fn what_is_due_goes_first_and_what_is_not_takes_its_turn() {
     let mut pool = percentile();
-    // Late answers leave no allowance.
+    // Late answers have lowered the allowance to zero.
     answers(&mut pool, HIGH, 5, 0, 200);
     let low = pool.arrive(at(300), LOW).unwrap();
     let high = pool.arrive(at(301), HIGH).unwrap();
@@ -373,9 +374,9 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
     let standing = pool.standing(at(410)).unwrap();
     assert_eq!(standing.verdict, Verdict::Infeasible);
     assert!((standing.measured.unwrap() - 0.5).abs() < 1e-9, "{standing:?}");
-    // Some seconds later all of that is forgotten.
+    // Some seconds later all of these answers are too old to count.
     assert_eq!(pool.standing(at(6000)).unwrap().verdict, Verdict::Settling);
-    // No request is answered at all: those that wait count.
+    // No request is answered at all, so only those that wait count.
     let blocker = pool.arrive(at(6500), LOW).unwrap();
     assert_eq!(pool.grant(at(6500)), Some(Grant::Begin(blocker)));
     for _ in 0..30 {
@@ -386,8 +387,8 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
 }
 
 proptest! {
-    /// Checks that no slot is given twice or lost, that no slot is free that a request wants, and
-    /// that all requests end.
+    /// Checks that no slot is given twice or lost, that no slot stays free while a request wants
+    /// one, and that all requests end.
     #[test]
     fn slots_are_neither_lost_nor_invented(
         slots in 1_u32..6,

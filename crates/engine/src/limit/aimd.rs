@@ -1,15 +1,17 @@
-//! One slot more with every answer, a tenth less with every answer that was too slow.
+//! The concurrency policy `aimd`: one slot more with every answer, a tenth less with every answer
+//! that was too slow.
 //!
 //! Source: Netflix concurrency-limits, `AIMDLimit`. The limit grows only while at least half of the
-//! slots are in use, and an answer slower than `too_slow` counts as a drop. So it learns nothing
-//! until a request has already waited that long inside the application. It is here for comparison.
+//! slots are in use. An answer slower than `too_slow` counts as a drop. So the policy learns
+//! nothing until a request has already waited that long inside the application. It serves for
+//! comparison.
 
 use bywash_units::{Time, TimeSpan};
 
 use super::LimitSettings;
 use super::{Completion, Ended, Limit, Load, Range};
 
-/// Additive increase, multiplicative decrease.
+/// The concurrency policy `aimd`: additive increase, multiplicative decrease.
 #[derive(Debug)]
 pub struct Aimd {
     range: Range,
@@ -19,7 +21,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Creates the limit from the catalogue's parameters.
+    /// Creates the limit from its parameters in the catalogue.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

@@ -1,18 +1,19 @@
-//! A constant limit: the worker pool of paper 1, and a setting of every proxy.
+//! The concurrency policy `fixed`: a constant number of slots, as the worker pool of paper 1 and
+//! every proxy have it.
 
 use bywash_units::Time;
 
 use super::LimitSettings;
 use super::{Ended, Limit, Load};
 
-/// A number of slots that the operator knows to be right.
+/// The concurrency policy `fixed`, for operators who know the right number of slots.
 #[derive(Debug)]
 pub struct Fixed {
     slots: u32,
 }
 
 impl Fixed {
-    /// Creates the limit from the catalogue's parameters.
+    /// Creates the limit from its parameters in the catalogue.
     pub fn new(settings: &LimitSettings) -> Self {
         Self { slots: settings.count("slots") }
     }

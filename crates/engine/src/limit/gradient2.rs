@@ -1,13 +1,14 @@
-//! The ratio of latency over a long and over a short time.
+//! The concurrency policy `gradient2`, by the ratio of long-term to short-term latency.
 //!
 //! Source: Netflix concurrency-limits, `Gradient2Limit`: g = clamp(1.5·long/short, ½, 1) and L ←
-//! 0.8·L + 0.2·(g·L + 4), with `long` an exponential average over 600 rounds that starts as a plain
-//! mean of ten. When `long` is more than twice `short` it is lowered by a twentieth, so that a time
-//! of overload is forgotten. The limit stays the same while fewer than half of the slots are in
-//! use.
+//! 0.8·L + 0.2·(g·L + 4). L is the limit, `short` the latency of the last round, and `long` an
+//! exponential average over 600 rounds, which starts as a plain mean of ten. When `long` is more
+//! than twice `short` it is lowered by a twentieth, so that a time of overload is forgotten. The
+//! limit stays the same while fewer than half of the slots are in use.
 //!
-//! The 4 is the queue that the limit tolerates, and 1.5 the latency that it tolerates. With both
-//! the limit rises under a modest overload that lasts, until `long` itself reflects the overload.
+//! The 4 is the queue that the limit tolerates, in requests. The 1.5 is the rise of latency that it
+//! tolerates. With both, the limit rises under a modest overload that lasts, until `long` itself
+//! reflects the overload.
 
 use bywash_units::Time;
 
@@ -21,19 +22,19 @@ const SMOOTHING: f64 = 0.2;
 const LONG: f64 = 600.0;
 const WARM_UP: u32 = 10;
 
-/// Gradient2, for requests.
+/// The concurrency policy `gradient2`. See the module documentation.
 #[derive(Debug)]
 pub struct Gradient2 {
     range: Range,
     limit: f64,
     rounds: Rounds,
-    /// The long-term latency, in seconds.
+    /// The long-term mean latency, in seconds.
     long: f64,
     seen: u32,
 }
 
 impl Gradient2 {
-    /// Creates the limit from the catalogue's parameters.
+    /// Creates the limit from its parameters in the catalogue.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

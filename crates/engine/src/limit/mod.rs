@@ -1,13 +1,13 @@
-//! Concurrency limits: how many requests run at once.
+//! Concurrency limits, which decide how many requests run at once.
 //!
-//! One policy is one file with one type that implements [`Limit`]. The engine reports every request
-//! that gets a slot and every one that gives it back, with its running time, and asks for the
-//! number of slots. The engine takes no slot back when the number falls: running requests continue,
-//! and none starts until fewer run than may.
+//! Each policy is one file with one type that implements [`Limit`]. The engine reports to it every
+//! request that gets a slot and every one that gives it back, with its running time. The engine
+//! asks it for the number of slots. When that number falls, the engine takes no slot back: running
+//! requests continue, and none starts until fewer run than may.
 //!
-//! Why the limit matters although the order of requests is decided here: with too many slots the
+//! The limit matters although the engine decides the order of requests. With too many slots,
 //! requests wait inside the application, where the oldest goes first and requests without a client
-//! are served. With too few the application is idle.
+//! are served. With too few, the application is idle.
 
 mod aimd;
 mod fixed;
@@ -30,7 +30,7 @@ pub use vegas::Vegas;
 use crate::parameters::{Decides, Settings};
 use crate::request::ClassId;
 
-/// The policy kind of concurrency limits: how many requests run at once.
+/// The kind of policy that decides how many requests run at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Limits {}
 
@@ -38,24 +38,24 @@ impl Decides for Limits {
     type Build = fn(&LimitSettings) -> Box<dyn Limit>;
 }
 
-/// A limit with a value for each of its parameters.
+/// A concurrency policy with a value for each of its parameters.
 pub type LimitSettings = Settings<Limits>;
 
-/// A concurrency limit: the present number of slots.
+/// A concurrency limit, which says how many slots there are at present.
 pub trait Limit: Debug + Send {
-    /// Returns the number of slots; at least one.
+    /// Returns the present number of slots; at least one.
     fn slots(&self) -> u32;
 
-    /// Notes that a request has got a slot; `load` includes it.
+    /// Notes that a request has got a slot. `load` already counts it.
     fn dispatched(&mut self, now: Time, load: Load) {
         let _ = (now, load);
     }
 
-    /// Notes that a request has given its slot back; `load` still includes it.
+    /// Notes that a request has given its slot back. `load` still counts it.
     fn ended(&mut self, now: Time, load: Load, ended: Ended);
 
-    /// Returns the time for the next call of [`Limit::on_timer`], if any. There is one only while
-    /// the limit has made a change that must be undone at a certain time.
+    /// Returns the time for the next call of [`Limit::on_timer`]; `None` if no call is due. A call
+    /// is due only while the limit has made a change that must be undone at a certain time.
     fn next_timer(&self) -> Option<Time> {
         None
     }
@@ -66,40 +66,41 @@ pub trait Limit: Debug + Send {
     }
 }
 
-/// The engine's load.
+/// The engine's load at the moment of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The number of requests that hold a slot.
     pub running: u32,
-    /// Whether a request waits for a slot.
+    /// Whether a request waits for a slot that it may have.
     pub is_full: bool,
 }
 
-/// A request that ran.
+/// A request that has run, as a limit learns from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The request's class.
     pub class: ClassId,
     /// How long the request held its slot.
     pub took: TimeSpan,
-    /// The kind of measurement that this is.
+    /// What the running time means as a measurement.
     pub completion: Completion,
 }
 
-/// The kind of measurement that a request's running time is.
+/// What the running time of a request means as a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// The request was answered: a measurement.
+    /// The request was answered. The running time is its latency.
     Answered,
-    /// The application took longer than allowed, which counts as if it had dropped the request.
+    /// The application took longer than allowed. This counts as if it had dropped the request.
     TimedOut,
-    /// The client left before the application had answered. The request would have run longer.
+    /// The client left before the application had answered. The latency would have been longer than
+    /// the running time.
     Left,
-    /// Nothing: the request failed for another reason.
+    /// The request failed for another reason. The running time is no measurement.
     Void,
 }
 
-/// The bounds of a limit that moves.
+/// The bounds of a limit that changes, in slots.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     min: u32,
@@ -107,18 +108,19 @@ struct Range {
 }
 
 impl Range {
-    /// Creates the bounds from `min` and `max`. A minimum above the maximum takes precedence.
+    /// Creates the bounds from the parameters `min` and `max`. If the minimum is above the maximum,
+    /// the minimum counts for both.
     fn new(settings: &LimitSettings) -> Self {
         let min = settings.count("min");
         Self { min, max: settings.count("max").max(min) }
     }
 
-    /// Returns the initial limit.
+    /// Returns the initial limit, in slots.
     fn initial(self, settings: &LimitSettings) -> f64 {
         self.clamp(f64::from(settings.count("initial")))
     }
 
-    /// Returns the nearest allowed limit; the minimum for NaN.
+    /// Returns the nearest limit within the bounds; the minimum for NaN.
     fn clamp(self, limit: f64) -> f64 {
         let limit = if limit.is_nan() { 0.0 } else { limit };
         limit.clamp(f64::from(self.min), f64::from(self.max))

@@ -1,8 +1,9 @@
-//! Latency averaged over rounds, for the limits that use it round by round.
+//! The mean latency of rounds of requests, for the concurrency policies that use it.
 //!
-//! Source: Netflix concurrency-limits, `WindowedLimit` and `ImmutableAverageSampleWindow`: a round
-//! ends with the first answer after its time has passed, if it has at least ten. Our difference: no
-//! answer is excluded for being quick, because our clock is not that of a virtual machine.
+//! Source: Netflix concurrency-limits, `WindowedLimit` and `ImmutableAverageSampleWindow`. A round
+//! ends with the first answer after its time has passed, if it has at least ten answers. This
+//! implementation differs in one point: it excludes no answer for being quick, because its clock is
+//! not that of a virtual machine.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -11,7 +12,7 @@ use super::{Completion, Ended, Load};
 /// The minimum number of answers in a round.
 const LEAST: u32 = 10;
 
-/// The state of the present round.
+/// The answers and requests counted in the present round.
 #[derive(Debug)]
 pub(super) struct Rounds {
     length: TimeSpan,
@@ -22,19 +23,19 @@ pub(super) struct Rounds {
     dropped: bool,
 }
 
-/// The measurements of a round.
+/// The results of a complete round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Round {
-    /// The mean latency in seconds; above zero.
+    /// The mean latency of the answers, in seconds; above zero.
     pub(super) latency: f64,
-    /// The maximum number of requests that ran at once.
+    /// The maximum number of requests that ran at once during the round.
     pub(super) running: u32,
-    /// Whether a request was dropped.
+    /// Whether a request timed out, which counts as dropped.
     pub(super) dropped: bool,
 }
 
 impl Rounds {
-    /// Creates rounds of this length.
+    /// Creates rounds that last for `length` at least.
     pub(super) const fn new(length: TimeSpan) -> Self {
         Self {
             length,
@@ -46,7 +47,8 @@ impl Rounds {
         }
     }
 
-    /// Counts a request that has ended. Returns the round if this completes it.
+    /// Counts a request that has ended. Returns the results of the round if it is complete with
+    /// this request.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended) -> Option<Round> {
         let began = *self.began.get_or_insert(now);
         self.most_running = self.most_running.max(load.running);

@@ -1,15 +1,19 @@
-//! The length of the queue inside the application, estimated from latency.
+//! The concurrency policy `vegas`, which estimates from latency how many requests wait inside the
+//! application.
 //!
-//! Source: Netflix concurrency-limits, `VegasLimit` (after Brakmo and Peterson's TCP Vegas). With
-//! the least latency seen as the latency without a queue, q = ⌈L(1 − least/latency)⌉ requests wait
-//! inside. α = 3·log₁₀ L and β = 6·log₁₀ L: with q ≤ log₁₀ L the limit rises by β, below α by log₁₀
-//! L; above β, or after a drop, it falls by log₁₀ L. Without a drop it stays the same while fewer
-//! than half of the slots are in use. After 22.5·L rounds the next latency is taken for the least,
-//! however long the queue is at that time. That is the known weakness, and so is a single lucky
-//! answer.
+//! Source: Netflix concurrency-limits, `VegasLimit` (after Brakmo and Peterson's TCP Vegas). The
+//! minimum latency seen is taken for the latency without a queue. So q = ⌈L(1 − minimum/latency)⌉
+//! requests wait inside, L being the limit. With α = 3·log₁₀ L and β = 6·log₁₀ L:
+//! - if q ≤ log₁₀ L, the limit rises by β;
+//! - if q is below α, the limit rises by log₁₀ L;
+//! - if q is above β, or after a drop, the limit falls by log₁₀ L.
 //!
-//! Our difference: the source draws the number of rounds between 15·L and 30·L at random. This
-//! implementation decides without randomness and takes the middle.
+//! Without a drop the limit stays the same while fewer than half of the slots are in use. After
+//! 22.5·L rounds the next latency becomes the minimum, however long the queue is at that time. That
+//! is the known weakness of the method. A single very quick answer is another.
+//!
+//! This implementation differs in one point. The source draws the number of rounds between 15·L and
+//! 30·L at random. The engine decides without randomness and takes the middle.
 
 use bywash_units::Time;
 
@@ -17,22 +21,22 @@ use super::LimitSettings;
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
 
-/// The number of rounds per slot after which the least latency is forgotten.
+/// The number of rounds per slot after which the minimum latency is measured anew.
 const ROUNDS_PER_SLOT: f64 = 22.5;
 
-/// Vegas, for requests.
+/// The concurrency policy `vegas`. See the module documentation.
 #[derive(Debug)]
 pub struct Vegas {
     range: Range,
     limit: f64,
     rounds: Rounds,
-    /// The least latency, in seconds.
+    /// The minimum latency seen, in seconds; `None` until one is measured.
     least: Option<f64>,
     until_forgotten: f64,
 }
 
 impl Vegas {
-    /// Creates the limit from the catalogue's parameters.
+    /// Creates the limit from its parameters in the catalogue.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         let limit = range.initial(settings);
@@ -62,7 +66,7 @@ impl Vegas {
             return;
         }
         let step = step(self.limit);
-        // A request waits as a whole, so the queue is rounded up.
+        // Only whole requests wait, so the length of the queue is rounded up.
         let queue = self.limit * (1.0 - least / round.latency);
         let queue = libm::ceil(queue);
         let (alpha, beta) = (3.0 * step, 6.0 * step);
@@ -79,7 +83,8 @@ impl Vegas {
     }
 }
 
-/// Returns the decimal logarithm in whole numbers, at least 1: the source's table.
+/// Returns log₁₀ of the limit, rounded down to a whole number, at least 1. The source has a table
+/// of these.
 pub(super) fn step(limit: f64) -> f64 {
     f64::from((limit as u32).max(1).ilog10().max(1))
 }

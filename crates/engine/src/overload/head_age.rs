@@ -1,25 +1,26 @@
-//! Overload by the age of the oldest waiting request.
+//! The overload detector by the age of the oldest waiting request, the default.
 //!
-//! Source: `policies.md` §2. There is overload when the head of the line has waited longer
-//! than T. It ends when the queue is empty, or when the head has been younger than T/2 for an
-//! interval I.
+//! Source: `policies.md` §2. Overload begins when the oldest request in the queue has waited longer
+//! than T. It ends when the queue is empty, or when the oldest request has been younger than T/2
+//! for an interval I.
 //!
 //! T = clamp(8 · mean service, 20 ms, patience/10) and I = max(100 ms, 20 · mean service). A queue
-//! of eight services is a burst; a longer one is a backlog, which must be noticed while the clients
-//! still have nine tenths of their patience. The age is measured *in* the queue. The waiting time
-//! of served requests would not do: under newest first these are always the young ones, and the
-//! detector would go blind when it is needed.
+//! of eight service times is a burst. A longer one is a backlog, which must be noticed while the
+//! clients still have nine tenths of their patience. The age is measured *in* the queue. The
+//! waiting time of served requests would not do: under newest first these are always young
+//! requests, so the detector would no longer see overload.
 
 use bywash_units::{Time, TimeSpan};
 
 use crate::parameters::{Decides, Settings};
 
-/// The detector by the age of the head of one line.
+/// The overload detector by the age of the oldest request in one queue.
 #[derive(Debug)]
 pub struct HeadAge {
     patience: TimeSpan,
     overloaded: bool,
-    /// The time since which the head has been younger than T/2, while there is overload.
+    /// The time since when the oldest request has been younger than T/2 during overload; `None` if
+    /// it is older.
     calm_since: Option<Time>,
 }
 
@@ -32,8 +33,9 @@ impl HeadAge {
         Self { patience: settings.span("patience"), overloaded: false, calm_since: None }
     }
 
-    /// Observes that the oldest request has waited for `head` (`None` if no request waits) and that
-    /// requests take `mean_service`. Returns whether there is overload.
+    /// Updates the detector, and returns whether there is overload. `head` is the time for which
+    /// the oldest request has waited, `None` if none waits. `mean_service` is the mean time that a
+    /// request holds its slot.
     pub fn observe(&mut self, now: Time, head: Option<TimeSpan>, mean_service: TimeSpan) -> bool {
         let threshold = (mean_service * 8).clamp_to(LEAST, self.patience / 10);
         match head {

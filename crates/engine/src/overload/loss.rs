@@ -1,14 +1,14 @@
-//! Overload by loss: the share of arrivals that was refused or evicted.
+//! The overload detector by loss: the share of arrivals that were refused or evicted.
 //!
 //! Source: paper 2, where loss moves the threshold at which requests are terminated. As a signal
-//! for the scheduler it comes late: nothing is lost before the queue is full, and by that time the
-//! head is as old as a full queue takes to serve.
+//! for the scheduler it comes late. Nothing is lost before the queue is full, and by that time the
+//! oldest request has waited for as long as a full queue takes to serve.
 
 use bywash_units::{Ratio, Time, TimeSpan};
 
 use crate::parameters::{Decides, Settings};
 
-/// The loss in consecutive intervals.
+/// The overload detector by loss, which is measured in consecutive intervals.
 #[derive(Debug)]
 pub struct Loss {
     upper: Ratio,
@@ -20,8 +20,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Creates the detector from the parameters `loss` (overload ends at a fifth of it) and
-    /// `interval`.
+    /// Creates the detector from the parameters `loss` and `interval`. Overload begins at the share
+    /// `loss`, and ends at a fifth of it.
     pub fn new(settings: &Settings<impl Decides>) -> Self {
         Self {
             upper: settings.share("loss"),
@@ -33,15 +33,15 @@ impl Loss {
         }
     }
 
-    /// Counts a request that arrived at the queue. `lost`: a request was refused or evicted because
-    /// of it.
+    /// Counts a request that arrived at the queue. `lost` says whether a request was refused or
+    /// evicted as a result.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         self.look(now);
         self.arrived += 1;
         self.lost += u32::from(lost);
     }
 
-    /// Returns whether there is overload at `now`.
+    /// Updates the detector, and returns whether there is overload at `now`.
     pub fn look(&mut self, now: Time) -> bool {
         if now.since(self.since) >= self.interval {
             let loss = f64::from(self.lost) / f64::from(self.arrived.max(1));
@@ -55,7 +55,7 @@ impl Loss {
         self.overloaded
     }
 
-    /// Returns whether there was overload at the last check.
+    /// Returns whether there was overload in the last complete interval.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

@@ -1,4 +1,4 @@
-//! Overload detection: one signal is one file, and [`Detector`] is the configured one.
+//! Overload detection. Each signal of overload is one file, and [`Detector`] is the configured one.
 
 mod head_age;
 mod loss;
@@ -16,29 +16,31 @@ use crate::event::{Meter, Reading};
 use crate::parameters::{Decides, Settings};
 use crate::request::Standing;
 
-/// The number of groups of requests: one for each standing, and one for first requests that wait
-/// behind those of other classes.
+/// The number of groups of requests. Each standing is a group, and so are the first requests that
+/// wait behind those of other classes.
 pub const GROUPS: usize = Standing::COUNT + 1;
 
-/// A detector for a scheduler that ranks by standing.
+/// The configured overload detector of a scheduler that ranks by standing.
 ///
-/// Ages and waiting times are kept separately for each group, because the queue of new sessions may
-/// be long for hours while transactions do not wait at all. Readings and loss are common to all
-/// groups.
+/// Ages and waiting times are kept separately for each group. The queue of new sessions may be long
+/// for hours while transactions do not wait at all. Measurements of the machine and loss are common
+/// to all groups.
 #[derive(Debug)]
 pub enum Detector {
-    /// The age of the oldest waiting request.
+    /// Overload by the age of the oldest waiting request, for each group.
     HeadAge([HeadAge; GROUPS]),
-    /// The shortest wait of the requests that got a slot.
+    /// Overload by the shortest wait of the requests that got a slot, for each group. The duration
+    /// is the clients' median patience.
     Sojourn([Sojourn; GROUPS], TimeSpan),
-    /// The share of arrivals that was lost.
+    /// Overload by the share of arrivals that were refused or evicted.
     Loss(Loss),
-    /// The CPU's utilisation, or the pressure on it.
+    /// Overload by the utilisation of the CPU, or by the pressure on it.
     Thresholds(Thresholds),
 }
 
 impl Detector {
-    /// Creates the detector from the parameter `signal` and the parameters that belong to it.
+    /// Creates the detector that the parameter `signal` names, from the parameters of that
+    /// detector.
     pub fn new(settings: &Settings<impl Decides>) -> Self {
         match settings.choice("signal") {
             "cpu" => Self::Thresholds(Thresholds::cpu(settings)),
@@ -49,8 +51,8 @@ impl Detector {
         }
     }
 
-    /// Returns whether there is overload among requests of `group`, the oldest of which has
-    /// waited for `head`.
+    /// Updates the detector, and returns whether there is overload among the requests of `group`.
+    /// `head` is the time for which the oldest of them has waited.
     pub fn look(
         &mut self,
         now: Time,
@@ -66,8 +68,8 @@ impl Detector {
         }
     }
 
-    /// Counts a request that arrived at the queue. `lost`: a request was refused or evicted because
-    /// of it.
+    /// Counts a request that arrived at the queue. `lost` says whether a request was refused or
+    /// evicted as a result.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         if let Self::Loss(loss) = self {
             loss.arrived(now, lost);
@@ -81,7 +83,7 @@ impl Detector {
         }
     }
 
-    /// Handles a measurement of the machine.
+    /// Handles a measurement of the machine. Detectors that do not need it ignore it.
     pub fn read(&mut self, reading: Reading) {
         if let Self::Thresholds(thresholds) = self
             && thresholds.meter().0 == reading.meter
@@ -90,8 +92,8 @@ impl Detector {
         }
     }
 
-    /// Returns the measurement that the detector needs, and the time to average it over; `None` if
-    /// it needs none.
+    /// Returns the measurement of the machine that the detector needs, and the time to average it
+    /// over. Returns `None` if it needs none.
     pub const fn meter(&self) -> Option<(Meter, TimeSpan)> {
         match self {
             Self::Thresholds(thresholds) => Some(thresholds.meter()),

@@ -1,14 +1,14 @@
-//! Overload by the shortest wait of served requests: `CoDel`'s signal.
+//! The overload detector by the shortest wait of served requests: `CoDel`'s signal.
 //!
 //! Source: Nichols and Jacobson's `CoDel` in the form that Folly and `HBase` use for requests. If
-//! no request waited less than the target over a whole interval, there is a standing queue. The
+//! no request waited less than the target during a whole interval, there is a standing queue. The
 //! wait is measured when a request leaves the queue for a slot, as in the other implementations. So
-//! under newest first the detector sees only young requests and goes blind. That is why it is here
-//! for comparison and the age of the head is the default.
+//! under newest first the detector measures only young requests, and no longer sees overload. That
+//! is why it is only for comparison, and the age of the oldest request is the default.
 
 use bywash_units::{Time, TimeSpan};
 
-/// The shortest wait in the present interval, and the verdict of the last one.
+/// The shortest wait in the present interval, and whether there was overload in the last one.
 #[derive(Clone, Copy, Debug)]
 pub struct Sojourn {
     since: Time,
@@ -28,7 +28,8 @@ impl Sojourn {
         self.least = Some(self.least.map_or(sojourn, |least| least.min(sojourn)));
     }
 
-    /// Returns whether there is overload. `patience` is the clients' median patience.
+    /// Updates the detector at the end of an interval, and returns whether there is overload.
+    /// `patience` is the clients' median patience.
     pub fn look(&mut self, now: Time, mean_service: TimeSpan, patience: TimeSpan) -> bool {
         if now.since(self.since) >= LEAST_INTERVAL.max(mean_service * 20) {
             let target = (mean_service * 8).clamp_to(LEAST, patience / 10);
@@ -38,7 +39,7 @@ impl Sojourn {
         self.overloaded
     }
 
-    /// Returns whether there was overload at the last check.
+    /// Returns whether there was overload in the last complete interval.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

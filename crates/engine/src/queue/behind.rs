@@ -1,33 +1,33 @@
-//! Groups of cells behind those of a policy, for requests that wait because of their clients and
-//! not because of their class.
+//! The cells behind those of a policy. Their requests wait because of the behaviour of their
+//! clients, and not because of their class.
 //!
-//! The first group has one cell. Each other group has one cell for complete requests and one for
-//! unfinished ones, so that complete requests are found in constant time while unfinished ones may
-//! not run. Both cells of a group have one rank: their requests are ordered by arrival. Behind the
-//! policy's cells, cell numbers are ranks.
+//! The cells form groups. The first group has one cell. Each other group has one cell for complete
+//! requests and one for unfinished ones, so that complete requests are found in constant time while
+//! unfinished ones may not run. Both cells of a group count as one rank: their requests are ordered
+//! by arrival. For these cells the number of a cell is its rank.
 
-/// The groups, best first.
+/// The groups of cells behind those of the policy, best first.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
-    /// Requests whose bodies have not been received completely.
+    /// Requests of well-behaved holders whose bodies have not been received completely.
     Unfinished,
-    /// Requests of unknown holders, while slow clients hold the slots.
+    /// Requests of unknown holders, during an attack of slow clients.
     Unknown,
     /// Requests of holders that retry again and again although they are refused.
     Insistent,
-    /// Requests of holders that have their share of the slots.
+    /// Requests of holders that already have their share of the slots.
     SetBack,
-    /// Requests of slow holders.
+    /// Requests of holders whose clients are slow.
     Slow,
 }
 
-/// The number of cells of all groups.
+/// The total number of cells of all groups.
 const CELLS: usize = 2 * Group::Slow as usize + 1;
 
-/// The cells behind those of a policy.
+/// The numbers of the cells behind those of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
-    /// The number of the policy's cells.
+    /// The number of cells that the policy has.
     policy: usize,
 }
 
@@ -36,13 +36,13 @@ impl Behind {
         Self { policy }
     }
 
-    /// Returns the total number of cells.
+    /// Returns the total number of cells: the policy's and those behind them.
     pub(super) const fn cells(self) -> usize {
         self.policy + CELLS
     }
 
-    /// Returns the first of these cells. Requests in this cell and behind it do not indicate
-    /// overload.
+    /// Returns the number of the first cell behind those of the policy. Requests in this and later
+    /// cells do not indicate overload.
     pub(super) const fn first(self) -> usize {
         self.policy
     }
@@ -52,7 +52,8 @@ impl Behind {
         self.policy + 2 * group as usize + unfinished as usize - 1
     }
 
-    /// Returns the cells of a group; the first group's only cell is returned twice.
+    /// Returns the cells of a group, for complete and for unfinished requests. The only cell of the
+    /// first group is returned twice.
     pub(super) fn both(self, group: Group) -> [usize; 2] {
         [matches!(group, Group::Unfinished), true].map(|unfinished| self.cell(group, unfinished))
     }
@@ -68,13 +69,13 @@ impl Behind {
         Some([complete, complete + 1])
     }
 
-    /// Returns whether requests of this rank are unfinished.
+    /// Returns whether the requests of this rank are unfinished.
     pub(super) const fn is_unfinished(self, rank: u32) -> bool {
         let rank = rank as usize;
         rank >= self.policy && (rank - self.policy).is_multiple_of(2)
     }
 
-    /// Returns the number of better ranks, where both cells of a group count as one.
+    /// Returns the number of better ranks. Both cells of a group count as one rank.
     pub(super) const fn level(self, rank: u32) -> u32 {
         let first = self.policy as u32;
         if rank <= first { rank } else { first + (rank - first).div_ceil(2) }

@@ -1,12 +1,15 @@
-//! A bounded queue per class, revenue first: LIFO-Pri of paper 1 and its FIFO variant (8Q-AF).
+//! The schedulers of paper 1 with a bounded queue per class, by revenue: `lifo-pri`, and its FIFO
+//! variant `always-fifo` (8Q-AF in the paper).
 //!
-//! Source: paper 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues
-//! [paper 1.2]. Inside a tier the queue with the largest `length × utility` is next [paper 1.3].
-//! Transactions are always served oldest first. Browsing is served newest first from when CPU
-//! utilisation over an interval exceeds the upper threshold until it falls below the lower one
-//! [paper 1.4]. `always-fifo` is the same without the last rule. This follows the paper exactly:
-//! length counts requests, not principals, and none of our own guards is included (see
-//! `session_first` for those).
+//! Source: paper 1, «LIFO-Pri Scheme».
+//! - Transaction queues go strictly before browsing queues [paper 1.2].
+//! - Within a tier the queue with the largest `length × utility` is next [paper 1.3].
+//! - Transactions are always served oldest first.
+//! - Browsing is served newest first from when CPU utilisation over an interval exceeds the upper
+//!   threshold, until it falls below the lower one [paper 1.4]. `always-fifo` lacks this rule.
+//!
+//! This follows the paper exactly. Length counts requests, not principals, and none of our own
+//! guards is included (see `session_first` for those).
 
 use alloc::vec::Vec;
 
@@ -19,11 +22,11 @@ use crate::overload::Thresholds;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Tier};
 
-/// One queue per class with dynamic priority `length × utility`.
+/// The scheduler with one queue per class and the dynamic priority `length × utility`.
 #[derive(Debug)]
 pub struct ByClass {
     queues: Vec<Queue>,
-    /// The CPU thresholds; `None` means always oldest first.
+    /// The thresholds of CPU utilisation for newest first; `None` means always oldest first.
     cpu: Option<Thresholds>,
 }
 
@@ -35,7 +38,7 @@ struct Queue {
 }
 
 impl ByClass {
-    /// Creates the FIFO variant: 8Q-AF.
+    /// Creates the scheduler `always-fifo` for these classes.
     pub fn always_fifo(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         let capacity = |tier: Tier| match tier {
             Tier::Transaction => settings.count("transaction_capacity"),
@@ -49,12 +52,13 @@ impl ByClass {
         Self { queues: classes.iter().map(queue).collect(), cpu: None }
     }
 
-    /// Creates LIFO-Pri.
+    /// Creates the scheduler `lifo-pri` for these classes.
     pub fn lifo_pri(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 
-    /// Returns the queue of this tier with the largest `length × utility`; the first of equals.
+    /// Returns the class of this tier with the largest `length × utility`, and the first of equals.
+    /// Returns `None` if no request of the tier waits.
     fn largest(&self, view: &QueueView<'_>, tier: Tier) -> Option<usize> {
         let mut best = None;
         let mut most = -1.0;
@@ -68,13 +72,13 @@ impl ByClass {
         best
     }
 
-    /// Returns the queue that gets the next slot.
+    /// Returns the class whose queue gets the next slot; `None` if no request waits.
     fn first(&self, view: &QueueView<'_>) -> Option<usize> {
         let transaction = self.largest(view, Tier::Transaction);
         transaction.or_else(|| self.largest(view, Tier::Browsing))
     }
 
-    /// Returns whether the newest request of this queue goes first.
+    /// Returns whether the newest request of this class goes first at present.
     fn serves_newest_of(&self, class: usize) -> bool {
         self.queues[class].tier == Tier::Browsing && self.lifo()
     }

@@ -1,48 +1,51 @@
-//! Whether clients are seen to leave, and how to treat those that may have left unseen.
+//! Estimates whether departures of clients are seen, and decides which clients have probably left
+//! unseen.
 //!
-//! Behind a hop that hides departures, a request that has waited for half of its client's patience
-//! is as likely as not to have no client any more. Newest first leaves exactly those requests
-//! behind, and their turn comes once the new ones have been served. While there is more work than
-//! capacity, serving them takes time from clients that are certainly there. So they are refused
-//! instead; a client that is still there sees the refusal and can react.
+//! Behind a hop that hides departures, a client that has waited for half of its patience is as
+//! likely as not to have left. Newest first leaves exactly such requests behind, and they are
+//! served after the new ones. While there is more work than capacity, serving them takes time from
+//! clients that are certainly there. So they are refused instead. A client that is still there sees
+//! the refusal and can react.
 //!
-//! Source: a simulation of our own (`docs/figures/policies.md`). A queue's time limit was the
-//! only advantage that an expertly configured HAProxy had over bywash where departures are hidden.
-//! Where departures are seen, or load is below capacity, the same limit costs a percentage point.
+//! Source: a simulation of our own (`docs/figures/policies.md`). The only advantage of an expertly
+//! configured HAProxy over bywash with hidden departures was a time limit of its queue. Where
+//! departures are seen, or load is below capacity, the same limit costs one percentage point.
 //!
-//! Patience is estimated as for any censored lifetime: total time waited, divided by the number of
-//! departures. A wait counts only beyond a twentieth of the patience, because no client leaves
+//! Patience is estimated as for any censored lifetime: the total time waited, divided by the number
+//! of departures. A wait counts only beyond a twentieth of the patience, because no client leaves
 //! within the first moment. The threshold cannot be higher: under newest first a full queue evicts
 //! its oldest requests while they are young.
 
 use bywash_units::{Time, TimeSpan};
 
-/// The time waited and the departures seen, with fading memory.
+/// The total time waited and the number of departures seen, with fading memory.
 #[derive(Debug)]
 pub(super) struct Departures {
     patience: TimeSpan,
-    /// The total time waited, in seconds.
+    /// The faded total time that clients waited, in seconds.
     waited: f64,
     gone: f64,
-    /// The time at which a request was last refused because the queue was full.
+    /// The time at which a request was last refused because the queue was full; `None` if none was.
     full: Option<Time>,
 }
 
-/// Departures count as hidden if the estimated patience exceeds the configured one by this factor.
+/// The factor by which the estimated patience must exceed the configured one for departures to
+/// count as hidden.
 const HIDDEN: f64 = 5.0;
-/// A wait counts as evidence beyond the patience divided by this.
+/// The divisor of the patience that gives the beginning of a wait, which does not count.
 const LONG: u64 = 20;
-/// The waited time, in multiples of the patience, after which the counts are halved.
+/// The counted waiting time at which all counts are halved, as a multiple of the patience.
 const MEMORY: f64 = 200.0;
 
 impl Departures {
-    /// Creates the estimate without observations; `patience` is the clients' median patience.
+    /// Creates the estimate without observations. `patience` is the configured median patience of
+    /// clients.
     pub(super) const fn new(patience: TimeSpan) -> Self {
         Self { patience, waited: 0.0, gone: 0.0, full: None }
     }
 
-    /// Notes that a client's wait ended after `age`. `gone`: the client has left; otherwise the
-    /// wait ended for another reason, and the client was still there as far as could be seen.
+    /// Notes that a client's wait ended after `age`. `gone` says whether the client has left.
+    /// Otherwise the wait ended for another reason, and the client seemed to be there.
     pub(super) fn waited(&mut self, age: TimeSpan, gone: bool) {
         let short = self.patience / LONG;
         if age < short {
@@ -66,8 +69,8 @@ impl Departures {
         self.waited > enough && self.waited > enough * self.gone
     }
 
-    /// Returns whether a client that has waited for `age` has probably left, while others want the
-    /// time.
+    /// Returns whether a client that has waited for `age` has probably left unseen. The result is
+    /// false unless departures are hidden and the queue was full recently.
     pub(super) fn presume_gone(&self, now: Time, age: TimeSpan) -> bool {
         let most = self.patience / 2;
         let pressed = self.full.is_some_and(|full| now.since(full) <= most);
@@ -106,8 +109,8 @@ mod tests {
 
     #[test]
     fn where_departures_are_seen_who_waits_is_there() {
-        // Each wait counts nine seconds, and one client in four leaves: the estimated patience is
-        // 36 seconds.
+        // Each wait counts nine seconds, and one client in four leaves. So the estimated patience
+        // is 36 seconds.
         assert!(!seen(Some(4)).presume_gone(at(101), OLD));
     }
 

@@ -1,8 +1,8 @@
-//! A floor: a share of the dispatches goes to requests that would otherwise starve.
+//! The floor share: a share of the dispatches goes to requests that would otherwise starve.
 
 use bywash_units::Ratio;
 
-/// Earns `share` of a floor dispatch with every dispatch, and reports when one is due.
+/// The counter of the floor share. Each dispatch adds `share` of a floor dispatch.
 #[derive(Debug)]
 pub(crate) struct Floor {
     share: Ratio,
@@ -14,7 +14,7 @@ impl Floor {
         Self { share, earned: 0.0 }
     }
 
-    /// Counts a dispatch. Returns whether it is due to the floor.
+    /// Counts a dispatch. Returns whether this dispatch belongs to the floor share.
     pub(crate) fn due(&mut self) -> bool {
         self.earned += self.share.get();
         let due = self.earned >= 1.0;

@@ -1,26 +1,29 @@
-//! The number of requests that each holder has waiting and running, and how its clients have
+//! The table of holders: how many requests each has waiting and running, and how its clients have
 //! behaved.
 //!
-//! A holder is a proven session, or otherwise an address. A running request holds a slot for its
-//! holder whether or not its address is charged for waiting (`identify.principal`). The counts are
-//! kept in a fixed table indexed by bits of the holder's keyed hash, so counting costs two
-//! additions and never allocates. Clients do not know the hash key, so they cannot choose the
-//! holder with which they share an entry. Two holders that share an entry by chance count as one:
-//! they may rank last slightly too early while others wait.
+//! A holder is a proven session, or otherwise an address. A running request counts for its holder
+//! even if its address does not count while it waits (`identify.principal`). The counts are in a
+//! fixed table indexed by bits of the holder's keyed hash. So counting costs two additions and
+//! never allocates. Clients do not know the hash key, so they cannot choose the holder with which
+//! they share an entry. Two holders that share an entry by chance count as one: while others wait,
+//! their requests may rank last slightly too early.
 //!
-//! **Trust.** An entry also says how the clients of one holder have behaved: the holder that wrote
-//! last, which is identified by further bits of the hash. Any other holder of the entry is unknown.
-//! An answer that its client took at once adds one to the balance, up to [`MOST_TRUST`]. A request
-//! that was stopped because its client is slow subtracts [`STOP_COSTS`]. A holder whose balance is
-//! negative is [`Trust::Slow`] until its other requests have made up for it, or for [`FIRST_TIME`]
-//! seconds, which double with each further stop up to [`KEPT`]. So an address that many people
-//! share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is
-//! forgotten. An entry can describe only one holder, so an event of another holder may overwrite
-//! it. An answer does unless the present holder is slow. A stop always does. A refusal does only if
-//! nothing is known of the present holder.
+//! **Trust.** An entry also describes how the clients of one holder have behaved. That holder is
+//! identified by further bits of the hash. Any other holder with the same entry is unknown.
+//! - The entry has a balance. An answer that its client took at once adds one, up to
+//!   [`MOST_TRUST`].
+//! - A request that was stopped because its client is slow subtracts [`STOP_COSTS`].
+//! - A holder whose balance is negative is [`Trust::Slow`], until answers to its other requests
+//!   have made up for the stop. It is slow for [`FIRST_TIME`] seconds at most. That time doubles
+//!   with each further stop, up to [`KEPT`] seconds.
+//! - So an address that many people share is judged by all of them.
+//! - A balance that has not changed for [`KEPT`] seconds is forgotten.
 //!
-//! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than
-//! [`REFUSED`] seconds after the one before. In one second no more than [`AT_ONCE`] refusals count,
+//! An event of another holder may overwrite the entry. A stop always does. An answer does unless
+//! the present holder is slow. A refusal does only if nothing is known of the present holder.
+//!
+//! **Insistence.** A holder is insistent if it is refused more than [`REFUSALS`] times, each less
+//! than [`REFUSED`] seconds after the one before. In one second at most [`AT_ONCE`] refusals count,
 //! because one page may ask for many things.
 
 use alloc::boxed::Box;
@@ -30,41 +33,42 @@ use bywash_units::Time;
 
 use super::principals::Principal;
 
-/// The number of entries of the table: a power of two.
+/// The number of entries of the table; a power of two.
 const ENTRIES: usize = 65_536;
 
-/// The maximum balance, of a holder whose clients have taken many answers at once. It is worth
-/// eight stops.
+/// The maximum balance. A holder reaches it after its clients have taken many answers at once, and
+/// it makes up for eight stops.
 const MOST_TRUST: i8 = 64;
-/// The number of answers that make up for one stop.
+/// The amount that one stop subtracts from the balance: as much as this number of answers adds.
 const STOP_COSTS: i8 = 8;
-/// The number of seconds for which a holder is slow after its first stop.
+/// The number of seconds for which a holder is slow after its first stop, at most.
 const FIRST_TIME: u32 = 60;
-/// The number of seconds after which the knowledge about a holder is forgotten.
+/// The number of seconds without a change after which the past of a holder is forgotten. It is also
+/// the longest time for which a holder is slow.
 const KEPT: u32 = 600;
-/// The number of refusals that a patient client may get.
+/// The number of counted refusals up to which a holder is not insistent.
 const REFUSALS: u8 = 2;
-/// The number of refusals in one second that count.
+/// The maximum number of refusals within one second that count.
 const AT_ONCE: u8 = 2;
-/// The number of seconds after a refusal in which the next one counts.
+/// The number of seconds within which a further refusal counts as following the one before.
 const REFUSED: u32 = 10;
 
-/// How the clients of a holder have behaved.
+/// How the clients of a holder have behaved in the last minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// The clients take their answers.
+    /// The clients take their answers at once.
     Known,
-    /// The behaviour of the clients is not known.
+    /// Nothing is known about the clients.
     Unknown,
-    /// The clients retry again and again although they are refused; nothing else is known about
+    /// The clients retry again and again although they are refused. Nothing else is known about
     /// them.
     Insistent,
     /// Requests of the holder were stopped because the clients were slow.
     Slow,
 }
 
-/// An entry of the table of holders, and the tag that distinguishes its holder from others with the
-/// same entry.
+/// The index of an entry in the table of holders, and a tag. The tag distinguishes the holder from
+/// others with the same entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     entry: u16,
@@ -72,10 +76,9 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// Returns the entry of a principal.
+    /// Returns the entry and the tag of a principal.
     pub(crate) const fn of(principal: Principal) -> Self {
-        // Keys are hashes in the gateway and small numbers in the simulator, so they are mixed
-        // again here.
+        // In the simulator keys are small numbers and not hashes, so they are mixed here.
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = match principal {
             Principal::Checkout(key) => key.0.wrapping_add(1),
@@ -94,31 +97,31 @@ struct Counts {
     running: u32,
 }
 
-/// How the clients of one holder have behaved. Times are in seconds of the driver's clock.
+/// The past of one holder's clients. Times are in seconds of the driver's clock.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     tag: u16,
     balance: i8,
-    /// The number of stops, each less than [`KEPT`] seconds after the one before.
+    /// The number of stops in a row, each less than [`KEPT`] seconds after the one before.
     stops: u8,
     refusals: u8,
-    /// The number of refusals counted in the second `refused`, at most [`AT_ONCE`].
+    /// The number of refusals counted in the second `refused`; at most [`AT_ONCE`].
     refusals_at_once: u8,
-    /// The time at which the balance last changed.
+    /// The second in which the balance last changed.
     changed: u32,
-    /// The time at which a request was last stopped.
+    /// The second in which a request of the holder was last stopped.
     stopped: u32,
-    /// The time at which a refusal was last counted.
+    /// The second in which a refusal was last counted.
     refused: u32,
 }
 
-/// The table of all holders. Counts are stored separately from pasts because they change several
-/// times with each request and should fit into a processor's cache.
+/// The table of holders. Counts are stored separately from pasts: they change several times with
+/// each request, and should fit into a processor's cache.
 #[derive(Debug)]
 pub(crate) struct Holders {
     counts: Box<[Counts]>,
     pasts: Box<[Past]>,
-    /// The second from which on no holder is slow.
+    /// The second from which on no holder of the table is slow.
     slow_until: u32,
 }
 
@@ -131,7 +134,7 @@ impl Holders {
         }
     }
 
-    /// Returns whether any holder may be slow.
+    /// Returns whether any holder of the table may be slow now.
     pub(crate) fn may_be_slow(&self, now: Time) -> bool {
         seconds(now) < self.slow_until
     }
@@ -164,17 +167,17 @@ impl Holders {
         }
     }
 
-    /// Returns the number of the holder's waiting requests; zero if the holder is not known.
+    /// Returns the number of the holder's waiting requests; zero if there is no holder.
     pub(crate) fn waiting(&self, holder: Option<Holder>) -> u32 {
         holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].waiting)
     }
 
-    /// Returns the number of the holder's running requests; zero if the holder is not known.
+    /// Returns the number of the holder's running requests; zero if there is no holder.
     pub(crate) fn running(&self, holder: Option<Holder>) -> u32 {
         holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].running)
     }
 
-    /// Notes that a client of the holder has taken its answer at once.
+    /// Notes that a client of the holder has taken its answer at once, which improves the balance.
     pub(crate) fn took_answer(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         if let Some(past) = self.past_for(now, holder, |other| !other.is_slow(now)) {
@@ -183,7 +186,8 @@ impl Holders {
         }
     }
 
-    /// Notes that a request of the holder was stopped because its client was slow.
+    /// Notes that a request of the holder was stopped because its client was slow, which lowers the
+    /// balance.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         let mut lasts = FIRST_TIME;
@@ -196,10 +200,12 @@ impl Holders {
         self.slow_until = self.slow_until.max(now + lasts);
     }
 
-    /// Notes that a request of the holder was refused.
+    /// Notes that a request of the holder was refused. Refusals in quick succession make a holder
+    /// insistent.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        // Refusals cost a client nothing, so they overwrite neither an answer nor a stop.
+        // Refusals cost a client nothing. So they must not overwrite what answers and stops say
+        // about another holder.
         let is_empty = |other: &Past| !other.is_slow(now) && !other.is_known(now);
         let Some(past) = self.past_for(now, holder, is_empty) else { return };
         if past.refused != now {
@@ -215,7 +221,7 @@ impl Holders {
         }
     }
 
-    /// Returns how the clients of the holder have behaved; a request without a known holder counts
+    /// Returns how the clients of the holder have behaved. A request without a known holder counts
     /// as well-behaved.
     pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
         let Some(Holder { entry, tag }) = holder else { return Trust::Known };
@@ -236,8 +242,9 @@ impl Holders {
         }
     }
 
-    /// Returns the past of the holder, to be changed. If the entry describes another holder, that
-    /// past is dropped if `may_go` allows it.
+    /// Returns the past of the holder, for a change. If the entry describes another holder,
+    /// `may_go` decides whether that holder's past is dropped. If it may not be dropped, returns
+    /// `None`.
     fn past_for(
         &mut self,
         now: u32,
@@ -273,14 +280,14 @@ impl Past {
         self.balance < 0 && now.saturating_sub(self.stopped) < self.is_slow_for()
     }
 
-    /// Returns the number of seconds from the last stop to the end of being slow.
+    /// Returns for how many seconds after the last stop the holder is slow, at most.
     const fn is_slow_for(&self) -> u32 {
         let doublings = self.stops.saturating_sub(1) as u32;
         if doublings > 3 { KEPT } else { FIRST_TIME << doublings }
     }
 }
 
-/// Returns the time in seconds of the driver's clock; they suffice for 136 years.
+/// Returns the time in whole seconds of the driver's clock. A `u32` suffices for 136 years.
 fn seconds(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000_000) as u32
 }
@@ -296,7 +303,7 @@ mod tests {
         Holder::of(Principal::Address(AddressKey(key)))
     }
 
-    /// Returns two holders with the same entry.
+    /// Returns two holders that share an entry.
     fn two() -> [Option<Holder>; 2] {
         let one = holder(0);
         let other = (1..10_000_000)
@@ -318,8 +325,8 @@ mod tests {
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Known, Trust::Unknown]);
         holders.was_slow(at(0), other);
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Unknown, Trust::Slow]);
-        // An answer of another holder does not make the slow one forgotten; the end of its time
-        // does.
+        // An answer of another holder does not overwrite the entry of a slow one, until the slow
+        // one's time has ended.
         holders.took_answer(at(59), one);
         assert_eq!(holders.trust(at(59), other), Trust::Slow);
         holders.took_answer(at(60), one);
@@ -356,7 +363,8 @@ mod tests {
             holders.was_slow(at(now), slow);
             assert_eq!(holders.trust(at(now + lasts - 1), slow), Trust::Slow);
             assert_ne!(holders.trust(at(now + lasts), slow), Trust::Slow, "{lasts}");
-            // This is within ten minutes, so that the stop counts as a further one.
+            // This lies within ten minutes of the previous stop, so the next stop counts as a
+            // further one.
             now += lasts.min(599);
         }
         holders.was_slow(at(now + 600), slow);
@@ -385,7 +393,8 @@ mod tests {
             holders.was_slow(at(stopped), slow);
             assert!(holders.may_be_slow(at(until - 1)) && !holders.may_be_slow(at(until)));
         }
-        // Another stop does not shorten the time, and a stop of an unknown holder counts as well.
+        // Another stop does not shorten the time during which a holder may be slow. A stop of an
+        // unknown holder counts, too.
         holders.was_slow(at(1100), None);
         assert!(holders.may_be_slow(at(1189)) && !holders.may_be_slow(at(1190)));
         holders.was_slow(at(1200), None);

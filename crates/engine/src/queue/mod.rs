@@ -1,10 +1,10 @@
-//! The schedulers: which waiting request gets the next slot.
+//! The schedulers, which choose the waiting request that gets the next slot.
 //!
-//! One policy is one file with one type that implements [`Scheduler`]. The catalogue lists the
-//! policies; nothing else knows their names. Every operation, including the removal of a request
-//! from the middle, is O(1) in the number of waiting requests (and at most linear in the number of
-//! classes, ≤ 64). It allocates only while the number of simultaneous requests exceeds any earlier
-//! one.
+//! Each policy is one file with one type that implements [`Scheduler`]. The catalogue lists the
+//! policies, and no other code knows their names. Every operation takes constant time in the number
+//! of waiting requests, including the removal of a request from the middle. It takes at most linear
+//! time in the number of classes (≤ 64). Memory is allocated only while more requests wait and run
+//! at once than ever before.
 
 mod behind;
 mod by_class;
@@ -39,7 +39,7 @@ use crate::reason::Reason;
 use crate::request::{AttemptKey, Class, ClassId, RequestId, Signals, Standing};
 use crate::value::Values;
 
-/// The policy kind of schedulers: which waiting request gets the next slot.
+/// The kind of policy that chooses the waiting request that gets the next slot.
 #[derive(Clone, Copy, Debug)]
 pub enum Schedulers {}
 
@@ -55,71 +55,73 @@ pub type SchedulerSettings = Settings<Schedulers>;
 pub struct Waiting {
     /// The request's class.
     pub class: ClassId,
-    /// The class whose bounds apply while the request runs: its own class unless its path can be
-    /// read in more than one way.
+    /// The class whose `run_min` and `run_max` apply while the request runs. It differs from
+    /// `class` only if the path can be read in more than one way.
     pub stops_as: ClassId,
-    /// The standing of the session.
+    /// The standing of the request's session when the request arrived.
     pub standing: Standing,
-    /// Whether the request claims a session, proven or not.
+    /// Whether the request claims a session, whether or not the engine knows that session.
     pub claims_session: bool,
-    /// The signals that the request, or the first request of its session, showed.
+    /// The signals that the session showed when it began, or otherwise those of the request.
     pub signals: Signals,
-    /// Whether the request repeats one that was not answered.
+    /// Whether the request repeats an earlier one that was not answered, and how that is known.
     pub repeats: Repeats,
-    /// The key that identifies a repetition of this request.
+    /// The key by which a repetition of this request is recognised.
     pub attempt: Option<AttemptKey>,
-    /// The principal that is charged for the request, if there is one.
+    /// The principal whose limit of waiting requests the request counts against, if any.
     pub principal: Option<Principal>,
-    /// The holder of the slot while the request runs, if it is known.
+    /// The session or address that holds the slot while the request runs, if it is known.
     pub(crate) holder: Option<Holder>,
-    /// The address as a holder, if it is known.
+    /// The client's address in the form of a holder, if it is known.
     pub(crate) address: Option<Holder>,
-    /// Whether the request is of a new session and its body has not been received completely.
+    /// Whether the request belongs to a new session and part of its body has not been received.
     pub(crate) unfinished: bool,
-    /// Whether the driver would stop the request while it runs.
+    /// Whether the driver is willing to stop the request while it runs.
     pub cancellable: bool,
     /// The time at which the request began to wait.
     pub since: Time,
 }
 
-/// The rank of a request because of how the clients of its holder have behaved ([`Trust`]).
+/// How a request ranks because of the past behaviour of its holder's clients ([`Trust`]). Better
+/// ranks sort first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Behaved {
-    /// The rank of its class and its session.
+    /// No demotion: class and session alone decide.
     Well,
-    /// Behind those: nothing is known about the holder, and slow clients hold the slots at present.
+    /// Behind well-behaved holders: nothing is known about the holder, and slow clients hold slots
+    /// at present.
     Unknown,
-    /// Behind those: the clients retry again and again although they are refused.
+    /// Behind unknown holders: the clients retry again and again although they are refused.
     Insistent,
-    /// Behind all others.
+    /// Behind all other holders: requests were stopped because the clients were slow.
     Slowly,
 }
 
-/// Whether a request repeats one that was not answered.
+/// Whether a request repeats an earlier one that was not answered, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// No sign that it does.
+    /// There is no sign that the request is a repetition.
     No,
-    /// The same request was lost recently.
+    /// A request with the same attempt key was lost recently.
     Seen,
-    /// The request itself declares that.
+    /// The request itself declares that it is a repetition.
     Declared,
 }
 
-/// A snapshot of the engine, which a scheduler sees when it decides.
+/// A read-only view of the engine, which a scheduler gets when it decides.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView<'a> {
     /// The present time.
     pub now: Time,
-    /// The recent mean service time; zero while unknown.
+    /// The recent mean time that a request holds its slot; zero while unknown.
     pub mean_service: TimeSpan,
-    /// The learned worth of requests.
+    /// The learned worth of requests, by class and signals.
     pub values: &'a Values,
     pub(crate) requests: &'a Requests,
 }
 
 impl QueueView<'_> {
-    /// Returns the facts about a waiting request.
+    /// Returns the facts about a request that waits or asks to wait.
     pub fn waiting(&self, id: RequestId) -> &Waiting {
         self.requests.waiting(id)
     }
@@ -129,38 +131,38 @@ impl QueueView<'_> {
         self.now.since(self.waiting(id).since)
     }
 
-    /// Returns the number of waiting requests.
+    /// Returns the number of waiting requests of all classes.
     pub fn length(&self) -> usize {
         self.requests.arrivals.total()
     }
 
-    /// Returns the request that has waited longest.
+    /// Returns the request that has waited longest, of all classes; `None` if none waits.
     pub fn oldest(&self) -> Option<RequestId> {
         self.requests.arrivals.front(0)
     }
 
-    /// Returns the request that arrived last.
+    /// Returns the waiting request that arrived last, of all classes; `None` if none waits.
     pub fn newest(&self) -> Option<RequestId> {
         self.requests.arrivals.back(0)
     }
 
-    /// Returns the number of waiting requests of a class.
+    /// Returns the number of waiting requests of the class with this index.
     pub fn length_of(&self, class: usize) -> u32 {
         self.requests.by_class.length(class)
     }
 
-    /// Returns the request of a class that has waited longest.
+    /// Returns the request of the class with this index that has waited longest.
     pub fn oldest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.front(class)
     }
 
-    /// Returns the waiting requests of a class in the order of arrival.
+    /// Returns the waiting requests of the class with this index, in the order of arrival.
     pub fn of_class(&self, class: usize) -> impl Iterator<Item = RequestId> + '_ {
         self.requests.by_class.iter(class)
     }
 
-    /// Returns whether the holder of a waiting request runs at least this share of the slots (two
-    /// slots at the least) while requests of other holders wait.
+    /// Returns whether the holder of a waiting request already uses up its share of the slots while
+    /// requests of other holders wait. The share is `share` of the slots, and two slots at least.
     pub(crate) fn exceeds_share(&self, id: RequestId, share: Ratio) -> bool {
         let Requests { holders, slots, .. } = self.requests;
         let holder = self.waiting(id).holder;
@@ -168,7 +170,8 @@ impl QueueView<'_> {
         holders.running(holder) >= most && self.length() > holders.waiting(holder) as usize
     }
 
-    /// Returns whether a waiting request may have a slot if one is free.
+    /// Returns whether a waiting request may get a slot that is free. An unfinished request may not
+    /// while unfinished requests hold as many slots as they may.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
         self.requests.may_run(id)
     }
@@ -178,7 +181,7 @@ impl QueueView<'_> {
         self.requests.unfinished_is_full()
     }
 
-    /// Returns the rank of a request because of how the clients of its holder have behaved.
+    /// Returns how a request ranks because of the past behaviour of its holder's clients.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
         if !self.requests.looks_at_holders(self.now) {
             return Behaved::Well;
@@ -186,7 +189,8 @@ impl QueueView<'_> {
         let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
         match self.requests.holders.trust(self.now, waiting.holder) {
             Trust::Slow if is_new => Behaved::Slowly,
-            // A session that has proven itself loses its lead over strangers, and no more.
+            // A proven session with slow clients loses its lead over new sessions, and nothing
+            // more.
             Trust::Slow => Behaved::Unknown,
             Trust::Unknown if is_new && attacked => Behaved::Unknown,
             Trust::Insistent if is_new && attacked => Behaved::Insistent,
@@ -194,106 +198,111 @@ impl QueueView<'_> {
         }
     }
 
-    /// Returns whether many slow clients were stopped recently.
+    /// Returns whether many slow clients were stopped recently, or many uploads wait, so that
+    /// unknown holders rank behind known ones.
     pub(crate) fn is_attacked(&self) -> bool {
         self.requests.is_attacked(self.now)
     }
 
-    /// Returns the request of a class that arrived last.
+    /// Returns the waiting request of the class with this index that arrived last.
     pub fn newest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.back(class)
     }
 }
 
-/// The scheduler's decision about a request that asks to wait.
+/// The scheduler's decision about an arriving request that has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     /// The request waits.
     Queued,
     /// The request is refused, for this reason.
     Refused(Reason),
-    /// The request waits. This other request, which was worse, is evicted for this reason.
+    /// The request waits. The given other request, which ranked worse, is evicted for this reason.
     Evicted(RequestId, Reason),
 }
 
 /// A scheduler: a policy that orders waiting requests.
 ///
-/// The engine keeps the waiting requests by arrival and by class and shows them in the
-/// [`QueueView`]. A scheduler keeps only what it needs beyond that. A request that is being pushed
-/// is not yet in the view; a request that is being removed still is.
+/// The engine keeps the lists of waiting requests, by arrival and by class, and shows them in the
+/// [`QueueView`]. A scheduler stores only what it needs in addition. During [`Scheduler::push`] the
+/// new request is not yet in these lists. During a removal the request is still in them.
 pub trait Scheduler: Send {
-    /// Returns the reason to reject a request that arrives while a slot is free, or `None` to let
-    /// it run. A rejected request is shed. A scheduler that only decides which request is next
-    /// rejects none here; an admission control may.
+    /// Returns the reason to reject a request that arrives while a slot is free; `None` to let it
+    /// run. A rejected request is shed. A scheduler that only orders requests keeps this default,
+    /// which rejects none. An admission control may reject.
     fn reject(&mut self, view: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         let _ = (view, id);
         None
     }
 
-    /// Notes that a request arrived and got a slot without waiting.
+    /// Notes that a request arrived and got a slot immediately, without waiting.
     fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
         let _ = (view, id);
     }
 
-    /// Decides whether an arriving request may wait.
+    /// Decides whether an arriving request may wait, and adds it to the scheduler if so.
     fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push;
 
-    /// Chooses the request that gets a free slot; it no longer waits. Returns `None` if no request
-    /// waits.
+    /// Chooses the request that gets a free slot, and removes it from the scheduler. Returns `None`
+    /// if no request may have the slot.
     fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)>;
 
-    /// Returns a waiting request that is to get no slot any more, and the reason. The engine calls
-    /// this before it gives a slot, until the answer is `None`. The request is shed, and the
-    /// scheduler forgets it here.
+    /// Returns a waiting request that should never get a slot, and the reason; `None` if there is
+    /// none. The engine sheds the request, and the scheduler forgets it here. The engine calls this
+    /// before it gives a slot, until the result is `None`.
     fn discard(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let _ = view;
         None
     }
 
-    /// Forgets a waiting request that has left the queue.
+    /// Forgets a waiting request that has left the queue for another reason than a call of this
+    /// trait.
     fn remove(&mut self, view: &QueueView<'_>, id: RequestId) {
         let _ = (view, id);
     }
 
-    /// Forgets a waiting request whose client has left.
+    /// Forgets a waiting request whose client has left. A scheduler may learn the patience of
+    /// clients from the wait.
     fn departed(&mut self, view: &QueueView<'_>, id: RequestId) {
         self.remove(view, id);
     }
 
-    /// Returns how near the queue is to losing requests like this one, from 0 to 1 and above:
-    /// because places run out, or because requests have waited for a considerable part of the
-    /// median patience or of `max_wait`. Returns 0 if the scheduler does not estimate it.
+    /// Returns how near the queue is to losing requests like this one: 0 is far, and 1 or more
+    /// means that losses are imminent. Losses are near when places run out, or when requests have
+    /// waited for a considerable part of `max_wait` or of the clients' median patience. A scheduler
+    /// that makes no such estimate returns 0.
     fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: TimeSpan) -> f64 {
         let _ = (view, waiting, max_wait);
         0.0
     }
 
-    /// Returns the request that gets a slot which becomes free now: a waiting one, or `new`, which
+    /// Returns the request that gets a slot that becomes free now: a waiting one, or `new`, which
     /// has not been queued yet.
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
         let _ = view;
         new
     }
 
-    /// Handles a measurement of the machine.
+    /// Handles a measurement of the machine, such as its CPU use. Most schedulers ignore it.
     fn read(&mut self, reading: Reading) {
         let _ = reading;
     }
 
-    /// Returns the measurement that the scheduler needs, and the time to average it over; `None` if
-    /// it needs none.
+    /// Returns the measurement of the machine that the scheduler needs, and the time to average it
+    /// over. Returns `None` if the scheduler needs none.
     fn meter(&self) -> Option<(Meter, TimeSpan)> {
         None
     }
 
-    /// Returns whether the newest requests of any standing or class go first at present.
+    /// Returns whether newest first is in force at present for any class or standing.
     fn lifo(&self) -> bool;
 }
 
-/// The filling from which on a queue is about to lose requests.
+/// The fraction of a queue's places in use from which on the queue is about to lose requests.
 const NEARLY_FULL: f64 = 7.0 / 8.0;
 
-/// Returns the pressure on a queue with this number of places, of which `taken` are in use.
+/// Returns the pressure on a queue with `places` places, of which `taken` are in use. It is 1 when
+/// the queue is filled to [`NEARLY_FULL`].
 fn pressure(taken: usize, places: usize) -> f64 {
     taken as f64 / (places.max(1) as f64 * NEARLY_FULL)
 }

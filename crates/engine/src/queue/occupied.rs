@@ -1,9 +1,9 @@
-//! The ranks that have requests waiting.
+//! The set of ranks at which requests wait.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A bit set of the ranks that have requests waiting.
+/// The set of ranks at which requests wait, as bits.
 #[derive(Debug)]
 pub(super) struct Occupied(Vec<u64>);
 
@@ -21,7 +21,7 @@ impl Occupied {
         }
     }
 
-    /// Returns the best occupied rank from this one on.
+    /// Returns the best rank, from `rank` on, at which a request waits; `None` if there is none.
     pub(super) fn from(&self, rank: u32) -> Option<u32> {
         let (first, bit) = (rank as usize / 64, rank % 64);
         let masked = |(word, bits): (usize, &u64)| {

@@ -1,26 +1,26 @@
-//! The number of requests of one principal that wait.
+//! The table of principals: how many requests each has waiting.
 
 use hashbrown::HashMap;
 
 use crate::request::{AddressKey, SessionKey};
 use crate::session::{KeyHasher, SPARE};
 
-/// The principal that is charged for a request: a proven session, or otherwise an address.
+/// The principal that a waiting request counts for: a proven session, or otherwise an address.
 ///
-/// A session's transactions are charged separately from its browsing, so that a page that asks for
-/// many things at once cannot block its own visitor's payment.
+/// The transactions of a session count separately from its browsing. So a page that asks for many
+/// things at once cannot block its own visitor's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The transactions of a session with a proven path to them.
+    /// The requests of a session that are transactions with a proven path.
     Checkout(SessionKey),
-    /// All other requests of a session that was served before.
+    /// The other requests of a session that was served before.
     Session(SessionKey),
-    /// The client's address.
+    /// The requests of a client address.
     Address(AddressKey),
 }
 
-/// Counts of waiting requests by principal. The table is no larger than its queue, because a
-/// principal with no waiting request is not in it.
+/// The number of waiting requests of each principal. A principal without waiting requests is not in
+/// the table, so the table is no larger than the queue.
 #[derive(Debug)]
 pub(crate) struct Principals {
     waiting: HashMap<Principal, u32, KeyHasher>,

@@ -1,37 +1,40 @@
-//! The common part of our own schedulers: ranks, eviction and guards.
+//! The common part of `session-first` and `value-index`: ranks, eviction and guards.
 //!
-//! A waiting request stands in a *cell*. The policy decides how cells rank ([`Ranking`]);
-//! everything else is here. If the queue is full, the *worst* waiting request is evicted, not the
-//! arriving one. Within a cell the oldest request goes first. While there is overload among the
-//! requests of its group (its standing, with minor first requests apart), the newest goes first,
-//! because clients that have waited long are about to leave or have left unseen. The worst request
-//! is the one at the other end.
+//! A waiting request stands in a *cell*, a FIFO list of requests of equal rank. The policy decides
+//! how cells rank ([`Ranking`]), and this module does the rest. If the queue is full, the *worst*
+//! waiting request is evicted, which need not be the arriving one. Within a cell the oldest request
+//! goes first. During overload the newest goes first, because clients that have waited long are
+//! about to leave or have left unseen. Overload is detected for each group of requests: those of
+//! one standing, with first requests of minor classes as a group of their own. The worst request is
+//! the one that would be served last.
 //!
 //! Where departures are hidden, a client that has waited long is presumed to have left
 //! ([`Departures`]).
 //!
-//! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
-//! that no class starves. One principal may have only a limited number of requests waiting. A
-//! transaction URL without a proven path has the rank of its session's standing.
+//! Guards:
+//! - A floor share of the dispatches goes to the class that has waited longest for a slot, so that
+//!   no class starves.
+//! - One principal may have only a limited number of requests waiting.
+//! - A request of a transaction class without a proven path has the rank of its session's standing.
 //!
-//! **Running share.** While others wait, one holder (a proven session, or otherwise an address) may
-//! hold no more than `running_share` of the slots (two at the least). When a slot is to be given,
-//! the requests of a holder that has that many are set back into a cell behind the others. They run
-//! when no other request waits, or when their holder has given slots back. No request is refused
-//! because of it. At most [`MOST_SET_BACK`] requests are moved for one slot, so the cost stays
-//! bounded.
+//! **Running share.** While others wait, one holder may hold no more than `running_share` of the
+//! slots, and two slots at least. A holder is a proven session, or otherwise an address. When a
+//! slot is to be given, the requests of a holder with that many slots are set back into a cell
+//! behind the others. They run when no other request waits, or when their holder has given slots
+//! back. No request is refused because of its holder's share. At most [`MOST_SET_BACK`] requests
+//! are moved for one slot, which bounds the cost.
 //!
 //! **Slow clients.** If requests of a holder were stopped because its clients are slow, its
 //! requests wait in the last cell of all. While many requests are stopped, requests of unknown
-//! holders wait behind the others, and requests of holders that retry again and again although they
-//! are refused wait behind these ([`Behaved`]). Neither slow nor insistent holders get the floor
-//! share.
+//! holders wait behind those of known ones. Requests of holders that retry again and again although
+//! they are refused wait behind these ([`Behaved`]). Neither slow nor insistent holders get the
+//! floor share.
 //!
 //! **Unfinished requests.** A request of a new session whose body has not been received completely
-//! may hold a slot while its client sends. Such requests wait behind the others, and together they
-//! hold no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free.
-//! A complete request therefore finds a slot at once, although many uploads have just begun. The
-//! engine does not know at that time which clients are slow.
+//! may hold a slot while its client sends. Such requests wait behind the others. Together they hold
+//! no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free. So a
+//! complete request finds a slot at once although many uploads have just begun, when the engine
+//! does not yet know which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,47 +55,47 @@ use crate::overload::{Detector, GROUPS};
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Standing};
 
-/// A scheduler that ranks cells.
+/// A scheduler that serves cells of waiting requests in the order that a [`Ranking`] gives them.
 #[derive(Debug)]
 pub(super) struct Ranked<R> {
     ranking: R,
     behind: Behind,
     cells: Lists,
     groups: Lists,
-    /// The rank by cell: the number of better cells.
+    /// The rank of each cell: the number of cells that are better.
     rank: Vec<u32>,
-    /// The cell by rank.
+    /// The cell of each rank: the inverse of `rank`.
     cell: Vec<u32>,
     occupied: Occupied,
-    /// The time at which each class was last given a slot from the queue.
+    /// The time at which each class was last given a slot from the queue, by class index.
     last_slot: Vec<Time>,
     principals: Principals,
     detector: Detector,
     departures: Departures,
     capacity: usize,
-    /// The median patience of clients.
+    /// The median time that clients wait before they leave.
     patience: TimeSpan,
     principal_cap: u32,
     running_share: Ratio,
     floor: Floor,
     retries: Retries,
-    /// Whether the cells are those for an attack of slow clients.
+    /// Whether the waiting requests are in the cells that apply during an attack of slow clients.
     attacked: bool,
 }
 
-/// The maximum number of requests of one list that move to their new cells when an attack begins or
-/// ends.
+/// The maximum number of requests of one list that are moved to other cells when an attack begins
+/// or ends.
 const MOST_REGROUPED: usize = 4096;
 
-/// Requests are about to be lost when the oldest has waited for the median patience or for
-/// `max_wait`, whichever is shorter, divided by this.
+/// The divisor for the wait that counts as long. The shorter of the clients' median patience and
+/// `max_wait`, divided by this, is the wait of the oldest request at which losses are imminent.
 const LONG_WAIT: u64 = 10;
 
 /// The maximum number of requests that are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
 
 impl<R: Ranking> Ranked<R> {
-    /// Creates the scheduler from the parameters that all ranked policies have.
+    /// Creates the scheduler from the parameters that all ranked policies have in common.
     pub(super) fn new(ranking: R, settings: &SchedulerSettings, classes: &[Class]) -> Self {
         let behind = Behind::new(ranking.cells());
         let cells = behind.cells();
@@ -119,7 +122,7 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Returns the cell that a request belongs to.
+    /// Returns the index of the cell that a request belongs to.
     fn cell_of(&self, view: &QueueView<'_>, waiting: &Waiting) -> usize {
         let group = match view.behaved(waiting) {
             Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
@@ -138,7 +141,8 @@ impl<R: Ranking> Ranked<R> {
         self.ranking.cell(waiting, last)
     }
 
-    /// Ranks the cells again if the values that they rank by have changed.
+    /// Ranks the cells again if the learned values have changed. Moves requests to other cells if
+    /// an attack of slow clients has begun or ended.
     fn follow(&mut self, view: &QueueView<'_>) {
         let was_attacked = core::mem::replace(&mut self.attacked, view.is_attacked());
         if self.attacked != was_attacked {
@@ -159,8 +163,8 @@ impl<R: Ranking> Ranked<R> {
         self.cell = cells;
     }
 
-    /// Moves waiting requests to the cells where they belong now, in the order of arrival: the
-    /// oldest [`MOST_REGROUPED`] of each list.
+    /// Moves waiting requests to the cells where they belong now, in the order of arrival. It moves
+    /// at most the oldest [`MOST_REGROUPED`] of each list.
     fn regroup(&mut self, view: &QueueView<'_>) {
         let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
         let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
@@ -173,7 +177,7 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Moves a request from its present cell to the back of another.
+    /// Moves a request from its present cell to the back of the cell `cell`.
     fn changes_cell(&mut self, view: &QueueView<'_>, id: RequestId, cell: usize) {
         let before = self.cells.remove(id);
         if let Some(before) = before {
@@ -198,21 +202,21 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Looks at the age of the group's oldest request. Returns whether the newest of this group go
-    /// first.
+    /// Updates the overload detector with the age of the group's oldest request. Returns whether
+    /// newest first is in force in this group.
     fn lifo_in(&mut self, view: &QueueView<'_>, group: usize) -> bool {
         let head = self.groups.front(group).map(|id| view.age(id));
         self.detector.look(view.now, group, head, view.mean_service)
     }
 
-    /// Returns whether the newest requests of the group of this one go first.
+    /// Returns whether newest first is in force in the group of this request.
     fn lifo_with(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
         let group = self.ranking.group(view.waiting(id));
         self.lifo_in(view, group)
     }
 
-    /// Returns a request of the cells with this rank: the next to serve, or else the first to
-    /// evict.
+    /// Returns a request of the cells with the rank `rank`: the next to serve if `to_serve`, and
+    /// otherwise the first to evict.
     fn end_of(&mut self, view: &QueueView<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
         let Some([complete, unfinished]) = self.behind.pair(rank) else {
             return self.end_of_cell(view, self.cell[rank as usize] as usize, to_serve);
@@ -236,12 +240,15 @@ impl<R: Ranking> Ranked<R> {
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
-    /// Returns the next request of the class that has waited longest for a slot, counted from the
-    /// arrival of its oldest request or from the last slot that the class got. The age of the
-    /// oldest request alone would not do: newest first leaves that request where it is, and the
-    /// same class would get every floor dispatch. Slow and insistent holders have no part in the
-    /// floor share: the oldest [`MOST_SET_BACK`] requests of each class are searched for those of
-    /// other holders.
+    /// Returns the next request of the class that has waited longest for a slot; used for the floor
+    /// share.
+    ///
+    /// The wait of a class begins with the arrival of its oldest request or with the last slot that
+    /// the class got, whichever is later. The age of the oldest request alone would not do. Newest
+    /// first leaves that request where it is, so the same class would get every floor dispatch.
+    ///
+    /// Requests of slow and insistent holders are passed over. The search looks at the oldest
+    /// [`MOST_SET_BACK`] requests of each class.
     fn longest_waiting(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
         let mut longest: Option<(Time, RequestId)> = None;
         for class in 0..self.last_slot.len() {
@@ -282,7 +289,7 @@ impl<R: Ranking> Ranked<R> {
         true
     }
 
-    /// Returns the best rank with a request that may have a slot.
+    /// Returns the best rank that has a request that may get a slot.
     fn best(&self, view: &QueueView<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
         while self.behind.is_unfinished(rank) && view.unfinished_is_full() {
@@ -291,8 +298,8 @@ impl<R: Ranking> Ranked<R> {
         Some(rank)
     }
 
-    /// Returns the best request whose holder has not used up its share of the slots. Requests
-    /// before it are set back, and requests that now rank elsewhere change their cells.
+    /// Returns the best waiting request whose holder has not used up its share of the slots.
+    /// Requests found before it are set back, or moved to the cells where they rank now.
     fn best_within_share(&mut self, view: &QueueView<'_>) -> Option<RequestId> {
         self.readmit(view);
         for _ in 0..MOST_SET_BACK {
@@ -319,8 +326,8 @@ impl<R: Ranking> Ranked<R> {
         self.end_of(view, best, true)
     }
 
-    /// Returns a set-back request to its own rank: the first one whose holder is now below its
-    /// share.
+    /// Moves one set-back request to the cell of its own rank: the first one whose holder is now
+    /// below its share.
     fn readmit(&mut self, view: &QueueView<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !view.exceeds_share(*id, share);
@@ -332,8 +339,8 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Returns the request that has to go so that `id` can wait, and the reason. It may be `id`
-    /// itself.
+    /// Returns the request to refuse or evict so that the arriving request `id` can wait, and the
+    /// reason. The result may be `id` itself.
     fn victim(&mut self, view: &QueueView<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = view.waiting(id);
         let arriving = self.rank[self.cell_of(view, waiting)];
@@ -341,8 +348,8 @@ impl<R: Ranking> Ranked<R> {
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
             let newest = self.lifo_with(view, id);
-            // The arriving request is the newest among equals, so it is the worst only if the
-            // oldest go first.
+            // The arriving request is the newest among equals. So it is the worst of them only if
+            // the oldest goes first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
             is_worse.then(|| self.end_of(view, worst, false)).flatten().map(|out| (out, worst))
         });
@@ -383,7 +390,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
     fn push(&mut self, view: &QueueView<'_>, id: RequestId) -> Push {
         self.follow(view);
         let push = self.admit(view, id);
-        // A principal that asks for too much at once is not evidence of load.
+        // A refusal because of the principal's own limit says nothing about the load.
         if push != Push::Refused(Reason::PrincipalCap) {
             self.detector.arrived(view.now, push != Push::Queued);
         }
@@ -414,8 +421,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         let old = not_transactions.filter_map(|group| self.groups.front(group));
         let id =
             old.into_iter().find(|id| self.departures.presume_gone(view.now, view.age(*id)))?;
-        // A client that is presumed gone is no evidence of patience: it could not be seen to be
-        // there.
+        // This client is only presumed to have left, so its wait is no measurement of patience.
         self.remove(view, id);
         Some((id, Reason::WaitedTooLong))
     }
@@ -439,10 +445,9 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         self.detector.meter()
     }
 
-    /// Returns the pressure on requests like this one. A long wait counts if the request has proven
-    /// at least as much and does not wait because of its client. New sessions do not count for
-    /// proven ones, and first requests of minor classes do not count for others: they wait for long
-    /// wherever requests of sessions or pages come first.
+    /// Returns the pressure on requests like this one. The oldest request of the same group or a
+    /// better one counts. Groups that rank behind do not count: their requests wait long whenever
+    /// better ones keep coming.
     fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: TimeSpan) -> f64 {
         let groups = 0..=self.ranking.group(waiting);
         let heads = groups.filter_map(|group| self.groups.front(group));
@@ -457,7 +462,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         let Some(first) = self.best_within_share(view) else { return new };
         let arriving = self.rank[self.cell_of(view, view.waiting(new))];
         let best = self.best(view).unwrap_or(arriving);
-        // Among equals `new` is the newest.
+        // Among requests of equal rank `new` is the newest.
         let is_ahead = arriving < best || (arriving == best && self.lifo_with(view, new));
         if is_ahead && !view.exceeds_share(new, self.running_share) { new } else { first }
     }

@@ -1,38 +1,40 @@
-//! The part of a ranked scheduler that differs between policies.
+//! The part of a ranked scheduler in which policies differ.
 
 use alloc::vec::Vec;
 
 use super::{SchedulerSettings, Waiting};
 use crate::value::Values;
 
-/// The policy's part: the cell of each request, and how cells rank.
+/// The part of a ranked scheduler that a policy decides: the cell of each request, and how cells
+/// rank.
 pub(super) trait Ranking: Send {
-    /// Returns the number of cells.
+    /// Returns the number of cells of the policy.
     fn cells(&self) -> usize;
 
-    /// Returns the cell of a waiting request. `last`: the request ranks below the first attempts of
-    /// its kind. All requests of one cell have the same standing and the same group.
+    /// Returns the cell of a waiting request. `last` says that the request ranks below first
+    /// attempts, because it is a retry. All requests of one cell have the same standing and group.
     fn cell(&self, waiting: &Waiting, last: bool) -> usize;
 
-    /// Returns the group whose requests are judged together for overload and for long waits, below
-    /// [`GROUPS`](crate::overload::GROUPS). Better groups have lower numbers.
+    /// Returns the group of a waiting request, below [`GROUPS`](crate::overload::GROUPS). Overload
+    /// and long waits are judged for each group. Better groups have lower numbers.
     fn group(&self, waiting: &Waiting) -> usize {
         waiting.standing.index()
     }
 
-    /// Returns the cells, best first, if their ranks have changed since the last call.
+    /// Returns the cells, best first, if their ranks have changed since the last call; otherwise
+    /// `None`.
     fn order(&mut self, values: &Values) -> Option<Ranks>;
 }
 
-/// New ranks of the cells.
+/// The new ranks of the cells.
 pub(super) struct Ranks {
-    /// The cells, best first.
+    /// The numbers of the cells, best first.
     pub(super) cells: Vec<u32>,
-    /// Whether requests belong to other cells than before.
+    /// Whether waiting requests may belong to other cells than before.
     pub(super) regrouped: bool,
 }
 
-/// The repetitions that rank below the first attempts of their kind.
+/// The kinds of repetitions that rank below first attempts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Retries {
     Declared,
@@ -41,7 +43,7 @@ pub(super) enum Retries {
 }
 
 impl Retries {
-    /// Reads the parameter `retries`.
+    /// Reads the parameter `retries` of the settings.
     pub(super) fn new(settings: &SchedulerSettings) -> Self {
         match settings.choice("retries") {
             "all" => Self::All,

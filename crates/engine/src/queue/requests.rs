@@ -1,4 +1,4 @@
-//! The engine's table of requests by number: which wait, which run, and for which holders.
+//! The engine's table of requests by number: which requests wait, which run, and for which holders.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ pub(crate) enum State {
     Free,
     /// The request waits for a slot.
     Waiting,
-    /// The request has had a slot since this time.
+    /// The request holds a slot since this time.
     Running(Time),
 }
 
@@ -23,40 +23,42 @@ pub(crate) enum State {
 struct Entry {
     waiting: Waiting,
     state: State,
-    /// Whether the response has begun.
+    /// Whether the response to the request has begun.
     is_answered: bool,
 }
 
-/// The share of the slots that requests of new sessions with incomplete bodies may hold.
+/// The minimum share of the slots that unfinished requests may hold together.
 const UNFINISHED: Ratio = Ratio::new(0.5);
 
-/// Counts of requests of new sessions whose bodies have not been received completely.
+/// The counts of unfinished requests: those of new sessions whose bodies have not been received
+/// completely.
 #[derive(Debug, Default)]
 struct Unfinished {
     waiting: u32,
     running: u32,
-    /// The number of them that may run.
+    /// The maximum number of unfinished requests that may run.
     most: u32,
 }
 
-/// The engine's table of requests by number, and the lists of those that wait.
+/// The engine's table of requests by number, with the lists of the waiting ones.
 ///
-/// A number whose state is `Waiting` is in both lists once it has entered the queue. Any other
-/// number is in neither.
+/// A request that waits in the queue is in both lists, by arrival and by class. No other request is
+/// in them.
 #[derive(Debug)]
 pub(crate) struct Requests {
     entries: Vec<Entry>,
     pub(super) arrivals: Lists,
     pub(super) by_class: Lists,
-    /// The running requests that can be stopped, in a list per class and standing, in the order in
-    /// which they started.
+    /// The running requests that can be stopped. Each pair of class and standing has a list, in the
+    /// order in which the requests started.
     cancellable: Lists,
-    /// The numbers of waiting and of running requests of each holder.
+    /// The table of holders: how many requests each has waiting and running, and how its clients
+    /// behaved.
     pub(super) holders: Holders,
-    /// The concurrency limit at the time at which a slot was last given.
+    /// The number of slots at the time at which one was last given.
     pub(super) slots: u32,
     unfinished: Unfinished,
-    /// The time until which requests of unknown holders wait behind the others.
+    /// The time until which requests of unknown holders wait behind those of known ones.
     attacked: Time,
 }
 
@@ -74,20 +76,20 @@ impl Requests {
         }
     }
 
-    /// Notes a request under a number that is not in use.
+    /// Adds a request under a number that is not in use.
     pub(crate) fn arrive(&mut self, id: RequestId, waiting: Waiting) {
         let entry = Entry { waiting, state: State::Waiting, is_answered: false };
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
-            // Make room now: a number may run as a request that can be stopped for the first time
-            // long after its first use.
+            // Make room now. A number may become one of a request that can be stopped long after
+            // its first use.
             self.cancellable.make_room(self.entries.len());
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
         self.entries[id.index()] = entry;
     }
 
-    /// Returns the facts about a request whose number is in use.
+    /// Returns the facts about a request. Its number must be in use.
     pub(crate) fn waiting(&self, id: RequestId) -> &Waiting {
         &self.entries[id.index()].waiting
     }
@@ -100,7 +102,7 @@ impl Requests {
         self.entries[id.index()].state = state;
     }
 
-    /// Puts a request into the queue.
+    /// Adds a request to the lists of the queue.
     pub(crate) fn enter_queue(&mut self, id: RequestId) {
         self.arrivals.push_back(0, id);
         let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
@@ -109,7 +111,7 @@ impl Requests {
         self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
-    /// Empties the queue for a scheduler that knows `classes` classes. Returns the requests that
+    /// Empties the queue, for a scheduler that knows `classes` classes. Returns the requests that
     /// waited, oldest first.
     pub(crate) fn empty_queue(&mut self, classes: usize) -> Vec<RequestId> {
         let waiting: Vec<RequestId> = self.arrivals.iter(0).collect();
@@ -127,7 +129,8 @@ impl Requests {
         self.cancellable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
-    /// Notes that the response to a request has begun. The request cannot be stopped any more.
+    /// Notes that the response to a request has begun, so that the request cannot be stopped any
+    /// more.
     pub(crate) fn answer_begins(&mut self, id: RequestId) {
         self.entries[id.index()].is_answered = true;
         self.cannot_be_stopped(id);
@@ -138,20 +141,20 @@ impl Requests {
         self.entries[id.index()].is_answered
     }
 
-    /// Notes that a request cannot be stopped any more.
+    /// Notes that a running request cannot be stopped any more.
     pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
         self.cancellable.remove(id);
     }
 
-    /// Returns whether there is a request that can be stopped.
+    /// Returns whether any running request can be stopped.
     pub(crate) const fn can_stop(&self) -> bool {
         self.cancellable.total() > 0
     }
 
-    /// Returns the request of a class that can be stopped, has proven no more than `most`, and has
-    /// run longest, with the time at which it started.
+    /// Returns the running request of a class that can be stopped and has run longest, with its
+    /// start. Only requests whose standing is `most` or worse are considered.
     pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
-        // Better standings come first.
+        // Better standings have lower indices.
         let standings = most.index()..Standing::COUNT;
         let ids = standings.filter_map(|s| self.cancellable.front(class * Standing::COUNT + s));
         let running = ids.filter_map(|id| match self.state(id) {
@@ -161,7 +164,7 @@ impl Requests {
         running.min_by_key(|(_, since)| *since)
     }
 
-    /// Removes a request from the queue, if it is in it.
+    /// Removes a request from the lists of the queue. Does nothing if it is not in them.
     pub(crate) fn leave_queue(&mut self, id: RequestId) {
         if self.arrivals.remove(id).is_some() {
             self.by_class.remove(id);
@@ -170,7 +173,7 @@ impl Requests {
         }
     }
 
-    /// Notes that a request holds a slot from now on.
+    /// Notes that a request holds a slot from `now` on.
     pub(crate) fn run(&mut self, now: Time, id: RequestId) {
         self.set(id, State::Running(now));
         self.holders.runs(self.entries[id.index()].waiting.holder);
@@ -184,55 +187,57 @@ impl Requests {
         self.unfinished.running -= u32::from(self.waiting(id).unfinished);
     }
 
-    /// Returns the number of requests that hold a slot for the same holder as this one.
+    /// Returns the number of running requests of this request's holder.
     pub(crate) fn running_of_holder(&self, id: RequestId) -> u32 {
         self.holders.running(self.entries[id.index()].waiting.holder)
     }
 
-    /// Notes that a client has taken its answer at once. This counts for its session and for its
-    /// address.
+    /// Notes that a client has taken its answer at once. This counts for the request's session and
+    /// for its address.
     pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.took_answer(now, holder);
         }
     }
 
-    /// Notes that a request was stopped because its client was slow.
+    /// Notes that a request was stopped because its client was slow. This counts for the request's
+    /// session and for its address.
     pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.was_slow(now, holder);
         }
     }
 
-    /// Returns the holder of a request, and its address if that is not the holder.
+    /// Returns the holder of a request, and its address as a second holder if that is another one.
     fn holders_of(&self, id: RequestId) -> [Option<Holder>; 2] {
         let Waiting { holder, address, .. } = self.entries[id.index()].waiting;
         [holder, address.filter(|_| address != holder)]
     }
 
-    /// Lets requests of unknown holders wait behind the others until `then`.
+    /// Makes requests of unknown holders wait behind those of known ones until `then`, if that is
+    /// later than before.
     pub(crate) fn is_attacked_until(&mut self, then: Time) {
         self.attacked = self.attacked.max(then);
     }
 
-    /// Returns whether more unfinished requests wait than may run.
+    /// Returns whether more unfinished requests wait than may run at once.
     pub(crate) const fn has_crowd_of_uploads(&self) -> bool {
         self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
     }
 
-    /// Returns whether requests of unknown holders wait behind the others now.
+    /// Returns whether requests of unknown holders wait behind those of known ones now.
     pub(super) fn is_attacked(&self, now: Time) -> bool {
         now < self.attacked
     }
 
-    /// Returns whether the behaviour of holders' clients matters now: some may be slow, or there is
+    /// Returns whether the behaviour of clients matters now: some holder may be slow, or there is
     /// an attack.
     pub(super) fn looks_at_holders(&self, now: Time) -> bool {
         self.is_attacked(now) || self.holders.may_be_slow(now)
     }
 
-    /// Notes that a request was refused. The holder's entry is updated only while that matters,
-    /// because each access to the table of holders may miss the cache.
+    /// Notes that a request was refused. This is recorded only while the behaviour of clients
+    /// matters, because each access to the table of holders may miss the cache.
     pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
         if !self.looks_at_holders(now) {
             return;
@@ -240,7 +245,7 @@ impl Requests {
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// Sets how many requests may run at once. Unfinished ones may hold half of the slots, or
+    /// Sets the number of slots. Unfinished requests may hold half of them, or the fraction
     /// `slow_share` if that is more, but at least one.
     pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Ratio) {
         self.slots = slots;
@@ -248,7 +253,7 @@ impl Requests {
         self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
     }
 
-    /// Notes that a running request is no longer unfinished.
+    /// Notes that the body of a running request is now complete.
     pub(crate) fn finishes_body(&mut self, id: RequestId) {
         if let State::Running(_) = self.state(id) {
             let waiting = &mut self.entries[id.index()].waiting;
@@ -261,17 +266,18 @@ impl Requests {
         self.unfinished.running >= self.unfinished.most
     }
 
-    /// Returns whether unfinished requests wait that may not run.
+    /// Returns whether unfinished requests wait that may not run, because others hold as many slots
+    /// as they may.
     pub(crate) const fn has_blocked_uploads(&self) -> bool {
         self.unfinished_is_full() && self.unfinished.waiting > 0
     }
 
-    /// Returns whether a waiting request may have a slot if one is free.
+    /// Returns whether a waiting request may get a slot that is free.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
         !self.waiting(id).unfinished || !self.unfinished_is_full()
     }
 
-    /// Returns whether any waiting request may have a slot.
+    /// Returns whether any waiting request may get a slot that is free.
     pub(crate) const fn wants_slot(&self) -> bool {
         let waiting = self.arrivals.total();
         waiting > self.unfinished.waiting as usize || waiting > 0 && !self.unfinished_is_full()

@@ -1,16 +1,17 @@
 //! The default scheduler: requests of sessions that have begun come before those of new ones.
 //!
 //! Source: `policies.md` §1, «session-first». The rank is what the session has *proven*
-//! ([`Standing`]): transactions of a session with a proven path, then sessions in progress, then
-//! first requests of new sessions. No learned number is involved. An order takes several requests
-//! of one session, and a server that starts more sessions than it can finish sells nothing. So the
-//! most orders are completed if new sessions get only what the begun ones leave. Retries by
-//! machines, which declare themselves, rank below first attempts of the same standing; a visitor's
-//! own repetition does not (`docs/decisions/0014`).
+//! ([`Standing`]). Transactions of a session with a proven path come first, then sessions in
+//! progress, then first requests of new sessions. No learned number is involved.
 //!
-//! First requests of a class that is worth less than the class `other` come last: searches and
-//! feeds, if the operator says so, behind pages. A class that is worth more does not come earlier,
-//! because anyone can ask for its pages. Therefore no new session gains rank by a choice of pages
+//! An order takes several requests of one session, and a server that starts more sessions than it
+//! can finish sells nothing. So the most orders are completed if new sessions get only what the
+//! begun ones leave. Retries by machines, which declare themselves, rank below first attempts of
+//! the same standing. A visitor's own repetition does not (`docs/decisions/0014`).
+//!
+//! First requests of a class with less utility than the class `other` come last. An operator may
+//! choose that for searches and feeds. A class with more utility does not come earlier, because
+//! anyone can ask for its pages. Therefore no new session gains rank by a choice of pages
 //! (`docs/decisions/0043`).
 //!
 //! Eviction and guards are in `ranked`.
@@ -25,7 +26,7 @@ use super::{Scheduler, Waiting};
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
-/// Creates the scheduler from the catalogue's parameters.
+/// Creates the scheduler from its parameters in the catalogue, for these classes.
 pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let other = classes.iter().find(|class| class.name == Class::OTHER);
     let is_minor = |class: &Class| other.is_some_and(|other| class.utility < other.utility);
@@ -33,11 +34,11 @@ pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// The ranking by standing: one cell for each standing and one for first requests of minor classes,
-/// each with one for its retries.
+/// The ranking by standing. There is one cell for each standing and one for first requests of minor
+/// classes. Each has another cell for its retries.
 #[derive(Debug)]
 struct ByStanding {
-    /// Whether each class is worth less than the class `other`.
+    /// Whether each class is minor: it has less utility than the class `other`. By class index.
     minor: Vec<bool>,
 }
 
@@ -50,14 +51,14 @@ impl Ranking for ByStanding {
         2 * self.group(waiting) + usize::from(last)
     }
 
-    /// Each standing is a group, and the first requests of minor classes are one. They wait for
-    /// long wherever pages come first, and that shows no overload among pages.
+    /// Each standing is a group, and the first requests of minor classes are another. These wait
+    /// for long whenever other pages are asked for, which is no overload among those pages.
     fn group(&self, waiting: &Waiting) -> usize {
         let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
         waiting.standing.index() + usize::from(is_minor)
     }
 
-    /// The ranks never change: cells rank by their numbers.
+    /// The order never changes: a cell's number is its rank.
     fn order(&mut self, _: &Values) -> Option<Ranks> {
         None
     }

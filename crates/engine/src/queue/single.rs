@@ -1,4 +1,5 @@
-//! One queue for everything: the baseline that every server has (paper 1: SQ).
+//! The scheduler `single-queue`: one queue for everything, the baseline that every server has (SQ
+//! in paper 1).
 //!
 //! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [paper 1.1].
 
@@ -8,7 +9,7 @@ use super::{Push, QueueView, Scheduler, SchedulerSettings, Waiting, pressure};
 use crate::reason::Reason;
 use crate::request::RequestId;
 
-/// One bounded queue, oldest first or newest first.
+/// The scheduler with one bounded queue, oldest first or newest first.
 #[derive(Debug)]
 pub struct Single {
     capacity: usize,
@@ -16,7 +17,7 @@ pub struct Single {
 }
 
 impl Single {
-    /// Creates the scheduler from the catalogue's parameters.
+    /// Creates the scheduler from its parameters in the catalogue.
     pub fn new(settings: &SchedulerSettings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,

@@ -1,14 +1,14 @@
-//! The scheduler that serves the most valuable first: by expected revenue per second of remaining
-//! work.
+//! The scheduler that serves the most valuable request first, by expected revenue per second of
+//! remaining work.
 //!
 //! Source: `policies.md` §1, «value index». The rank is the Gittins index of the class in the
-//! learned session graph ([`crate::value`]). A session's first request has an index of its own,
-//! multiplied by the measured effect of its entry signals. The same factor applies to the pages
-//! that the session looks at later: a visitor who came with a full cart is likelier to buy on every
-//! page until they check out.
+//! learned session graph ([`crate::value`]). The first request of a session has an index of its
+//! own, multiplied by the measured lift of its entry signals. The same factor applies to the
+//! browsing pages that the session asks for later. The reason is that a visitor who came with a
+//! full cart is likelier to buy on every page until they check out.
 //!
 //! A transaction without a proven path has the rank of the least valuable page that its session
-//! could be at. Until enough is known to rank by, this scheduler works like session-first.
+//! could be at. Until enough is known to rank by, this scheduler works like `session-first`.
 //!
 //! Eviction and guards are in `ranked`.
 
@@ -22,25 +22,25 @@ use super::{Scheduler, Waiting};
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Position, Values};
 
-/// Creates the scheduler from the catalogue's parameters.
+/// Creates the scheduler from its parameters in the catalogue, for these classes.
 pub fn value_index(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let ranking =
         ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// The ranking by value: a cell for each standing, class and combination of signals, and one for
-/// its retries. Impossible cells stay empty. While nothing is known, the first class's cells stand
-/// for all classes.
+/// The ranking by value. There is a cell for each combination of standing, class and signals, and
+/// another one for its retries. Impossible cells stay empty. While nothing is known, the cells of
+/// the first class stand for all classes.
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
-    /// The version of the values that the present ranks were made from; `None` if nothing was
-    /// ranked yet.
+    /// The version of the published values by which cells are ranked at present; `None` if they
+    /// have not been ranked.
     version: Option<u32>,
 }
 
-/// The common properties of all requests of a cell.
+/// The properties that all requests of a cell have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     standing: Standing,
@@ -66,7 +66,7 @@ impl ByValue {
         }
     }
 
-    /// Returns the value that a cell ranks by; a greater value is better.
+    /// Returns the worth by which a cell ranks. A greater worth is better.
     fn worth(&self, values: &Values, cell: Cell) -> f64 {
         let first = cell.standing == Standing::New;
         let index = |class: ClassId| values.index(Position { class, first }).unwrap_or(0.0);
@@ -110,7 +110,7 @@ impl Ranking for ByValue {
             .map(|number| {
                 let cell = self.numbered(number);
                 let worth = match values.version() {
-                    // Better standings come first.
+                    // A better standing has a lower index.
                     0 => -(cell.standing.index() as f64),
                     _ => self.worth(values, cell),
                 };

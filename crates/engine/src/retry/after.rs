@@ -1,23 +1,23 @@
-//! The time after which refused clients may retry.
+//! The time after which refused clients may retry (`Retry-After`).
 //!
 //! Source: `policies.md` §10. The doubling and the linear return are those of Kubernetes' API
 //! priority and fairness. There are two estimates, and the longer one counts:
 //!
 //! - *drain*: the time in which the requests that wait now will have been served, at the present
 //!   pace;
-//! - *pressure*: one second at first. It doubles, up to 32 s, if more requests were refused than
-//!   served in the last pause of this length, so that retries were refused again. It falls by one
-//!   second if fewer were.
+//! - *pressure*: a pause, one second at first. The pause doubles, up to 32 s, if more requests were
+//!   refused than served during it: then retries were refused again. It falls by one second if
+//!   fewer were refused.
 //!
-//! The driver spreads the answer by half in both directions, because clients that were refused
-//! together must not retry together.
+//! The driver varies the result at random by up to half in both directions. Otherwise clients that
+//! were refused together would retry together.
 
 use bywash_units::{Time, TimeSpan};
 
-/// The shortest and the longest time after which a refused client may retry.
+/// The minimum and the maximum time after which a refused client may retry.
 const RANGE: (TimeSpan, TimeSpan) = (TimeSpan::from_secs(1), TimeSpan::from_secs(32));
 
-/// The refusals and services of the present pause.
+/// The present pause, with the number of refused and of served requests in it.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryAfter {
     pressure: TimeSpan,
@@ -27,7 +27,7 @@ pub struct RetryAfter {
 }
 
 impl RetryAfter {
-    /// The state before any refusal.
+    /// The state without any refusal: a pause of one second.
     pub const CALM: Self = Self { pressure: RANGE.0, since: Time::ZERO, refused: 0, served: 0 };
 
     /// Counts a served request.
@@ -36,26 +36,26 @@ impl RetryAfter {
         self.served = self.served.saturating_add(1);
     }
 
-    /// Counts a refused request and returns the time after which its client may retry. `drain` is
-    /// the time until the queue is served. `is_load`: the request is refused because of overload.
+    /// Counts a refused request, and returns the time after which its client may retry. `drain` is
+    /// the time in which the requests that wait now will have been served. `is_load` says whether
+    /// the request is refused because of overload. Only such refusals lengthen the pause.
     pub fn refused(&mut self, now: Time, drain: TimeSpan, is_load: bool) -> TimeSpan {
         self.look(now);
         self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
     }
 
-    /// Ends the pause if its time has passed.
+    /// Ends the pause if its time has passed, and sets the length of the next one.
     fn look(&mut self, now: Time) {
         let passed = now.since(self.since);
         if passed < self.pressure {
             return;
         }
-        // A whole pause without any event is one without refusals.
+        // If another whole pause passed without any event, it was one without refusals.
         self.pressure = if self.refused > self.served && passed < self.pressure * 2 {
             (self.pressure * 2).clamp_to(RANGE.0, RANGE.1)
         } else {
-            // The pressure falls by a second for every pause that has passed, with or without
-            // events.
+            // The pause falls by a second for every pause that has passed, with or without events.
             let pauses = passed.as_nanos() / self.pressure.as_nanos().max(1);
             let less = TimeSpan::from_secs(pauses.min(RANGE.1.as_nanos() / 1_000_000_000));
             TimeSpan::from_nanos(self.pressure.as_nanos().saturating_sub(less.as_nanos()))
@@ -73,7 +73,8 @@ mod tests {
         Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
-    /// Refuses `refused` and serves `served` requests in every second from `from` to `to`.
+    /// Reports `refused` refusals and `served` services in every second from `from` to `to`.
+    /// Returns the resulting `Retry-After`.
     fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> TimeSpan {
         let mut last = TimeSpan::ZERO;
         for second in from..to {

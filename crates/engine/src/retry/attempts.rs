@@ -1,8 +1,8 @@
-//! Lost attempts, by which their repetitions are recognised.
+//! The table of lost attempts, by which their repetitions are recognised.
 //!
 //! An attempt is lost when it was refused, has expired or was given up by its client. A request for
-//! the same content within the time that clients are patient repeats it. The table is small and
-//! forgets the oldest attempts first, so a flood can make it forget retries but cannot make it
+//! the same content repeats it if it arrives within the retry window. The table has a fixed size
+//! and drops the oldest attempts first. So a flood can make it miss retries but cannot make it
 //! grow.
 
 use bywash_units::{Time, TimeSpan};
@@ -14,12 +14,12 @@ use crate::lists::Lists;
 use crate::request::{AttemptKey, RequestId};
 use crate::session::{KeyHasher, SPARE};
 
-/// The attempts that were lost recently.
+/// The attempts that were lost recently, with the times of their loss.
 #[derive(Debug)]
 pub struct Attempts {
     indices: HashMap<AttemptKey, u32, KeyHasher>,
     lost: Vec<Lost>,
-    /// The attempts by time of loss, the oldest in front. Numbers are indices of `lost`.
+    /// The attempts by time of loss, as indices of `lost`, the oldest in front.
     recency: Lists,
     window: TimeSpan,
 }
@@ -30,12 +30,13 @@ struct Lost {
     at: Time,
 }
 
-/// The maximum number of lost attempts in the table. This is more than a queue is long; with the
-/// map it takes 800 kB.
+/// The maximum number of lost attempts in the table. It is more than the length of a queue. The
+/// table and its map take 800 kB.
 const MOST: usize = 8192;
 
 impl Attempts {
-    /// Creates an empty table. Repetitions count for `window` after the loss.
+    /// Creates an empty table. A request is a repetition if it arrives within `window` after the
+    /// loss.
     pub fn new(window: TimeSpan) -> Self {
         Self {
             indices: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
@@ -45,12 +46,13 @@ impl Attempts {
         }
     }
 
-    /// Sets the time after a loss in which repetitions count.
+    /// Sets the time after a loss within which a request is a repetition.
     pub const fn reconfigure(&mut self, window: TimeSpan) {
         self.window = window;
     }
 
-    /// Notes that an attempt was lost.
+    /// Notes that an attempt with this key was lost. A full table drops the attempt that was lost
+    /// longest ago.
     pub fn lost(&mut self, now: Time, key: AttemptKey) {
         let fresh = Lost { key, at: now };
         let index = match self.indices.get(&key) {
@@ -77,7 +79,7 @@ impl Attempts {
         index
     }
 
-    /// Returns whether an attempt like this one was lost recently.
+    /// Returns whether an attempt with this key was lost recently.
     pub fn repeats(&self, now: Time, key: AttemptKey) -> bool {
         let lost = self.indices.get(&key).map(|index| self.lost[*index as usize]);
         lost.is_some_and(|lost| now.since(lost.at) <= self.window)

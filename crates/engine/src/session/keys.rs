@@ -1,16 +1,16 @@
-//! A hasher for keys that are hashes already.
+//! A hasher for keys that are themselves hashes.
 
 use core::hash::{BuildHasher, Hasher};
 
-/// The factor between the entries that a table of keys may hold and the capacity it is created
-/// with. hashbrown never allocates again for a table that is at most half full, because it cleans
-/// up removed entries in place.
+/// The factor by which the capacity at creation of a table of keys exceeds the number of its
+/// entries. hashbrown cleans up removed entries in place in a table that is at most half full, so
+/// such a table never allocates again.
 pub(crate) const SPARE: usize = 2;
 
-/// A hasher that spreads keys with one multiplication.
+/// A hasher for keys that are uniform already, which it spreads with one multiplication.
 ///
-/// The keys are uniform already: they are keyed hashes, and only the simulator's are plain numbers.
-/// Input that an attacker may choose is hashed with a secret key before it reaches this hasher.
+/// The gateway's keys are keyed hashes. Only the simulator's keys are plain numbers. Input that an
+/// attacker may choose is hashed with a secret key before it reaches this hasher.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHasher;
 

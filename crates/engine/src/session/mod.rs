@@ -1,22 +1,23 @@
 //! The table of sessions and the classes that each has been served.
 //!
-//! A session is what the engine has seen of it, and nothing that a client claims: it exists from
-//! its first *served* request. That also bounds the table against a flood: an entry costs an
-//! attacker one service, so a flood of refused requests evicts no session. A session that was not
-//! served for `ttl` is forgotten. [`segments`] decides which session is evicted when the table is
-//! full.
+//! A session exists from its first *served* request on. The engine relies on what it has seen of a
+//! session, and on nothing that a client claims. That also bounds the table during a flood: an
+//! entry costs an attacker one served request, so a flood of refused requests evicts no session. A
+//! session that was not served for `ttl` is forgotten. [`segments`] decides which session is
+//! evicted when the table is full.
 //!
-//! **Answers that do not begin a session.** "Not modified" never does. A redirection does only if
-//! its class proves something: servers answer static routes with both, without any work. Both
-//! advance a session that exists or that a token proves.
+//! **Answers that do not begin a session.** An answer "not modified" never begins one. A
+//! redirection begins one only if its class proves a session. The reason is that servers give both
+//! answers for static routes without any work. Both answers advance a session that exists or that a
+//! token proves.
 //!
 //! **Answers that prove no class.** A class may say which of its answers are successes. Any other
-//! answer of it, such as the page after a wrong password, begins a session if it is content, and
-//! proves nothing more.
+//! answer of the class, such as the page after a wrong password, proves no class. It still begins a
+//! session if it is content.
 //!
-//! The path that a request has proven is the table's knowledge together with the contents of a
-//! token that the driver has verified. The table does not store what a token says, because the
-//! token comes with each request.
+//! The proven path of a request consists of the classes in this table and those in a token that the
+//! driver has verified. The table does not store the contents of a token, because the token comes
+//! with each request.
 
 mod keys;
 mod segments;
@@ -36,50 +37,50 @@ use segments::{Segments, Victim};
 pub use walk::Page;
 use walk::Walk;
 
-/// A remembered session, as it may be kept across a restart of the process.
+/// A remembered session, in the form in which it is kept across a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// The session's key. After a restart it is useful only if the driver hashes cookies with the
-    /// same key as before.
+    /// The session's key. After a restart it is useful only if the driver still uses the same hash
+    /// key for cookies.
     pub key: SessionKey,
     /// The time since the session was last served.
     pub age: TimeSpan,
-    /// The classes that the session was served, by their present indices.
+    /// The classes that the session was served, by their indices in the present configuration.
     pub served: ClassSet,
 }
 
-/// A position in the table of sessions from which the next slice is copied.
+/// The position of a copy of the table: where the next slice begins. See [`Sessions::copy`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
-    /// The layout of the table that `next` belongs to.
+    /// The value of [`Sessions::layout`] for which `next` is valid.
     layout: u32,
     next: usize,
 }
 
-/// How the copy continues after one slice.
+/// How a copy of the table continues after one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
-    /// More sessions follow.
+    /// More sessions follow in the table, so call [`Sessions::copy`] again.
     More,
-    /// No session follows.
+    /// No session follows, so the copy is complete.
     Last,
-    /// The copy starts again, because a new table size has moved every session. The earlier slices
-    /// are void.
+    /// The copy starts again, because a new table size has moved every session. The caller has to
+    /// drop the earlier slices.
     Restarted,
 }
 
-/// The number of sessions that were evicted because the table was full.
+/// The total numbers of sessions that were evicted because the table was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evictions {
-    /// Evicted fresh sessions, which had proven nothing.
+    /// The number of evicted fresh sessions, that is, sessions that had proven nothing.
     pub fresh: u64,
-    /// Evicted proven sessions.
+    /// The number of evicted proven sessions.
     pub proven: u64,
-    /// Evicted sessions of both kinds whose address held more than its quota.
+    /// The number of evicted sessions, fresh or proven, whose address held more than its quota.
     pub over_quota: u64,
 }
 
-/// The part of the table that a session is in.
+/// The part of the table that a session is in: fresh or proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Segment {
     Fresh,
@@ -90,8 +91,8 @@ impl Segment {
     const COUNT: usize = 2;
 }
 
-/// Returns the classes that prove a session: those that another class names in `requires`, and
-/// transactions.
+/// Returns the classes that prove a session that is served one of them. They are the transactions
+/// and the classes that another class names in `requires`.
 pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     let prove = |all: ClassSet, (index, class): (usize, &Class)| {
         let opened = all.union(class.requires);
@@ -103,23 +104,23 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     classes.iter().enumerate().fold(ClassSet::NONE, prove)
 }
 
-/// The offset of the table's clock, which allows for restored sessions that were served before the
-/// driver's clock started. The table counts time from this long before that start.
+/// How far the table's clock is ahead of the driver's clock. The offset leaves room for restored
+/// sessions that were last served before the driver's clock started.
 const BEFORE: TimeSpan = TimeSpan::from_secs(100 * 365 * 86_400);
 
-/// The sessions that were served recently.
+/// The table of the sessions that were served recently. See the module documentation.
 #[derive(Debug)]
 pub struct Sessions {
     indices: HashMap<SessionKey, u32, KeyHasher>,
     known: Vec<Session>,
-    /// The order of eviction. Numbers are indices of `known`.
+    /// The order of eviction, as indices of `known`.
     segments: Segments,
     capacity: usize,
     ttl: TimeSpan,
-    /// The classes that prove a session.
+    /// The classes that prove a session that is served one of them.
     proving: ClassSet,
     evictions: Evictions,
-    /// A counter that changes whenever sessions have moved.
+    /// A counter that changes whenever sessions have moved to other indices of `known`.
     layout: u32,
 }
 
@@ -129,15 +130,15 @@ struct Session {
     served: ClassSet,
     /// The address at which the session was last served.
     address: Option<AddressKey>,
-    /// The time of the last service on the table's own clock, which is [`BEFORE`] ahead of the
-    /// driver's.
+    /// The time at which the session was last served, on the table's own clock ([`BEFORE`]).
     last: Time,
     walk: Walk,
 }
 
 impl Sessions {
-    /// Creates a table for `capacity` sessions, each remembered for `ttl` after it was last served.
-    /// A session that is served one of `proving` is proven.
+    /// Creates an empty table for at most `capacity` sessions (at least one). A session is
+    /// remembered for `ttl` after it was last served. A session that is served one of the classes
+    /// `proving` is proven.
     pub fn new(capacity: u32, ttl: TimeSpan, proving: ClassSet) -> Self {
         let capacity = capacity.max(1) as usize;
         Self {
@@ -152,7 +153,8 @@ impl Sessions {
         }
     }
 
-    /// Returns whether an answer advances a session or begins it; see the module documentation.
+    /// Returns whether an answer begins a session or advances one. The module documentation has the
+    /// rules.
     pub fn gets_on(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
         let begins = match service.answer {
             AnswerKind::Content => true,
@@ -164,7 +166,8 @@ impl Sessions {
         begins || service.had_begun || key.is_some_and(|key| self.path(now, key).is_some())
     }
 
-    /// Notes that a session was served a request. Returns whether the session is remembered.
+    /// Notes that a session was served a request. Returns whether the session is remembered, which
+    /// is not so if the answer does not begin a session. A full table evicts another session.
     pub fn served(&mut self, now: Time, key: SessionKey, service: Service) -> bool {
         if !self.gets_on(now, Some(key), &service) {
             return false;
@@ -188,8 +191,9 @@ impl Sessions {
         true
     }
 
-    /// Notes that a session asks for `class`, if the session is known. Returns the page from which
-    /// it comes, if `class` is the first that it asks for after that page.
+    /// Notes that a session asks for `class`. Returns the session's last page if `class` is the
+    /// first request after that page. Returns `None` if it is not, or if the session is not
+    /// remembered.
     pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Position> {
         let index = self.indices.get(&key)?;
         let session = &mut self.known[*index as usize];
@@ -197,13 +201,13 @@ impl Sessions {
         if is_old { None } else { session.walk.asks(class) }
     }
 
-    /// Notes that a session was served a page in time. Returns the step that the session graph
-    /// learns. Call this after [`Sessions::served`].
+    /// Notes that a session was served a page in time, and returns the step that the session graph
+    /// learns. The step is empty if the session is not known. Call this after [`Sessions::served`].
     pub fn steps(&mut self, key: SessionKey, page: Page) -> Step {
         self.session(key).map_or_else(Step::default, |session| session.walk.steps(page))
     }
 
-    /// Notes that a session has made an order.
+    /// Notes that a session has made an order. An unknown session is ignored.
     pub fn ordered(&mut self, key: SessionKey) {
         if let Some(session) = self.session(key) {
             session.walk.orders();
@@ -215,7 +219,8 @@ impl Sessions {
         Some(&mut self.known[index as usize])
     }
 
-    /// Returns the signals that a session showed when it began, if they are known.
+    /// Returns the signals that a session showed when it began. Returns `None` if the session or
+    /// its signals are not known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
         self.known[*self.indices.get(&key)? as usize].walk.signals()
     }
@@ -225,9 +230,10 @@ impl Sessions {
         self.known.iter_mut().for_each(|session| session.walk.forget_signals());
     }
 
-    /// Gives a session a new key and keeps all that it has proven. The old key loses its meaning,
-    /// so nothing is proven twice. If the new key is known already, that session keeps its own
-    /// state and nothing changes.
+    /// Gives a session a new key and keeps all that it has proven.
+    ///
+    /// The old key becomes unknown, so one proof cannot serve two sessions. If `to` is already the
+    /// key of a session, nothing changes. An unknown `from` is ignored.
     pub fn renamed(&mut self, from: SessionKey, to: SessionKey) {
         if self.indices.contains_key(&to) {
             return;
@@ -251,7 +257,8 @@ impl Sessions {
         index
     }
 
-    /// Evicts a session of a full table to make room for one of the address `newcomer`.
+    /// Evicts a session from a full table to make room for a session of the address `newcomer`, and
+    /// counts the eviction. A session older than `ttl` is not counted.
     fn evict(&mut self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let victim = self.victim(now, newcomer);
         let Session { key, last, .. } = self.known[victim.index as usize];
@@ -266,7 +273,8 @@ impl Sessions {
         victim
     }
 
-    /// Returns the session to evict: one that is too old to be remembered, if there is one.
+    /// Returns the session to evict next. It is one older than `ttl` if there is one, and otherwise
+    /// the choice of [`segments`].
     fn victim(&self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let too_old = |segment| {
             let index = self.segments.oldest(segment)?;
@@ -278,13 +286,13 @@ impl Sessions {
         victim.expect("a full table of at least one has an oldest")
     }
 
-    /// Returns the number of evicted sessions.
+    /// Returns the total numbers of evicted sessions so far.
     pub const fn evictions(&self) -> Evictions {
         self.evictions
     }
 
-    /// Sets the capacity to `capacity` sessions, each remembered for `ttl` and proven by one of
-    /// `proving`. If there are too many sessions, some are evicted as in a full table.
+    /// Applies a new capacity, `ttl` and set of proving classes to the table. If it then holds too
+    /// many sessions, the surplus is evicted as from a full table.
     pub fn resize(&mut self, now: Time, capacity: u32, ttl: TimeSpan, proving: ClassSet) {
         self.ttl = ttl;
         if capacity.max(1) as usize == self.capacity && proving == self.proving {
@@ -304,12 +312,11 @@ impl Sessions {
     }
 
     /// Appends the sessions at the next `most` indices from `cursor` to `slice`, and advances the
-    /// cursor.
+    /// cursor. Sessions older than `ttl` are left out. Ages are those at `now`.
     ///
-    /// The index of a session in the table does not depend on when the session was last served. So
-    /// a session that stays in the table is copied exactly once, whatever is served, renamed or
-    /// evicted between two slices. A session that is added or evicted during the copy may or may
-    /// not be copied. Ages are those at `now`.
+    /// A session keeps its index in the table when it is served again. So a session that stays in
+    /// the table is copied exactly once, whatever is served, renamed or evicted between two slices.
+    /// A session that is added or evicted during the copy may or may not be copied.
     pub fn copy(
         &self,
         now: Time,
@@ -318,7 +325,7 @@ impl Sessions {
         slice: &mut Vec<Remembered>,
     ) -> Slice {
         if cursor.layout != self.layout {
-            // A cursor that has not moved has no slice that could be void.
+            // A cursor at the start has produced no slice, so nothing is void.
             let begins = cursor.next == 0;
             *cursor = Cursor { layout: self.layout, next: 0 };
             if !begins {
@@ -335,13 +342,15 @@ impl Sessions {
         if end < self.known.len() { Slice::More } else { Slice::Last }
     }
 
-    /// Restores a session as [`Sessions::copy`] returned it. Returns whether it is remembered now.
+    /// Restores a session that [`Sessions::copy`] returned. Returns whether the session is now
+    /// remembered.
     ///
-    /// A session is not remembered if it is older than `ttl`, if it has been served since, or if
-    /// the table is full of younger ones. It is evicted in the order of its age. Each call takes
-    /// time in proportion to the number of younger sessions in its segment, so restoring is fastest
-    /// if the session served longest ago comes first. The session's address is unknown until it is
-    /// served again.
+    /// The session is not restored if it is older than `ttl`, if its key is already in the table,
+    /// or if the table is full of younger sessions. Its place in the order of eviction follows from
+    /// its age. Its address is unknown until it is served again.
+    ///
+    /// A call takes time in proportion to the number of younger sessions in the same segment. So
+    /// restore the session that was served longest ago first.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
@@ -366,14 +375,15 @@ impl Sessions {
         true
     }
 
-    /// Returns the classes that a session was served; `None` if it is not remembered.
+    /// Returns the classes that a session was served; `None` if the session is not remembered.
     pub fn path(&self, now: Time, key: SessionKey) -> Option<ClassSet> {
         let session = &self.known[*self.indices.get(&key)? as usize];
         ((now + BEFORE).since(session.last) <= self.ttl).then_some(session.served)
     }
 
-    /// Returns what a request of `class` that claims this session has proven, by the table and by
-    /// the classes `proven` that a token says the session was served.
+    /// Returns the standing of a request of `class` that claims the session `key`. The standing
+    /// follows from the classes in the table and from the classes `proven`, which a token says the
+    /// session was served.
     pub fn standing(
         &self,
         now: Time,
@@ -394,23 +404,23 @@ impl Sessions {
         }
     }
 
-    /// Returns the number of remembered sessions.
+    /// Returns the number of sessions in the table.
     pub fn len(&self) -> usize {
         self.indices.len()
     }
 
-    /// Returns the number of proven sessions.
+    /// Returns the number of proven sessions in the table.
     pub fn proven(&self) -> u32 {
         self.segments.length(Segment::Proven)
     }
 
-    /// Returns whether no session is remembered.
+    /// Returns whether the table holds no session.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 }
 
-/// Returns the segment of a session that was served these classes.
+/// Returns the segment of a session that was served the classes `served`.
 const fn segment(proving: ClassSet, served: ClassSet) -> Segment {
     if served.meets(proving) { Segment::Proven } else { Segment::Fresh }
 }

@@ -1,24 +1,27 @@
 //! The choice of the session that is evicted from a full table.
 //!
-//! **Two segments.** A session is *proven* once it was served a transaction or a class that opens
-//! another one (some class names it in `requires`). Every other session is *fresh*. A fresh session
-//! is evicted while fresh ones have more than half of the table, otherwise a proven one, so each
-//! kind can have half of the table. With less for fresh sessions, proven sessions whose visitors
-//! have left long ago would leave no room for new visitors. This is the segmented LRU of Karedla,
-//! Love and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3), 1994.
-//! It differs in what promotes an entry: in the paper a second access does. Here that would cost an
-//! attacker only one more cheap request for each invented cookie, while a proof costs what the site
-//! asks of its buyers.
+//! **Two segments.** A session is *proven* once it was served a transaction, or a class that some
+//! class names in `requires`. Every other session is *fresh*. A fresh session is evicted while
+//! fresh ones have more than half of the table, and otherwise a proven one. So each kind can have
+//! half of the table. With less for fresh sessions, proven sessions whose visitors left long ago
+//! would leave no room for new visitors.
 //!
-//! **A quota for each address.** A proof can be cheap as well, if a product page is one. So if the
-//! address that holds most sessions of a segment holds more than its quota, it loses its own
-//! session that was served longest ago. The quota is a 1024th of the table and 16 at least.
-//! Addresses are compared by the binary logarithm of the number of sessions that they hold; among
-//! equals, the address of the new session comes first. If no address holds more than its quota, the
-//! session of the segment that was served longest ago is evicted. A table that is not full has no
-//! quota. This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest
-//! queue. As there, addresses are distinguished by a keyed hash in a table of fixed size: nothing
-//! is allocated for a new address, and two addresses with the same entry count as one.
+//! This is the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk
+//! System Performance», Computer 27(3), 1994. It differs in what promotes an entry. In the paper a
+//! second access does. Here that would cost an attacker only one more cheap request for each
+//! invented cookie. A proof costs what the site asks of its buyers.
+//!
+//! **A quota for each address.** A proof is cheap if a product page is one. So an address that
+//! holds more sessions of a segment than its quota, and most of all addresses, loses its own
+//! session that was served longest ago. The quota is a 1024th of the table, and 16 sessions at
+//! least. Addresses are compared by the binary logarithm of the number of sessions that they hold.
+//! Among equals, the address of the new session comes first. If no address holds more than its
+//! quota, the session of the segment that was served longest ago is evicted. A table that is not
+//! full has no quota.
+//!
+//! This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest queue. As
+//! there, addresses are distinguished by a keyed hash in a table of fixed size. Nothing is
+//! allocated for a new address, and two addresses with the same entry count as one.
 //!
 //! Every operation takes constant time. A session whose address is not known has no quota.
 
@@ -26,41 +29,44 @@ use super::Segment;
 use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The divisor of the table's size that gives the share reserved for fresh sessions. Proven ones
-/// have the rest.
+/// The divisor of the table's capacity that gives the number of places reserved for fresh sessions.
+/// Proven ones have the rest.
 const RESERVE: u32 = 2;
-/// The divisor of the table's size that gives the share of one address in a segment of a full
-/// table.
+/// The divisor of the table's capacity that gives the quota of one address in a segment.
 const QUOTA: u32 = 1024;
-/// The minimum quota: a household or a small office keeps its sessions even in a small table.
+/// The minimum quota in sessions. It lets a household or a small office keep its sessions even in a
+/// small table.
 const LEAST_QUOTA: u32 = 16;
-/// Bounds on the number of entries for addresses: powers of two.
+/// The minimum number of entries of the table of addresses; a power of two.
 const LEAST_ENTRIES: usize = 1024;
+/// The maximum number of entries of the table of addresses; a power of two.
 const MOST_ENTRIES: usize = 65_536;
-/// The number of binary logarithms that a count can have.
+/// The number of weights. The weight of an address is the binary logarithm of the number of its
+/// sessions.
 const WEIGHTS: usize = 32;
 
-/// The indices of all sessions by segment and by address.
+/// The order of eviction: all sessions, as indices, by segment and by address.
 #[derive(Debug)]
 pub(super) struct Segments {
-    /// The indices by segment, the session served longest ago in front.
+    /// The sessions of each segment, the one served longest ago in front.
     recency: Lists,
-    /// The indices by segment and entry of the table of addresses, in the same order.
+    /// The sessions of each segment and entry of the table of addresses, the one served longest ago
+    /// in front.
     of_address: Lists,
-    /// The lists of `of_address` that hold more than the quota, by segment and weight. Numbers are
-    /// lists.
+    /// The addresses that hold more than their quota, by segment and weight. An element is the
+    /// number of a list of `of_address`.
     over_quota: Lists,
     entries: usize,
     quota: u32,
     reserve: u32,
 }
 
-/// The session to evict.
+/// A session to evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Victim {
     pub(super) index: u32,
     pub(super) segment: Segment,
-    /// Whether its address holds more than its quota.
+    /// Whether the session's address holds more than its quota.
     pub(super) over_quota: bool,
 }
 
@@ -79,6 +85,7 @@ impl Segments {
     }
 
     /// Makes the session at `index` the most recently served one of its segment and of its address.
+    /// A session that was in another segment or at another address moves.
     pub(super) fn put(&mut self, index: u32, segment: Segment, address: Option<AddressKey>) {
         let id = RequestId(index);
         self.recency.remove(id);
@@ -98,22 +105,24 @@ impl Segments {
         self.recency.length(segment as usize)
     }
 
-    /// Returns the session of a segment that was served longest ago.
+    /// Returns the session of a segment that was served longest ago; `None` if the segment is
+    /// empty.
     pub(super) fn oldest(&self, segment: Segment) -> Option<u32> {
         self.recency.front(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the indices of a segment, the most recently served session first.
+    /// Returns the sessions of a segment, the most recently served one first.
     pub(super) fn youngest_first(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
         self.recency.iter_back(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the indices of a segment, the session served longest ago first.
+    /// Returns the sessions of a segment, the one served longest ago first.
     pub(super) fn iter(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
         self.recency.iter(segment as usize).map(|RequestId(index)| index)
     }
 
-    /// Returns the session of a full table to evict for one of the address `newcomer`.
+    /// Returns the session to evict from a full table for a new session of the address `newcomer`.
+    /// Returns `None` if the table holds no session.
     pub(super) fn victim(&self, newcomer: Option<AddressKey>) -> Option<Victim> {
         let fresh_go = self.length(Segment::Fresh) > self.reserve;
         let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
@@ -125,8 +134,9 @@ impl Segments {
         Some(Victim { index, segment, over_quota: heaviest.is_some() })
     }
 
-    /// Returns the list of an address that holds more than its quota and at least half as many
-    /// sessions as any other address.
+    /// Returns the list of an address that holds more than its quota, and at least half as many
+    /// sessions as any other address. The address `newcomer` is preferred. Returns `None` if no
+    /// address exceeds its quota.
     fn heaviest(&self, segment: Segment, newcomer: Option<AddressKey>) -> Option<usize> {
         let of_weight = |weight| self.over_quota.front(segment as usize * WEIGHTS + weight);
         let heaviest = (0..WEIGHTS).rev().find_map(of_weight)?.index();
@@ -136,7 +146,7 @@ impl Segments {
     }
 
     fn list(&self, segment: Segment, AddressKey(key): AddressKey) -> usize {
-        // Keys are hashes in the gateway and small numbers in the simulator.
+        // In the simulator keys are small numbers and not hashes, so they are mixed here.
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
         let entry = key.wrapping_mul(MIX) >> (u64::BITS - self.entries.trailing_zeros());
         segment as usize * self.entries + entry as usize
@@ -146,7 +156,8 @@ impl Segments {
         (length > self.quota).then(|| length.ilog2() as usize)
     }
 
-    /// Files a list by its weight, if that has changed since its length was `before`.
+    /// Moves the list of an address to the place for its weight, if the weight has changed.
+    /// `before` is the list's earlier length.
     fn has_changed(&mut self, list: usize, before: u32) {
         let weight = self.weight(self.of_address.length(list));
         if weight == self.weight(before) {
@@ -170,7 +181,7 @@ mod tests {
     const RESERVED: usize = CAPACITY / RESERVE as usize;
     const FULL_QUOTA: usize = LEAST_QUOTA as usize;
 
-    /// A plain list of sessions, the one served longest ago first.
+    /// A simple reference implementation: a list of sessions, the one served longest ago first.
     #[derive(Default)]
     struct Reference(Vec<(u32, Segment, Option<AddressKey>)>);
 
@@ -196,7 +207,7 @@ mod tests {
             known.map(|session| self.count(segment, session.2)).max().unwrap_or(0)
         }
 
-        /// Checks that the rule allows a victim.
+        /// Asserts that the eviction rule allows this victim.
         fn allows(&self, newcomer: Option<AddressKey>, victim: Victim) {
             let fresh_go = self.of(Segment::Fresh).count() > RESERVED;
             let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };

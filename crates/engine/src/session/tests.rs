@@ -1,4 +1,4 @@
-//! Tests of the table of sessions alone.
+//! Tests of the table of sessions, without the rest of the engine.
 
 use alloc::string::ToString;
 
@@ -118,7 +118,7 @@ fn a_full_table_forgets_the_session_served_longest_ago() {
     assert_eq!((known, sessions.len()), ([true, false, true], 2));
 }
 
-/// Copies all sessions in slices of `most`, and calls `between` after each slice.
+/// Copies all sessions in slices of `most` indices, and calls `between` after each slice.
 fn copy(
     sessions: &mut Sessions,
     most: usize,
@@ -152,8 +152,8 @@ fn a_session_that_stays_is_copied_once_whatever_happens_between_two_slices() {
                 random = u64::wrapping_mul(random, 6_364_136_223_846_793_005) % 1_000_003 + 7;
                 random
             };
-            // Sessions 0 to 9 stay: they are served before any session is evicted. Sessions 10 to
-            // 19 come and go.
+            // Sessions 0 to 9 stay, because they are served before any session is evicted. Sessions
+            // 10 to 19 are added and evicted.
             let copied = copy(&mut sessions, most, |sessions| {
                 (0..10).for_each(|key| sessions.serves(at(4), SessionKey((key * 7) % 10), LOGIN));
                 sessions.serves(at(3), SessionKey(20 + number() % 10), LOGIN);
@@ -199,7 +199,7 @@ fn a_redirection_begins_a_session_only_if_its_class_proves_something_and_not_mod
         let mut sessions = Sessions::new(4, TimeSpan::from_secs(60), PROVING);
         assert_eq!(sessions.served(at(0), SessionKey(1), service), begins, "{service:?}");
         assert_eq!(sessions.len(), usize::from(begins), "{service:?}");
-        // A session that a token or the table proves advances.
+        // An answer advances a session that a token or the table proves.
         let begun = Service { had_begun: true, ..service };
         assert!(sessions.served(at(0), SessionKey(2), begun), "{service:?}");
         assert!(sessions.served(at(0), SessionKey(2), service), "{service:?}");

@@ -1,24 +1,24 @@
-//! The walk of a session, as far as the session graph learns from it.
+//! The walk of one session through the session graph.
 
 use crate::request::{ClassId, ClassSet, Signals};
 use crate::value::{Position, Step};
 
-/// The path of a session through the session graph.
+/// What the session graph needs to know about the walk of one session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
-    /// The page that the session was served last; `None` if that is unknown.
+    /// The last page that the session was served; `None` if that is unknown.
     at: Option<Position>,
-    /// The classes that the session has asked for since.
+    /// The classes that the session has asked for since that page.
     requested: ClassSet,
-    /// The number of pages that were counted.
+    /// The number of pages of the session that were counted, up to [`PAGES`].
     pages: u8,
     /// The signals that the session showed when it began.
     signals: Signals,
-    /// The class that the session began with, if it is known.
+    /// The class of the session's first page, if it is known.
     entry: Option<ClassId>,
-    /// The classes that the session has visited.
+    /// The classes of all counted pages of the session.
     seen: ClassSet,
-    /// The classes whose revenue was counted for the session.
+    /// The classes whose revenue was counted once for the session.
     credited: ClassSet,
     /// Whether the session has made an order.
     ordered: bool,
@@ -35,27 +35,27 @@ impl Walk {
         credited: ClassSet::NONE,
         ordered: false,
     };
-    /// The number of pages of one session that count. Further pages, as robots request them, say
-    /// nothing about visitors.
+    /// The maximum number of pages of one session that count. More pages, as robots request them,
+    /// say nothing about visitors.
     const PAGES: u8 = 100;
-    /// The walk of a session that has begun at an unknown position.
+    /// The walk of a session whose beginning and position are unknown.
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };
 
-    /// Notes that the session asks for `class`. Returns the page from which it comes, if `class` is
-    /// the first that it asks for after that page.
+    /// Notes that the session asks for `class`. Returns the session's last page if `class` is the
+    /// first request after it. Returns `None` otherwise, or if the page is unknown.
     pub(super) fn asks(&mut self, class: ClassId) -> Option<Position> {
         let is_first = self.requested.is_empty();
         self.requested = self.requested.with(class);
         self.at.filter(|_| is_first && self.pages < Self::PAGES)
     }
 
-    /// Notes that the session is served a page.
+    /// Notes that the session is served a page, and returns the step that the session graph learns.
     ///
-    /// The next page is the first one served among those that the session asked for since the
-    /// previous page. So a request that was refused, or an answer that no client waited for, does
-    /// not block the walk. Other answers and repeated answers do not count as pages. A class's
-    /// first order always counts, whatever else was fetched meanwhile, and however often the
-    /// session has tried before.
+    /// The next page of a walk is the first one served of those that the session asked for since
+    /// the previous page. So the walk continues after a refused request, or after an answer that
+    /// came when its client had left. Other answers and repeated answers do not count as pages. The
+    /// first order of a class always counts, whatever else was fetched meanwhile and however often
+    /// the session tried before.
     pub(super) fn steps(&mut self, page: Page) -> Step {
         let Page { class, signals, brings_revenue } = page;
         let first = self.pages == 0;
@@ -87,23 +87,24 @@ impl Walk {
         self.ordered = true;
     }
 
-    /// Forgets the signals that the session showed.
+    /// Forgets the signals that the session showed when it began.
     pub(super) const fn forget_signals(&mut self) {
         self.signals = Signals::NONE;
     }
 
-    /// Returns the signals that the session showed when it began, if its beginning was seen.
+    /// Returns the signals that the session showed when it began; `None` if its beginning was not
+    /// seen.
     pub(super) fn signals(&self) -> Option<Signals> {
         self.entry.map(|_| self.signals)
     }
 }
 
-/// A page that a session is served.
+/// A page that a session is served, as the walk needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     /// The page's class.
     pub class: ClassId,
-    /// The signals that the request showed.
+    /// The signals that the request for the page showed.
     pub signals: Signals,
     /// Whether the page brings revenue.
     pub brings_revenue: bool,

@@ -1,4 +1,4 @@
-//! Thresholds that do not depend on the load.
+//! The termination policies whose threshold does not depend on the load.
 
 use bywash_units::TimeSpan;
 
@@ -6,7 +6,7 @@ use super::Terminate;
 use crate::request::Bounds;
 use crate::request::ClassId;
 
-/// The policy that stops no request.
+/// The termination policy that stops no request.
 #[derive(Clone, Copy, Debug)]
 pub struct Never;
 
@@ -16,7 +16,7 @@ impl Terminate for Never {
     }
 }
 
-/// The policy that stops a request when it has run for as long as its class says is useful.
+/// The termination policy that stops a request when it has run for the maximum of its class.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 

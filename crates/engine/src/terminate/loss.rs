@@ -1,14 +1,14 @@
-//! The controller of paper 2: the more is lost, the less time is granted.
+//! The termination policy of paper 2: the more requests are lost, the less running time is granted.
 //!
-//! Source: paper 2, SERT §3.2 [paper 2.2]. The fraction *p* of the requests of a class that arrived
-//! in an interval was refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB),
-//! where F is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α
-//! between.
+//! Source: paper 2, SERT §3.2 [paper 2.2]. *p* is the fraction of the requests of a class that
+//! arrived in an interval and were refused or stopped. The threshold of the next interval is LB +
+//! F(p)(UB − LB). F is 1 up to the low watermark LW, 0 from the high watermark HW on, and ((HW −
+//! p)/(HW − LW))^α between.
 //!
-//! Losses that have nothing to do with load are not in p: requests beyond a principal's cap of
-//! waiting requests, and requests whose clients left. A request that arrives and leaves within an
-//! interval does not count as an arrival. Otherwise a crowd that leaves would make the loss of the
-//! remaining clients look small.
+//! Losses that have nothing to do with load are not in p. These are requests beyond a principal's
+//! limit of waiting requests, and requests whose clients left. A request that arrives and leaves
+//! within an interval does not count as an arrival either. Otherwise a crowd that leaves would make
+//! the loss of the remaining clients look small.
 
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ use super::{Ran, RunOutcome, Terminate};
 use crate::request::Bounds;
 use crate::request::ClassId;
 
-/// The controller of paper 2.
+/// The termination policy of paper 2. See the module documentation.
 #[derive(Debug)]
 pub struct Loss {
     alpha: f64,
@@ -34,7 +34,7 @@ pub struct Loss {
 struct Counts {
     arrived: u32,
     lost: u32,
-    /// The share that was lost in the last complete interval.
+    /// The fraction of the class's requests that were lost in the last complete interval.
     p: f64,
 }
 
@@ -50,7 +50,7 @@ impl Loss {
         }
     }
 
-    /// Returns F of the share that was lost.
+    /// Returns F(p): the granted fraction of the time between the lower and the upper bound.
     fn granted(&self, p: f64) -> f64 {
         if p <= self.low {
             1.0
@@ -77,8 +77,8 @@ impl Terminate for Loss {
         }
         self.since = self.since + self.interval * passed;
         for counts in &mut self.classes {
-            // In an interval without arrivals nothing was lost; requests that were stopped in it
-            // had arrived before.
+            // If several intervals have passed, the last of them had no arrivals, so its loss is
+            // zero. A request that was stopped in an interval without arrivals had arrived earlier.
             let all = if passed == 1 { counts.arrived } else { 0 };
             let p = if all > 0 { f64::from(counts.lost) / f64::from(all) } else { 0.0 }.min(1.0);
             *counts = Counts { p, ..Counts::default() };
@@ -128,8 +128,8 @@ mod tests {
         loss.may_run(PAGE, BOUNDS)
     }
 
-    /// Returns the threshold in seconds after an interval in which `lost` of a hundred requests
-    /// were lost.
+    /// Returns the threshold, in seconds, after an interval in which `lost` of 100 requests were
+    /// lost.
     fn after(lost: u32) -> f64 {
         let mut counted = default();
         (0..100).for_each(|_| counted.arrived(PAGE));
@@ -143,7 +143,7 @@ mod tests {
         for (lost, expected) in [(0, 9.0), (5, 9.0), (10, 1.5), (15, 1.0), (80, 1.0)] {
             assert!((after(lost) - expected).abs() < 1e-6, "{lost} %: {}", after(lost));
         }
-        // α = 4: (9/10)^4 of eight seconds above one.
+        // With α = 4 the threshold is (9/10)^4 of eight seconds, plus one second.
         assert!((after(6) - (1.0 + 8.0 * 0.6561)).abs() < 1e-6);
     }
 

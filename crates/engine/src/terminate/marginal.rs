@@ -1,13 +1,14 @@
-//! A comparison of requests that are about to be lost with running ones that promise less.
+//! The default termination policy, which compares the requests that are about to be lost with
+//! running ones that promise less.
 //!
-//! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed: a
+//! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed. A
 //! low one stops requests needlessly while slots are free, and a high one lets a few long requests
-//! hold every slot. So this policy has none. The engine asks it only when requests are about to be
-//! lost. It then compares the promise of a second of service for the waiting requests with that of
-//! one more second for the running ones ([`Survival`]). If service times have no memory, or if a
-//! request that has run for long is nearly done, a running request promises no less, and none is
-//! stopped. The promise is the Gittins index of each request, with stopping as the only
-//! alternative.
+//! hold every slot. So this policy has no threshold. The engine asks it only when requests are
+//! about to be lost. The engine then compares two promises: that of a second of service for the
+//! waiting requests, and that of one more second for the running ones ([`Survival`]). If service
+//! times have no memory, or if a request that has run for long is nearly done, a running request
+//! promises no less, and none is stopped. The promise is the Gittins index of each request, with
+//! stopping as the only alternative.
 
 use alloc::vec::Vec;
 
@@ -17,16 +18,16 @@ use super::{Ran, RunOutcome, Survival, Terminate};
 use crate::request::Bounds;
 use crate::request::ClassId;
 
-/// The time between two updates of an estimate.
+/// The minimum time between two updates of the estimate of a class.
 const EVERY: TimeSpan = TimeSpan::from_secs(1);
-/// The number of completed requests that an estimate needs.
+/// The minimum number of completed requests of a class for an estimate.
 const KNOWN: u32 = 32;
 
-/// The comparison policy.
+/// The termination policy that compares promises. See the module documentation.
 #[derive(Debug, Default)]
 pub struct Marginal {
     classes: Vec<OfClass>,
-    /// The time at which an estimate was last updated.
+    /// The time at which the estimate of any class was last updated.
     refreshed: Time,
 }
 
@@ -54,8 +55,8 @@ impl Terminate for Marginal {
 
     fn promise(&mut self, now: Time, class: ClassId, age: TimeSpan) -> Option<f64> {
         let of = self.classes.get_mut(class.index()).filter(|of| of.done >= KNOWN)?;
-        // After the first estimate of each class only one is updated at a time: a request waits for
-        // this decision, which may ask for 64 classes.
+        // After the first estimate of each class, a call updates at most one. A request waits for
+        // this decision, which may ask about 64 classes.
         let is_old = |at| now.since(at) >= EVERY && now > self.refreshed;
         if of.survival.is_stale() && of.looked.is_none_or(is_old) {
             self.refreshed = now;

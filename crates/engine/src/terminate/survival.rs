@@ -1,55 +1,59 @@
-//! Service times of the requests of a class, learned while many of them are stopped.
+//! The service times of the requests of a class, learned although many of them are stopped.
 //!
-//! This is Kaplan and Meier's estimate: of the requests that had run for a certain time, which
-//! fraction was done slightly later? A request that was stopped counts among those that had run as
-//! long as it did, and says nothing about what would have followed. So does one that was answered
-//! with an error, although nothing would have followed. The estimated quantity is the rate at which
-//! requests of an age are done. That estimate is right (the rate of one of several competing risks)
-//! however many requests end otherwise, and for whatever reason. Counting errors as done would make
-//! an application that fails immediately look quick. Omitting them would make it look like one that
-//! does not fail. The estimate disregards the slot time that failing requests give back earlier.
+//! This is Kaplan and Meier's estimate: of the requests that have run for a certain time, which
+//! fraction is done slightly later? A stopped request counts among those that ran as long as it
+//! did. It says nothing about later times. A request that was answered with an error counts like a
+//! stopped one.
 //!
-//! Ages are counted in steps that grow by a quarter of a doubling, and old counts fade. Where
-//! little is known about an age, requests are assumed to be done at the rate of the last doubling
-//! before, and with at least an even chance by twice the age. A lower guess would confirm itself,
-//! because a request that is stopped shows no more. Only requests that are done make old counts
-//! fade. So requests that were cut at an age count at most [`MOST`] times as much as those that
-//! were done. Otherwise clients that leave could in time make a class look as if none of its
-//! requests were ever done.
+//! The result is the rate at which requests of an age are done. It is correct, as the rate of one
+//! of several competing risks, however many requests end otherwise and for whatever reason. If
+//! errors counted as done, an application that fails immediately would look quick. If errors were
+//! left out, it would look like an application that does not fail. The estimate ignores that
+//! failing requests give their slots back earlier.
+//!
+//! Ages are counted in steps, four to a doubling, and old counts fade. Where little is known about
+//! an age, a request is assumed to be done at the rate of the last doubling before. It is also
+//! assumed to be done by twice its age with at least an even chance. A lower guess would confirm
+//! itself, because a request that is stopped shows no more.
+//!
+//! Only requests that are done make old counts fade. So the requests that were cut off at one age
+//! count at most [`MOST`] times as much as all those that were done. Otherwise clients that leave
+//! could in time make it appear that no request of a class is ever done.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use bywash_units::TimeSpan;
 
-/// The end of the first step, in seconds.
+/// The end of the first step of age, in seconds.
 const FIRST: f64 = 1e-4;
-/// The number of steps in a doubling.
+/// The number of steps in which the age doubles.
 const FINENESS: f64 = 4.0;
-/// The number of steps: they reach beyond an hour.
+/// The number of steps of age. The last one ends beyond an hour.
 const STEPS: usize = 104;
-/// The number of later completions after which a request counts for about a third (1/e) of the
-/// newest.
+/// The number of later completions after which a request counts 1/e (about a third) of the newest.
 const FADING: f64 = 10_000.0;
-/// The minimum fraction of requests done in a span: short spans with fewer look good by chance.
+/// The minimum fraction of requests that a span must see done to count for the promise. Shorter
+/// spans may look good by chance.
 const SOME: f64 = 0.1;
-/// The upper bound of the requests that count as stopped or cut at one age, as a multiple of all
+/// The maximum weight of the requests cut off at one age, as a multiple of the weight of all
 /// requests that were done.
 const MOST: f64 = 16.0;
-/// The weight of the first guess, in requests.
+/// The weight of the assumption about an age for which little is known, in requests.
 const GUESS: f64 = 1.0;
 
-/// The service times of one class.
+/// The learned service times of one class. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct Survival {
-    /// The requests that were done in each step, and those that were stopped or cut in it.
+    /// The weight of the requests that were done in each step of age.
     done: Vec<f64>,
     cut: Vec<f64>,
-    /// The number of all requests that were done.
+    /// The weight of all requests that were done.
     all_done: f64,
-    /// The weight of the next request.
+    /// The weight of the next request, which grows so that older ones fade in comparison.
     weight: f64,
-    /// The greatest number of requests done per second from the beginning of each step on.
+    /// The promise at the beginning of each step of age: the maximum, over all spans from there, of
+    /// the requests done per second.
     promise: Vec<f64>,
     is_stale: bool,
 }
@@ -68,11 +72,12 @@ impl Default for Survival {
 }
 
 impl Survival {
-    /// Learns from a request that has run for `took` and was `done` or not.
+    /// Learns from a request that held a slot for `took`. `done` says whether the application did
+    /// what the request asked for.
     pub fn learn(&mut self, took: TimeSpan, done: bool) {
         let step = step(took);
-        // Only requests that were done make old counts fade: clients that ask and leave must not
-        // erase the knowledge.
+        // Requests that were cut off do not make old counts fade: clients that leave early must not
+        // erase what was learned.
         if !done {
             if self.cut[step] < MOST * (self.all_done + GUESS * self.weight) {
                 self.cut[step] += self.weight;
@@ -93,19 +98,19 @@ impl Survival {
         }
     }
 
-    /// Returns the number of requests done per second if one of this age continues, over the span
-    /// for which that is greatest.
+    /// Returns the promise of a request of this age: the expected number of requests done per
+    /// second if it continues, over the span for which that is greatest.
     pub fn promise(&self, age: TimeSpan) -> f64 {
         self.promise[step(age)]
     }
 
-    /// Returns whether anything was learned since [`Survival::promise`] was updated.
+    /// Returns whether anything was learned since [`Survival::refresh`] last updated the promises.
     pub const fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Updates [`Survival::promise`] if anything was learned since; takes about five thousand
-    /// steps.
+    /// Updates the promises if anything was learned since the last update. It takes about five
+    /// thousand loop steps.
     pub fn refresh(&mut self) {
         if !core::mem::take(&mut self.is_stale) {
             return;
@@ -118,7 +123,7 @@ impl Survival {
             for (step, chance) in chances.iter().enumerate().skip(from) {
                 let width = widths[step];
                 let done = left * chance;
-                // Requests that are done in a step are done halfway through it on average.
+                // A request that is done in a step is done halfway through the step on average.
                 seconds += width * (left - done / 2.0);
                 left -= done;
                 if 1.0 - left >= SOME {
@@ -129,17 +134,18 @@ impl Survival {
         }
     }
 
-    /// Returns the probability, for each step, that a request that has reached it is done in it.
+    /// Returns, for each step of age, the probability that a request that has reached the step is
+    /// done within it.
     fn chances(&self, widths: &[f64; STEPS]) -> [f64; STEPS] {
-        // The requests that have reached a step. A request that is cut in a step counts for half of
-        // it.
+        // `there` is the weight of the requests that have reached each step. A request that was cut
+        // off in a step counts half there.
         let (mut there, mut beyond) = ([0.0; STEPS], 0.0);
         for step in (0..STEPS).rev() {
             there[step] = beyond + self.done[step] + self.cut[step] / 2.0;
             beyond += self.done[step] + self.cut[step];
         }
-        // Before the earliest completion the guess would be an unlimited promise, because steps are
-        // short there.
+        // The steps before the earliest completion get no guess. They are so short that the guess
+        // would be an unlimited promise.
         let earliest = self.done.iter().position(|done| *done > 0.0).unwrap_or(STEPS);
         let (mut chances, mut left) = ([0.0; STEPS], [1.0; STEPS + 1]);
         for step in 0..STEPS {
@@ -154,9 +160,9 @@ impl Survival {
     }
 }
 
-/// Returns the guessed probability of being done in a step about which nothing is known: at the
-/// rate of the last doubling of age, or with an even chance by twice the age, whichever is better.
-/// A request that is underestimated is stopped and never proves more.
+/// Returns the assumed probability of being done in a step about which nothing is known. It is the
+/// larger of two: at the rate of the last doubling of age, or at an even chance by twice the age. A
+/// request that is underestimated is stopped, and so never corrects the estimate.
 fn guessed(
     step: usize,
     widths: &[f64; STEPS],
@@ -172,19 +178,19 @@ fn guessed(
     as_before.max(1.0 - libm::exp2(-1.0 / FINENESS))
 }
 
-/// Returns the end of a step, in seconds.
+/// Returns the age at which a step ends, in seconds.
 fn end(step: usize) -> f64 {
     FIRST * libm::exp2(step as f64 / FINENESS)
 }
 
-/// Returns the step in which an age lies.
+/// Returns the step of age in which `age` lies. Ages beyond the last step belong to it.
 fn step(age: TimeSpan) -> usize {
-    // Waiting requests, with age zero, are asked for most often.
+    // Age zero, that of waiting requests, is the most frequent.
     if age == TimeSpan::ZERO {
         return 0;
     }
     let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
-    // This includes NaN and values below the first step.
+    // The cast also maps NaN and ages below the first step to step 0.
     steps.clamp(0.0, (STEPS - 1) as f64) as usize
 }
 
@@ -192,8 +198,8 @@ fn step(age: TimeSpan) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns the estimate from service times of which one lies in the middle of each hundredth of
-    /// the distribution.
+    /// Returns the estimate from 100 service times, one from the middle of each hundredth of the
+    /// distribution. A longer one than `stopped_at` is cut off there.
     fn learned(time: impl Fn(f64) -> f64, stopped_at: f64) -> Survival {
         let mut survival = Survival::default();
         for i in 0..5000 {
@@ -230,8 +236,8 @@ mod tests {
 
     #[test]
     fn a_tail_is_learned_although_most_of_it_is_stopped() {
-        // Pareto with index one, from one second on: a request that has run for t is done in the
-        // next moment with rate 1/t.
+        // A Pareto distribution with index one, from one second on: a request that has run for t
+        // seconds is done in the next moment at the rate 1/t per second.
         let pareto = |u: f64| 1.0 / u;
         let whole = learned(pareto, f64::MAX);
         let seen = learned(pareto, 4.0);
@@ -239,8 +245,8 @@ mod tests {
             agrees(survival.promise(at(2.0)), 0.5);
             agrees(survival.promise(at(3.0)), 0.33);
         }
-        // Where all requests are stopped nothing is seen: the guess is no more than the promise of
-        // the last ones seen, but more than the truth.
+        // No completion is seen after the time at which all requests are stopped. The guess is at
+        // most the promise of the last completions seen, and more than the true rate.
         let guess = seen.promise(at(16.0));
         assert!(guess > 1.0 / 16.0 && guess <= 0.35, "{guess}");
     }
@@ -276,7 +282,7 @@ mod tests {
         let after = survival.promise(TimeSpan::ZERO);
         assert!(after < before, "of those that were there hardly any were done by then");
         assert!(after > before / (2.0 * MOST), "{after} of {before}");
-        // The service time of the class is still learned as usual.
+        // The service time of the class is still learned as usual after that.
         for _ in 0..50_000 {
             survival.learn(at(0.01), true);
         }

@@ -1,4 +1,5 @@
-//! The lane of one rule: which requests may start, and how long a new one would have to wait.
+//! The queue of one throttle rule (its lane): which requests may start, and how long a new one
+//! would have to wait.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -7,22 +8,22 @@ use super::tokens::Tokens;
 use crate::queue::{Principal, Principals};
 use crate::request::RuleId;
 
-/// The state of a lane, except for its requests.
+/// The state of a lane, except for the list of its requests.
 #[derive(Debug)]
 pub(super) struct Lane {
     id: RuleId,
     rule: Rule,
     tokens: Option<Tokens>,
     principals: Principals,
-    /// The mean time between two starts while requests wait; `None` until it has been seen.
+    /// The mean time between two starts while requests wait; `None` until one has been measured.
     gap: Option<TimeSpan>,
-    /// The time of the last start.
+    /// The time of the last start of a request.
     started: Time,
-    /// The time since which requests have been waiting; `None` if none waits.
+    /// The time since when some request has been waiting; `None` if none waits.
     waits_since: Option<Time>,
 }
 
-/// The weight of a new gap: about the last ten count.
+/// The weight of a new gap between starts in the mean. About the last ten gaps count.
 const WEIGHT: f64 = 0.1;
 
 impl Lane {
@@ -32,13 +33,13 @@ impl Lane {
         Self { id, rule, tokens, principals, gap: None, started: now, waits_since: None }
     }
 
-    /// Returns the same lane under another rule.
+    /// Returns the same lane under another rule. Requests and taken tokens are kept.
     pub(super) fn under(self, now: Time, rule: Rule) -> Self {
         let tokens = rule.rate.map(|rate| match self.tokens {
             Some(tokens) => tokens.at(now, rate),
             None => Tokens::new(now, rate),
         });
-        // The speed at which the lane drained under the old rule says nothing about the new one.
+        // The pace at which the lane drained under the old rule says nothing about the new one.
         let gap = self.gap.filter(|_| rule == self.rule);
         Self { rule, tokens, gap, ..self }
     }
@@ -51,11 +52,11 @@ impl Lane {
         self.rule
     }
 
-    /// Admits a request to the lane, in which `length` requests wait and `runs` run. `starts`: the
-    /// request starts immediately.
+    /// Admits a request to the lane, or refuses it. `length` requests wait in the lane, and `runs`
+    /// run. `starts` says that the request starts immediately.
     ///
     /// # Errors
-    /// If the request may not wait, returns the time after which there may be a place.
+    /// If the request may not wait, returns the time after which a place may be free.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -74,15 +75,14 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns the expected wait of a request behind `length` others, at the pace at which those
-    /// start.
+    /// Returns the expected wait of a request behind `length` others, at the present pace of
+    /// starts. `runs` requests of the lane run.
     fn expected_wait(&self, now: Time, length: u32, runs: u32) -> TimeSpan {
         let is_full = runs >= self.rule.max_concurrency.max(1);
         if length == 0 && !is_full && self.tokens.is_none() {
             return TimeSpan::ZERO;
         }
-        // If no request has started for long although one waited, the next gap is at least that
-        // long.
+        // If none has started for long although one waited, the next gap is at least that long.
         let present =
             now.since(self.waits_since.map_or(self.started, |since| since.max(self.started)));
         let seen = self.gap.unwrap_or(TimeSpan::ZERO).max(present);
@@ -92,13 +92,13 @@ impl Lane {
         first + gap * u64::from(length)
     }
 
-    /// Returns whether a request may start while `runs` run.
+    /// Returns whether a request of the lane may start now while `runs` others run.
     pub(super) fn may_start(&self, now: Time, runs: u32) -> bool {
         self.next_start(runs).is_some_and(|at| at <= now)
     }
 
-    /// Returns the time at which a request may start while `runs` run; `None` if one of those has
-    /// to end first.
+    /// Returns the time from which on a request may start while `runs` others run. Returns `None`
+    /// if one of those has to end first.
     pub(super) fn next_start(&self, runs: u32) -> Option<Time> {
         let ready = self.tokens.map_or(Time::ZERO, |tokens| tokens.ready());
         (runs < self.rule.max_concurrency.max(1)).then_some(ready)
@@ -112,8 +112,8 @@ impl Lane {
         }
         let since = self.waits_since.filter(|since| *since < now);
         if let Some(since) = since {
-            // The gap is capped: a longer one would cause the refusal of every later request, and
-            // no start could then show that the gap was an exception.
+            // The gap is capped. A longer one would cause the refusal of every later request, so
+            // that no start could correct it.
             let gap = now.since(since.max(self.started)).min(self.rule.wait);
             let learned = |mean: TimeSpan| mean.scale(1.0 - WEIGHT) + gap.scale(WEIGHT);
             self.gap = Some(self.gap.map_or(gap, learned));

@@ -1,20 +1,20 @@
-//! Throttles: rules that an operator has approved for elephants.
+//! Throttles: rules that restrict elephants, as an operator has approved.
 //!
-//! Source: `policies.md` §9. Paper 5 fences elephants off in the network [paper 5.6], after
-//! their work is done; here they wait before it. A request under a rule does not wait in the common
-//! queue but in the rule's *lane*:
+//! Source: `policies.md` §9. Paper 5 restricts elephants in the network, after their work is done
+//! [paper 5.6]. Here they wait before the work. A request under a rule does not wait in the common
+//! queue. It waits in the rule's own queue, its *lane*:
 //!
 //! - **Other requests first.** An elephant gets a slot when no other request (an *ant*) waits for
 //!   one. A floor share keeps elephants from starving.
-//! - **Limited concurrency**: as many at once as the rule says. Usually that is the number of
-//!   processors of the resource that they saturate. Requests that run at once in an application
-//!   share its processors with each other and with ants, so another slot for an elephant only slows
-//!   all of them down.
+//! - **Limited concurrency.** A rule says how many of its elephants may run at once. Usually that
+//!   is the number of processors of the resource that they saturate. Requests that run at once in
+//!   an application share its processors, so another slot for an elephant only slows all of them
+//!   down.
 //! - **A rate**, if the rule has one: starts per second, according to the cost of one request.
 //! - **Pushback.** A request that would have to wait longer than the rule allows is refused on
-//!   arrival, with a time after which to retry. A request that has waited that long is refused
-//!   then. So a lane stays as short as its clients' patience.
-//! - One principal has no more than a quarter of a lane's places.
+//!   arrival, with a time after which to retry. A request that has waited that long is refused,
+//!   too. So a lane stays as short as its clients' patience.
+//! - **Principals.** One principal has at most a quarter of a lane's places.
 //!
 //! Lanes are work-conserving: an elephant gets any slot that no ant wants, up to the rule's
 //! concurrency. Within a lane the oldest request goes first, because pushback keeps every wait
@@ -32,27 +32,27 @@ use crate::queue::Principal;
 use crate::request::{RequestId, RuleId};
 use lane::Lane;
 
-/// The limits that a rule sets for its elephants.
+/// The limits that a rule sets for the requests under it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// The number that may run at once; 0 counts as 1.
+    /// The maximum number of requests that run at once; 0 counts as 1.
     pub max_concurrency: u32,
-    /// The number that may start per second; `None` for no limit.
+    /// The maximum number of requests that start per second; `None` for no limit.
     pub rate: Option<Rate>,
-    /// The number that may wait.
+    /// The maximum number of requests that wait.
     pub queue: u32,
-    /// The longest wait: a request that would have to wait longer is refused.
+    /// The maximum wait. A request that would have to wait longer is refused on arrival.
     pub wait: TimeSpan,
 }
 
 impl Rule {
-    /// Creates a rule with this concurrency and the usual values otherwise.
+    /// Creates a rule with this concurrency limit, and the default values for the rest.
     pub const fn max_concurrency(max_concurrency: u32) -> Self {
         Self { max_concurrency, rate: None, queue: 100, wait: TimeSpan::from_secs(10) }
     }
 }
 
-/// The lanes of all rules.
+/// The lanes of all rules: the requests that wait and run under each.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     rules: Vec<Lane>,
@@ -60,20 +60,20 @@ pub(crate) struct Lanes {
     running: Lists,
 }
 
-/// The index of a lane, valid until the rules are set again.
+/// The index of a lane. It is valid until [`Lanes::set`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaneIndex(usize);
 
 impl Lanes {
-    /// The maximum number of rules.
+    /// The maximum number of rules that can be in force.
     pub(crate) const MOST: usize = 64;
 
     pub(crate) fn none() -> Self {
         Self { rules: Vec::new(), waiting: Lists::new(Self::MOST), running: Lists::new(Self::MOST) }
     }
 
-    /// Replaces the rules. A rule that remains keeps its waiting and running requests. Returns the
-    /// requests that wait under rules that do not remain, oldest first.
+    /// Replaces the rules. A rule that is in the old and the new list keeps its waiting and running
+    /// requests. Returns the requests that wait under removed rules, oldest first.
     ///
     /// # Panics
     /// Panics if there are more than [`Lanes::MOST`] rules.
@@ -95,17 +95,17 @@ impl Lanes {
         released
     }
 
-    /// Returns the lane of a rule, if the rule is in force.
+    /// Returns the lane of a rule; `None` if the rule is not in force.
     pub(crate) fn of(&self, rule: RuleId) -> Option<LaneIndex> {
         self.rules.iter().position(|lane| lane.id() == rule).map(LaneIndex)
     }
 
-    /// Returns the number of requests that wait in all lanes.
+    /// Returns the total number of requests that wait in lanes.
     pub(crate) const fn length(&self) -> usize {
         self.waiting.total()
     }
 
-    /// Returns the numbers of waiting and of running requests under each rule.
+    /// Returns, for each rule, the number of waiting requests and the number of running requests.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (RuleId, u32, u32)> + '_ {
         let counts = |(at, lane): (usize, &Lane)| {
             (lane.id(), self.waiting.length(at), self.running.length(at))
@@ -113,11 +113,11 @@ impl Lanes {
         self.rules.iter().enumerate().map(counts)
     }
 
-    /// Puts a request into this lane, if only until it starts immediately afterwards. `has_slot`:
-    /// there is a free slot for it.
+    /// Adds a request to a lane. This is also done for a request that starts immediately
+    /// afterwards. `has_slot` says whether there is a free slot for it.
     ///
     /// # Errors
-    /// If the request may not wait, returns the time after which it may retry.
+    /// If the request may not wait, returns the time after which its client may retry.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -132,7 +132,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Returns the next request to start, if one may.
+    /// Returns the next request to start: of the lanes whose rules let one start now, the one that
+    /// has waited longest. Returns `None` if there is none.
     pub(crate) fn next(&self, now: Time, since: impl Fn(RequestId) -> Time) -> Option<RequestId> {
         let heads = self.rules.iter().enumerate().filter_map(|(at, lane)| {
             let head = self.waiting.front(at)?;
@@ -141,7 +142,7 @@ impl Lanes {
         heads.min().map(|(_, head)| head)
     }
 
-    /// Returns whether a request could start if there were a free slot.
+    /// Returns whether a request in a lane could start if there were a free slot.
     pub(crate) fn wants_slot(&self, now: Time) -> bool {
         let wants = |(at, lane): (usize, &Lane)| {
             self.waiting.length(at) > 0 && lane.may_start(now, self.running.length(at))
@@ -149,14 +150,15 @@ impl Lanes {
         self.rules.iter().enumerate().any(wants)
     }
 
-    /// Notes that a request of a lane has got a slot.
+    /// Notes that a request has got a slot. It leaves the waiting requests of its lane and counts
+    /// as running.
     pub(crate) fn starts(&mut self, now: Time, id: RequestId, principal: Option<Principal>) {
         let Some(at) = self.waiting.remove(id) else { return };
         self.rules[at].starts(now, self.waiting.length(at), principal);
         self.running.push_back(at, id);
     }
 
-    /// Removes a request from its lane. Returns whether it waited in one.
+    /// Removes a waiting request from its lane. Returns whether it waited in one.
     pub(crate) fn leaves(&mut self, id: RequestId, principal: Option<Principal>) -> bool {
         let Some(at) = self.waiting.remove(id) else { return false };
         self.rules[at].leaves(self.waiting.length(at), principal);
@@ -168,7 +170,7 @@ impl Lanes {
         self.running.remove(id);
     }
 
-    /// Returns a request that has waited for as long as its rule allows.
+    /// Returns a request that has waited for as long as its rule allows; `None` if there is none.
     pub(crate) fn overdue(
         &self,
         now: Time,
@@ -181,8 +183,9 @@ impl Lanes {
         self.rules.iter().enumerate().find_map(due)
     }
 
-    /// Returns the next time at which a request will have waited too long or a rate lets another
-    /// one start. `has_slot`: there is a free slot for it.
+    /// Returns the next time at which a waiting request reaches the maximum wait of its rule, or a
+    /// rate lets another request start. `has_slot` says whether there is a free slot for that
+    /// request.
     pub(crate) fn next_timer(
         &self,
         has_slot: bool,

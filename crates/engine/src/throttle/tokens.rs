@@ -1,25 +1,25 @@
-//! A rate limit: a number of starts per second, of which at most one can be saved.
+//! A rate limit on starts per second. At most one unused start is saved.
 
 use bywash_units::{Rate, Time, TimeSpan};
 
-/// A token bucket with room for one token.
+/// A token bucket with room for one token, which one start takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
-    /// The time between two starts.
+    /// The minimum mean time between two starts.
     gap: TimeSpan,
     /// The time from which on another request may start.
     ready: Time,
 }
 
 impl Tokens {
-    /// Creates a bucket with this rate from now on. A rate of zero counts as one start per day: a
-    /// waiting request is refused long before.
+    /// Creates a bucket with this rate, with a token from `now` on. A rate of zero counts as one
+    /// start per day: a waiting request is refused long before.
     pub(super) fn new(now: Time, rate: Rate) -> Self {
         const DAY: f64 = 86_400.0;
         Self { gap: TimeSpan::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }
     }
 
-    /// Returns the same bucket with another rate: tokens that were taken stay taken.
+    /// Returns the same bucket with another rate from `now` on. Tokens that were taken stay taken.
     pub(super) fn at(self, now: Time, rate: Rate) -> Self {
         let other = Self::new(now, rate);
         Self { ready: self.ready.min(now + other.gap).max(now), ..other }

@@ -1,36 +1,36 @@
-//! The Gittins index of a session graph: expected revenue per second of remaining work, if one
-//! continues for exactly as long as it pays best.
+//! The Gittins index of a session graph: the expected revenue per second of remaining work of a
+//! session that continues for exactly as long as that pays best.
 //!
-//! Source: `policies.md` §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all class sets
-//! `A ∋ i`, where one starts at i and stops at the first class outside A. It is computed largest
-//! index first (Varaiya, Walrand and Buyukkoc 1985): the state whose own ratio is largest has that
-//! ratio as its index. That state is then eliminated (Sonin 2008): every other state takes over
-//! what it leads to, and the next largest ratio is found. The whole computation is O(n³). A loop
-//! from a state to itself multiplies its revenue and its work alike, so it does not change the
-//! ratio.
+//! Source: `policies.md` §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all sets `A ∋ i` of
+//! classes. The session starts at i and stops at the first class outside A. R is its expected
+//! revenue and W its expected work. Indices are computed largest first (Varaiya, Walrand and
+//! Buyukkoc 1985): the state whose own ratio is largest has that ratio as its index. That state is
+//! then eliminated (Sonin 2008): each state that leads to it takes over its revenue, work and
+//! successors. The next largest ratio is then found. The whole computation is O(n³). A loop from a
+//! state to itself multiplies its revenue and its work alike, so it does not change the ratio.
 
 use alloc::vec::Vec;
 
-/// A session graph with the revenue and the work of each state.
+/// A session graph as a Markov chain, with the revenue and the work of each state.
 #[derive(Clone, Debug)]
 pub struct Chain {
     states: usize,
-    /// The expected revenue of one visit.
+    /// The expected revenue of one visit, by state.
     revenue: Vec<f64>,
-    /// The expected work of one visit, in seconds.
+    /// The expected work of one visit in seconds, by state.
     work: Vec<f64>,
-    /// The probability that state j follows state i, row by row.
+    /// The probability that state j follows state i: a matrix, row by row.
     next: Vec<f64>,
 }
 
-/// The minimum work of a visit, in seconds: one microsecond.
+/// The minimum work of a visit, in seconds.
 const LEAST_WORK: f64 = 1e-6;
-/// The maximum probability of a loop. A state that sessions practically never leave would have
-/// infinite totals.
+/// The maximum probability that a state follows itself. A state that sessions practically never
+/// leave would have infinite totals.
 const MOST_LOOP: f64 = 0.999_999;
 
 impl Chain {
-    /// Creates states that lead nowhere and bring no revenue, as many as `states`.
+    /// Creates a chain of `states` states that lead nowhere and bring no revenue.
     pub fn new(states: usize) -> Self {
         Self {
             states,
@@ -46,12 +46,12 @@ impl Chain {
         self.work[state] = work.max(LEAST_WORK);
     }
 
-    /// Sets the probability that `to` follows `from`.
+    /// Sets the probability that state `to` follows state `from`.
     pub fn leads(&mut self, from: usize, to: usize, probability: f64) {
         self.next[from * self.states + to] = probability;
     }
 
-    /// Returns the index of every state.
+    /// Returns the index of every state, in revenue per second of work.
     pub fn indices(mut self) -> Vec<f64> {
         let mut index = alloc::vec![0.0; self.states];
         let mut left: Vec<usize> = (0..self.states).collect();
@@ -76,7 +76,7 @@ impl Chain {
         (0..self.states).map(total).collect()
     }
 
-    /// Returns the probability that another state, or none, follows.
+    /// Returns the probability that another state, or none, follows this one.
     fn leaves(&self, state: usize) -> f64 {
         1.0 - self.next[state * self.states + state].min(MOST_LOOP)
     }
@@ -91,7 +91,7 @@ impl Chain {
         ratios.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(position, _)| position)
     }
 
-    /// Eliminates a state: the `left` states take over its revenue, its work and its successors.
+    /// Eliminates a state: the states in `left` take over its revenue, its work and its successors.
     fn eliminate(&mut self, state: usize, left: &[usize]) {
         let row = state * self.states;
         let leaves = self.leaves(state);
@@ -112,7 +112,8 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// Paper 1's shop: a transition table that has the paper's utilities, and unequal costs.
+    /// Returns the shop of paper 1, with transition probabilities that give the paper's utilities,
+    /// and with unequal costs.
     fn paper_1() -> Chain {
         let work = [0.125, 0.2, 0.4, 0.25, 0.15, 0.15, 0.3, 0.3];
         let mut chain = Chain::new(8);
@@ -140,8 +141,8 @@ mod tests {
         chain
     }
 
-    /// Computes the index by its definition: the best of all 2ⁿ⁻¹ sets around each state, each by
-    /// iteration.
+    /// Computes the index of every state by its definition, as a reference. It tries all 2ⁿ⁻¹ sets
+    /// around each state, each by iteration.
     fn by_definition(chain: &Chain) -> Vec<f64> {
         let n = chain.states;
         let mut best = alloc::vec![0.0_f64; n];

@@ -1,14 +1,14 @@
-//! The session graph, as sessions have walked it: which classes they are served, and which they ask
-//! for next.
+//! The session graph: how often sessions were served each class, and which class they asked for
+//! next.
 //!
-//! Source: `policies.md` §1, «Learning», and the customer behaviour graph of Menascé. A state
-//! is a class, and whether a session begins with it: a first visit to a page has a future of its
-//! own.
+//! Source: `policies.md` §1, «Learning», and the customer behaviour graph of Menascé. A state of
+//! the graph is a class, together with the fact whether the page was the first of its session.
+//! First visits are separate states because sessions continue differently after them.
 //!
 //! The graph counts what a visitor *asked for* after a page that was served in time, once for each
-//! such page. So a refused request still counts as asked for, and a page that no client waited for
-//! does not count as a page. Otherwise overload would lower the worth of browsing by losing
-//! requests, and that would reinforce itself. Counts fade with a half-life.
+//! such page. So a refused request still counts as asked for, and a page that was served after its
+//! client had left does not count. Otherwise overload would lower the worth of browsing by losing
+//! requests, and the lower worth would lose more of them. Counts fade with a half-life.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,87 +16,94 @@ use alloc::vec::Vec;
 use super::gittins::Chain;
 use crate::request::{ClassId, ClassSet, Signals};
 
-/// A session's position in the graph.
+/// A state of the graph: where a session stands after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The class that the session was served.
     pub class: ClassId,
-    /// Whether that was the first page of the session.
+    /// Whether the page was the first of the session.
     pub first: bool,
 }
 
-/// The step that the session graph learns when a session is served.
+/// What the session graph learns from one page that a session was served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The page, if it counts.
+    /// The position of the page in the graph; `None` if the page does not count.
     pub visit: Option<Position>,
-    /// Whether the page counts and the session has not visited its class before.
+    /// Whether the page counts and is the first of its class in the session.
     pub new: bool,
-    /// Whether the page counts and brings revenue, and no earlier page of its class has in this
+    /// Whether the page counts, brings revenue, and is the first of its class that does so in the
     /// session.
     pub brings_revenue: bool,
     /// The signals that the session showed when it began.
     pub signals: Signals,
-    /// The class that the session began with, if it is known.
+    /// The class of the session's first page, if it is known.
     pub entry: Option<ClassId>,
-    /// The classes that the session has visited with pages that count, including this one.
+    /// The classes of all pages of the session that count, this one included.
     pub seen: ClassSet,
-    /// Whether the session has made an order before.
+    /// Whether the session had made an order before this page.
     pub ordered: bool,
 }
 
-/// The counts of one class.
+/// The faded counts of one class, in the form in which they are kept across a restart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Counts of later visits: their number, and how often each class was requested next.
+    /// The number of later visits (those that did not begin a session), and the number of times
+    /// that each class was asked for next, by index.
     pub later: (f64, Vec<f64>),
-    /// The same for first visits.
+    /// The number of first visits (those that began a session), and the number of times that each
+    /// class was asked for next, by index.
     pub first: (f64, Vec<f64>),
     /// The number of successful answers that brought revenue.
     pub orders: f64,
-    /// The revenue of those answers.
+    /// The total revenue of the answers in `orders`.
     pub revenue: f64,
-    /// The revenue of sessions that began with this class.
+    /// The total revenue of sessions whose first page was of this class.
     pub begun_revenue: f64,
-    /// The number of sessions that came to this class, and their revenue from then on.
+    /// The number of sessions that came to this class, and their total revenue from then on.
     pub reached: (f64, f64),
 }
 
-/// Fading counts of visits, of what followed them and of their revenue.
+/// The session graph: fading counts of visits, of the next class asked for, and of revenue.
 #[derive(Clone, Debug)]
 pub struct Graph {
     classes: usize,
-    /// The visits by state: later visits first, then first visits.
+    /// The number of visits, by state. The later visits of all classes come first, then the first
+    /// visits.
     visits: Vec<f64>,
-    /// The number of times that a session asked for a class next, by state and class.
+    /// The number of times that a session asked for a class next: a matrix by state and class, row
+    /// by row.
     next: Vec<f64>,
-    /// The number of successful answers that brought revenue, by class.
+    /// The number of successful answers that brought revenue, by class of the answer.
     orders: Vec<f64>,
-    /// The revenue of those answers, by class.
+    /// The total revenue of the answers in `orders`, by class of the answer.
     revenue: Vec<f64>,
-    /// The later revenue of sessions, by the class that they began with.
+    /// The total revenue of sessions, by the class of their first page.
     begun_revenue: Vec<f64>,
-    /// The number of sessions that came to a class, by class. A session counts once in each class.
+    /// The number of sessions that came to a class, by that class. A session counts once in each
+    /// class.
     reached: Vec<f64>,
-    /// The revenue of those sessions after they came to the class, by class.
+    /// The total revenue of the sessions in `reached` after they came to the class, by that class.
     reached_revenue: Vec<f64>,
 }
 
-/// The prior weight, in orders, of the graph's prediction of a session's revenue. It weighs as much
-/// as this many orders, made or missing.
+/// The weight of the graph's prediction against the measured revenue of sessions, in orders.
+/// Measured revenue weighs as much as the prediction when it rests on this many orders, made or
+/// missing.
 const BELIEF: f64 = 5.0;
-/// The prior weight, in visits, of the probabilities over all visits to a class, first and later
-/// ones together.
+/// The weight, in visits, of the probabilities over first and later visits together, when the
+/// probabilities of one state are estimated.
 const BORROWED: f64 = 20.0;
-/// The minimum number of visits for a statement about a class.
+/// The minimum number of visits to a class, first and later ones, for a statement about it.
 const FEW: f64 = 20.0;
-/// The upper limit of restored counts.
+/// The upper bound of any restored count.
 const MOST_COUNT: f64 = 1e12;
-/// The maximum probability that a session continues: a graph without an exit has no finite worth.
+/// The maximum probability that a session continues after a page. A graph that no session leaves
+/// has no finite worth.
 const MOST_STAY: f64 = 0.999;
 
 impl Graph {
-    /// Creates a graph of this number of classes without observations.
+    /// Creates an empty graph for `classes` classes.
     pub fn new(classes: usize) -> Self {
         Self {
             classes,
@@ -110,7 +117,7 @@ impl Graph {
         }
     }
 
-    /// Makes room for more classes; the counts stay.
+    /// Makes room for at least `classes` classes. The counts stay, and the graph never shrinks.
     pub fn grow(&mut self, classes: usize) {
         let mut grown = Self::new(classes.max(self.classes));
         for state in 0..2 * self.classes {
@@ -129,7 +136,7 @@ impl Graph {
         *self = grown;
     }
 
-    /// Returns the number of classes.
+    /// Returns the number of classes that the graph has room for.
     pub const fn classes(&self) -> usize {
         self.classes
     }
@@ -138,25 +145,26 @@ impl Graph {
         position.class.index() + if position.first { self.classes } else { 0 }
     }
 
-    /// Notes that a session was served the page of this position in time.
+    /// Notes that a session was served a page at this position in time.
     pub fn visited(&mut self, position: Position) {
         let state = self.state(position);
         self.visits[state] += 1.0;
     }
 
-    /// Notes that a session came to `class` for the first time.
+    /// Notes that a session came to `class` for the first time in the session.
     pub fn reached(&mut self, class: ClassId) {
         self.reached[class.index()] += 1.0;
     }
 
-    /// Notes that a session asked for `to` after `from`.
+    /// Notes that a session asked for `to` after it was served `from`.
     pub fn asked(&mut self, from: Position, to: ClassId) {
         let state = self.state(from);
         self.next[state * self.classes + to.index()] += 1.0;
     }
 
-    /// Notes that a visit to `class` brought `amount` to a session that had begun with `entry`, if
-    /// that is known, and had visited the classes `seen`.
+    /// Notes that an answer of `class` brought revenue `amount` to a session. `entry` is the class
+    /// of the session's first page, if it is known. `seen` are the classes that the session has
+    /// visited.
     pub fn add_revenue(
         &mut self,
         class: ClassId,
@@ -174,14 +182,15 @@ impl Graph {
         }
     }
 
-    /// Returns the revenue of sessions that came to a position, as a multiple of the graph's
-    /// prediction (`utility`).
+    /// Returns the measured revenue of sessions that came to a position, as a multiple of the
+    /// graph's prediction `utility`. With little evidence the result is near 1; without any order
+    /// or prediction it is 1.
     ///
     /// The graph does not know where a session comes from. So it credits every session that reaches
-    /// the checkout with what others buy there, and does so again with every round of a robot that
-    /// never leaves. The revenue that sessions have in fact brought cannot be credited to others,
-    /// and each session counts once: a crowd that walks far and buys nothing is worth little,
-    /// wherever it is.
+    /// the checkout with what others buy there, and a robot that never leaves is credited again in
+    /// every round. Measured revenue belongs to the session that brought it, and each session
+    /// counts once. So sessions that visit many pages and buy nothing are worth little, wherever
+    /// they are.
     pub fn outcome(&self, position: Position, utility: f64) -> f64 {
         let orders = self.orders();
         if utility <= 0.0 || orders <= 0.0 {
@@ -194,15 +203,15 @@ impl Graph {
         } else {
             (self.reached[class], self.reached_revenue[class])
         };
-        // The evidence is the number of orders that were made or that should have been made,
-        // whichever is larger.
+        // The evidence is the larger of two numbers: the orders that were made, and the orders that
+        // should have been made.
         let evidence = revenue.max(came * utility) / order;
         let weight = evidence / (evidence + BELIEF);
         1.0 + weight * (revenue / came.max(1.0) / utility - 1.0)
     }
 
-    /// Returns the counts of a class, to be kept across a restart; the counts of what follows are
-    /// by class.
+    /// Returns the faded counts of a class, to be kept across a restart. Counts of the next class
+    /// are in the order of class indices.
     pub fn counts(&self, class: ClassId) -> Counts {
         let of = |first| {
             let state = self.state(Position { class, first });
@@ -219,8 +228,8 @@ impl Graph {
         }
     }
 
-    /// Restores the counts of a class as [`Graph::counts`] returned them, with class numbers
-    /// translated to the present ones. Invalid counts become zero.
+    /// Restores the counts of a class that [`Graph::counts`] returned. The caller has translated
+    /// class indices to the present ones. Invalid counts become zero.
     pub fn restore(&mut self, class: ClassId, counts: &Counts) {
         let count = |value: f64| if value.is_finite() { value.clamp(0.0, MOST_COUNT) } else { 0.0 };
         for (first, (visits, next)) in [(false, &counts.later), (true, &counts.first)] {
@@ -238,7 +247,7 @@ impl Graph {
         self.reached_revenue[class.index()] = count(counts.reached.1);
     }
 
-    /// Multiplies all counts by `factor`.
+    /// Multiplies all counts by `factor`, so that older observations weigh less.
     pub fn fade(&mut self, factor: f64) {
         let counts = [
             &mut self.visits,
@@ -254,23 +263,25 @@ impl Graph {
         }
     }
 
-    /// Returns the number of orders, faded.
+    /// Returns the faded number of orders over all classes.
     pub fn orders(&self) -> f64 {
         self.orders.iter().sum()
     }
 
-    /// Returns the number of visits to a position, faded.
+    /// Returns the faded number of visits to a position.
     pub fn visits(&self, position: Position) -> f64 {
         self.visits[self.state(position)]
     }
 
-    /// Returns whether there are enough visits for a statement about a class.
+    /// Returns whether the class has enough visits (`FEW`) for a statement about it.
     pub fn knows(&self, class: ClassId) -> bool {
         let both = self.visits[class.index()] + self.visits[class.index() + self.classes];
         both >= FEW
     }
 
-    /// Returns the probability that a session asks for `to` after a visit to `from`.
+    /// Returns the estimated probability that a session asks for `to` next, after a visit to
+    /// `from`. With few visits to `from` it is near the probability over first and later visits
+    /// together.
     pub fn probability(&self, from: Position, to: ClassId) -> f64 {
         let n = self.classes;
         let later = from.class.index();
@@ -281,7 +292,8 @@ impl Graph {
         (seen + BORROWED * shared) / (visits + BORROWED)
     }
 
-    /// Returns the probabilities of everything that may follow `from`; their sum is below one.
+    /// Returns the probability of each class to be asked for after `from`, by class index. Their
+    /// sum is below one, because the session may end.
     pub fn row(&self, from: Position) -> Vec<f64> {
         let to = |class: usize| self.probability(from, ClassId(class as u8));
         let mut row: Vec<f64> = (0..self.classes).map(to).collect();
@@ -294,15 +306,15 @@ impl Graph {
         row
     }
 
-    /// Returns the average revenue of a visit to a class.
+    /// Returns the average revenue of a visit to a class; zero without visits.
     pub fn revenue(&self, class: ClassId) -> f64 {
         let visits = self.visits[class.index()] + self.visits[class.index() + self.classes];
         self.revenue[class.index()] / visits.max(1.0)
     }
 
-    /// Returns the graph as a chain of states: later visits first, then first visits. `visit`
-    /// returns the work of a visit to a class in seconds, the probability that it completes, and
-    /// optionally a fixed revenue, which replaces the learned one and ends the session there.
+    /// Returns the graph as a Markov chain with revenue and work. Its states are the later visits
+    /// of all classes, then their first visits. `visit` returns the properties of a visit to a
+    /// class. A fixed value replaces the learned revenue of a class and ends the session there.
     pub fn chain(&self, visit: impl Fn(ClassId) -> Visit) -> Chain {
         let mut chain = Chain::new(2 * self.classes);
         for state in 0..2 * self.classes {
@@ -320,22 +332,22 @@ impl Graph {
         chain
     }
 
-    /// Returns the expected revenue of a session from each class on, if everything that it asks for
-    /// is served: h = r + P·h. Later visits come first, then first visits.
+    /// Returns the expected revenue of a session from each state on, if everything that it asks for
+    /// is served: h = r + P·h. The later visits of all classes come first, then their first visits.
     pub fn utilities(&self, fixed_value: impl Fn(ClassId) -> Option<f64>) -> Vec<f64> {
         let visit = |class| Visit { fixed_value: fixed_value(class), work: 0.0, completes: 1.0 };
         self.chain(visit).totals()
     }
 }
 
-/// The properties of a visit to a class that the index needs.
+/// The properties of a visit to a class that the computation of the index needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// The configured worth of a visit, if there is one.
+    /// The configured revenue of a session from this class on, if there is one.
     pub fixed_value: Option<f64>,
-    /// The work of a visit, in seconds of a slot.
+    /// The mean work of a visit, in seconds of a slot.
     pub work: f64,
-    /// The probability that a request is answered in time once it runs.
+    /// The probability that a request of the class is answered in time once it runs.
     pub completes: f64,
 }
 
@@ -371,7 +383,8 @@ mod tests {
         assert!((graph.probability(later(MAIN), BUY) - 0.1).abs() < 1e-9);
         assert!((graph.probability(later(MAIN), MAIN) - 0.4).abs() < 1e-9);
         assert!((graph.revenue(BUY) - 5.0).abs() < 1e-9);
-        // 0.1·5 / (1 − 0.4): a visitor may buy again as often as they come back.
+        // The expected revenue is 0.1·5 / (1 − 0.4): a visitor who returns to the main page may buy
+        // again.
         let utilities = graph.utilities(|_| None);
         assert!((utilities[0] - 0.5 / 0.6).abs() < 1e-6, "{utilities:?}");
     }
@@ -424,7 +437,8 @@ mod tests {
     #[test]
     fn visitors_are_worth_what_they_buy_whoever_shares_a_page_with_them() {
         let mut graph = walked();
-        // Two visits in five follow another one of the same session.
+        // 1,000 visits belong to 600 sessions, so 400 visits are not the first of their class in a
+        // session.
         (0..600).for_each(|_| graph.reached(MAIN));
         let fair = graph.utilities(|_| None)[0];
         assert!((graph.outcome(later(MAIN), fair) - 1.0).abs() < 0.3);

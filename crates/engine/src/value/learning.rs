@@ -1,12 +1,13 @@
-//! Learning the worth of requests, and publishing it.
+//! The learned worth of requests: counting, computing and publishing.
 //!
 //! The published values are *unknown* (version 0) until there are enough orders for a ranking by
-//! them to be better than one by standing alone. From then on they are *known*. Every
-//! [`Learn::every`], at the next event, counts fade and the index is recomputed. From one
-//! publication to the next no index and no lift changes by more than [`Learn::max_change_per_hour`]
-//! allows. To distort the index, an attacker has to keep paying for hours, visibly. The bound also
-//! holds across a restart and a reload, because the published values are kept with the counts. A
-//! fixed value is neither corrected by its outcome nor bounded. When it is removed from the
+//! them to be better than a ranking by standing alone. From then on they are *known*. Every
+//! [`Learn::every`], at the next event, the counts fade and the index is computed again. No index
+//! and no lift changes between two publications by more than [`Learn::max_change_per_hour`] allows.
+//! So an attacker who wants to distort the index has to keep paying for hours, visibly. The bound
+//! also holds across a restart and a reload, because the published values are kept with the counts.
+//!
+//! A fixed value is neither corrected by measured revenue nor bounded. When it is removed from the
 //! configuration, the first learned value is not bounded either.
 
 use alloc::vec::Vec;
@@ -19,19 +20,19 @@ use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
 
-/// The settings of learning.
+/// The settings by which the worth of requests is learned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learn {
-    /// The time between two computations of the index.
+    /// The minimum time between two computations of the index.
     pub every: TimeSpan,
-    /// The half-life of counts.
+    /// The time after which a count weighs half.
     pub half_life: TimeSpan,
-    /// The maximum factor by which a published value grows or shrinks in an hour; at least 1.
+    /// The maximum factor by which a published value grows or shrinks within an hour; at least 1.
     pub max_change_per_hour: f64,
-    /// The number of orders before anything is published; at least one.
+    /// The minimum faded number of orders before any value is published; at least 1.
     pub orders: u32,
-    /// A number that identifies the kinds of signals. When it changes, the counts of signals are
-    /// forgotten.
+    /// A number that identifies the kinds of signals in the configuration. When the number changes,
+    /// the counts of signals are forgotten.
     pub kinds: u64,
 }
 
@@ -47,7 +48,7 @@ impl Default for Learn {
     }
 }
 
-/// The learned state, and its published part.
+/// The counts of sessions, work and signals, and the values published from them.
 #[derive(Clone, Debug)]
 pub struct Learning {
     learn: Learn,
@@ -55,48 +56,50 @@ pub struct Learning {
     lift: Lift,
     works: Works,
     values: Values,
-    /// The time at which the index was last computed.
+    /// The time of the last computation of the index.
     last: Time,
-    /// Whether something was counted since.
+    /// Whether anything was counted since the index was last computed.
     changed: bool,
-    /// Whether another change requires a computation before the next event.
+    /// Whether a change of classes or signals requires a publication before the next event.
     at_once: bool,
-    /// Whether the value of each class was fixed when the index was last computed.
+    /// For each class, whether its value was fixed when the index was last computed.
     fixed: Vec<bool>,
-    /// The utilities of up to an hour ago and their time, to show what has changed.
+    /// The utilities at a time up to an hour ago, and that time. They show operators what has
+    /// changed.
     reference: (Time, Vec<f64>),
 }
 
-/// The knowledge about one class, for people.
+/// What was learned about one class, for operators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// The class.
+    /// The class that the values are about.
     pub class: ClassId,
-    /// The number of visits that began a session, faded.
+    /// The faded number of visits to this class that began a session.
     pub first_visits: f64,
-    /// The number of other visits, faded.
+    /// The faded number of visits to this class that did not begin a session.
     pub later_visits: f64,
-    /// The probability that a session asks for each class next.
+    /// The probability that a session asks for each class next, by class index.
     pub next: Vec<f64>,
-    /// The expected revenue of a session from here on.
+    /// The expected revenue of a session from this class on.
     pub utility: f64,
-    /// The utility up to an hour ago; `None` if it was not known then.
+    /// The utility at a time up to an hour ago; `None` if it was not known then.
     pub before: Option<f64>,
-    /// Whether the worth is configured.
+    /// Whether the configuration fixes the value of the class.
     pub fixed: bool,
-    /// The published expected revenue per second of work: of sessions that come here, and of those
-    /// that begin here. `None` while it is not known.
+    /// The published expected revenue per second of work: first of sessions that come to this class
+    /// later, then of sessions that begin with it. `None` while it is unknown.
     pub index: [Option<f64>; 2],
-    /// The work in seconds of a slot, if a request has run.
+    /// The mean work of a request, in seconds of a slot; `None` before any request of the class
+    /// ran.
     pub work: Option<f64>,
-    /// The probability that a request is answered in time once it runs.
+    /// The probability that a request of the class is answered in time once it runs.
     pub completes: f64,
 }
 
 const HOUR: f64 = 3600.0;
 
 impl Learning {
-    /// Creates the state for this number of classes without observations.
+    /// Creates an empty state for `classes` classes.
     pub fn new(classes: usize, learn: Learn) -> Self {
         Self {
             learn,
@@ -112,9 +115,9 @@ impl Learning {
         }
     }
 
-    /// Applies other settings, and makes room for more classes; everything learned so far stays. If
-    /// the classes or the signals have changed, new values are published before any request is
-    /// ranked by them.
+    /// Applies new settings and makes room for more classes. All counts stay, except those of
+    /// signals if their kinds have changed. If the classes or the signals have changed, new values
+    /// are published before any request is ranked by them.
     pub fn reconfigure(&mut self, classes: usize, learn: Learn) {
         let same = learn.kinds == self.learn.kinds && classes == self.graph.classes();
         if learn.kinds != self.learn.kinds {
@@ -126,7 +129,7 @@ impl Learning {
         self.works.grow(classes);
         self.values.grow(classes);
         if !same {
-            // The utilities are identified by position, which has changed.
+            // The reference identifies utilities by position, and positions have changed.
             self.reference.1.clear();
             self.at_once = true;
         }
@@ -142,8 +145,9 @@ impl Learning {
         &self.values
     }
 
-    /// Notes that a session was served `position` in time. `new`: for the first time. `signals` are
-    /// those that the session began with.
+    /// Notes that a session was served the page at `position` in time. `new` says whether it is the
+    /// session's first page of that class. `signals` are those that the session showed when it
+    /// began.
     pub fn visited(&mut self, position: Position, new: bool, signals: Signals) {
         self.graph.visited(position);
         if new {
@@ -155,13 +159,13 @@ impl Learning {
         self.changed = true;
     }
 
-    /// Notes that a session asked for `to` after `from`.
+    /// Notes that a session asked for `to` after it was served `from`.
     pub fn asked(&mut self, from: Position, to: ClassId) {
         self.graph.asked(from, to);
         self.changed = true;
     }
 
-    /// Notes that a visit to `class` brought `amount` to a session with this step.
+    /// Notes that an answer of `class` brought revenue `amount` to a session that made this step.
     pub fn add_revenue(&mut self, class: ClassId, step: &Step, amount: f64) {
         self.graph.add_revenue(class, step.entry, step.seen, amount);
         if !step.ordered && step.entry.is_some() {
@@ -170,23 +174,24 @@ impl Learning {
         self.changed = true;
     }
 
-    /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
+    /// Notes that a request of `class` held a slot for `took`, and whether the request was answered
+    /// in time.
     pub fn ran(&mut self, class: ClassId, took: TimeSpan, in_time: bool) {
         self.works.ran(class, took, in_time);
     }
 
-    /// Returns whether it is time to [publish](Learning::publish): something is new, and the last
-    /// publication is long enough ago.
+    /// Returns whether it is time to [publish](Learning::publish): something was counted since the
+    /// last publication, which is at least [`Learn::every`] ago.
     pub fn is_due(&self, now: Time) -> bool {
         self.at_once || (self.changed && now.since(self.last) >= self.learn.every)
     }
 
-    /// Returns whether publication cannot wait for the next event.
+    /// Returns whether values must be published before the next event.
     pub const fn is_due_at_once(&self) -> bool {
         self.at_once
     }
 
-    /// Recomputes the index and publishes it.
+    /// Fades the counts, computes the index again and publishes it.
     pub fn publish(&mut self, now: Time, classes: &[Class]) {
         let seconds = now.since(self.last).as_secs_f64();
         let kept = libm::exp2(-seconds / self.learn.half_life.as_secs_f64());
@@ -214,8 +219,8 @@ impl Learning {
         self.values = Values { version, classes: classes.len(), index, lift };
     }
 
-    /// Returns the index of every state. A class about which too little is known gets the mean of
-    /// its tier.
+    /// Returns the index of every state, in revenue per second of work. A class about which too
+    /// little is known gets the mean of its tier.
     fn index(&self, classes: &[Class]) -> Vec<f64> {
         let visit = |class: ClassId| Visit {
             fixed_value: classes[class.index()].fixed_value.map(Utility::get),
@@ -224,8 +229,8 @@ impl Learning {
         };
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
-        // Measured revenue does not include fixed values, so the prediction that it is compared
-        // with must not either.
+        // Measured revenue does not include fixed values. So the prediction that it is compared
+        // with must not include them either.
         let predicted = self.graph.utilities(|_| None);
         let is_fixed = |state: usize| classes[state % n].fixed_value.is_some();
         for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_fixed(*state)) {
@@ -257,7 +262,7 @@ impl Learning {
         }
     }
 
-    /// Returns everything that was learned, by class.
+    /// Returns what was learned about every class, for operators.
     pub fn learned(&self, classes: &[Class]) -> Vec<Learned> {
         let utilities = self.utilities(classes);
         let of = |class: usize| {
@@ -279,21 +284,24 @@ impl Learning {
         (0..classes.len()).map(of).collect()
     }
 
-    /// Returns the number of sessions that began with these signals, the number of them that
-    /// ordered (both faded), and how many times likelier to order they are than all sessions.
+    /// Returns three numbers for the sessions that began with these signals: their faded number,
+    /// the faded number of them that ordered, and their lift. The lift is the ratio of their
+    /// probability to order to that of all sessions.
     pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
         let (sessions, ordered) = self.lift.counts(signals);
         (sessions, ordered, self.lift.of(signals))
     }
 
-    /// Returns the counts of a class and its published index, to be kept across a restart.
+    /// Returns the faded counts of a class and its published index, to be kept across a restart.
+    /// The index is `None` if it is not known.
     pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
         let [later, first] = [Position::later(class), Position::first(class)];
         let published = self.values.index(later).zip(self.values.index(first));
         (self.graph.counts(class), published.map(<[f64; 2]>::from))
     }
 
-    /// Restores a class as [`Learning::counts`] returned it before a restart.
+    /// Restores the counts and the published index of a class that [`Learning::counts`] returned
+    /// before a restart.
     pub fn restore(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.graph.restore(class, counts);
         if let Some(index) = published {
@@ -302,9 +310,9 @@ impl Learning {
         self.at_once = true;
     }
 
-    /// Returns the number that identifies the kinds of signals ([`Learn::kinds`]), and the state of
-    /// each combination of signals ([`Signals::index`]): the sessions that began with it, those of
-    /// them that ordered, and the published lift.
+    /// Returns the number that identifies the kinds of signals ([`Learn::kinds`]), and three
+    /// numbers for each combination of signals ([`Signals::index`]). They are the sessions that
+    /// began with it, those of them that ordered (both faded), and the published lift.
     pub fn signal_counts(&self) -> (u64, Vec<[f64; 3]>) {
         let of = |signals| {
             let (sessions, ordered) = self.lift.counts(signals);
@@ -313,8 +321,8 @@ impl Learning {
         (self.learn.kinds, (0..Signals::MOST).map(Signals::from_index).map(of).collect())
     }
 
-    /// Restores signals as [`Learning::signal_counts`] returned them before a restart, if their
-    /// kinds are the same.
+    /// Restores the counts of signals that [`Learning::signal_counts`] returned before a restart.
+    /// Does nothing if `kinds` differs from the present [`Learn::kinds`].
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         if kinds != self.learn.kinds || counts.len() != Signals::MOST {
             return;
@@ -325,19 +333,19 @@ impl Learning {
         self.values.lift = counts.iter().map(|[.., lift]| lift::possible(*lift)).collect();
     }
 
-    /// Returns whether enough is known to rank by.
+    /// Returns whether values are published, so that requests can be ranked by them.
     pub const fn is_known(&self) -> bool {
         self.values.version() > 0
     }
 
-    /// Returns the number of orders, faded.
+    /// Returns the faded number of orders over all classes.
     pub fn orders(&self) -> f64 {
         self.graph.orders()
     }
 }
 
-/// Keeps every value for which `is_bounded` returns true within `factor` of its earlier value. A
-/// value that was zero may become anything.
+/// Limits every value to within `factor` of its earlier value, up or down. Exempt are values for
+/// which `is_bounded` returns false, and values that were zero before.
 fn bound(values: &mut [f64], before: &[f64], factor: f64, is_bounded: impl Fn(usize) -> bool) {
     for (number, (value, before)) in values.iter_mut().zip(before).enumerate() {
         if *before > 0.0 && is_bounded(number) {
@@ -369,7 +377,7 @@ mod tests {
         [class(Tier::Browsing, fixed_value), class(Tier::Transaction, None)]
     }
 
-    /// Counts `many` sessions of which one in ten buys.
+    /// Counts `many` sessions, of which one in ten makes an order.
     fn sessions(learning: &mut Learning, many: u32) {
         let seen = ClassSet::NONE.with(PAGE).with(BUY);
         let step = Step { entry: Some(PAGE), seen, ..Step::default() };

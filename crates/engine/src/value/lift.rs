@@ -1,35 +1,35 @@
-//! Entry signals: how much likelier a session that begins with them is to end in an order.
+//! The lift of entry signals: how much likelier a session that begins with them is to end in an
+//! order.
 //!
-//! Source: `policies.md` §1 («with an entry signal multiply the entry index by p/p̄») and the
-//! bound in research on what a signal is worth. Every combination of signals is counted separately,
+//! Source: `policies.md` §1 («with an entry signal multiply the entry index by p/p̄») and the bound
+//! in research on what a signal is worth. Every combination of signals is counted separately,
 //! because signals are correlated (a visitor who is logged in has a cart). A rarely seen
-//! combination is assumed to buy as often as the average; that prior weighs five orders in each
-//! estimate.
+//! combination is assumed to order as often as the average. That assumption weighs as much as five
+//! orders.
 //!
-//! Any client can send a cookie that looks like a signal. Then sessions with it buy less, and its
-//! measured meaning falls: a signal means only what was measured.
+//! Any client can send a cookie that looks like a signal. Then sessions with the signal order less
+//! often, and its measured lift falls.
 
 use crate::request::Signals;
 
-/// Fading counts of sessions and of those that ordered, by the signals that they showed when they
-/// began.
+/// Fading counts of sessions and of those that ordered, by the combination of signals that they
+/// showed when they began.
 #[derive(Clone, Debug)]
 pub struct Lift {
     sessions: [f64; Signals::MOST],
     ordered: [f64; Signals::MOST],
 }
 
-/// The prior weight, in orders, of the assumption that all sessions buy alike.
+/// The weight, in orders, of the assumption that all sessions order equally often.
 const BELIEF: f64 = 5.0;
-/// The bound of the lift: at most this many times likelier, and at least one in this many times as
-/// likely.
+/// The maximum lift. The minimum is one divided by it.
 const MOST: f64 = 100.0;
 
 impl Lift {
-    /// The state without observations.
+    /// The counts without any observation.
     pub const NONE: Self = Self { sessions: [0.0; Signals::MOST], ordered: [0.0; Signals::MOST] };
 
-    /// Notes that a session has begun.
+    /// Notes that a session has begun with these signals.
     pub const fn began(&mut self, signals: Signals) {
         self.sessions[signals.index()] += 1.0;
     }
@@ -39,7 +39,7 @@ impl Lift {
         self.ordered[signals.index()] += 1.0;
     }
 
-    /// Restores counts as [`Lift::counts`] returned them. Invalid counts are ignored.
+    /// Restores counts that [`Lift::counts`] returned. Invalid counts are ignored.
     pub fn restore(&mut self, signals: Signals, sessions: f64, ordered: f64) {
         if sessions.is_finite() && (0.0..=sessions).contains(&ordered) {
             self.sessions[signals.index()] = sessions;
@@ -54,19 +54,19 @@ impl Lift {
         }
     }
 
-    /// Returns the share of all sessions that order.
+    /// Returns the share, 0 to 1, of all sessions that order.
     pub fn mean(&self) -> f64 {
         self.ordered.iter().sum::<f64>() / self.sessions.iter().sum::<f64>().max(1.0)
     }
 
-    /// Returns the number of sessions that began with these signals, and of those of them that
-    /// ordered, both faded.
+    /// Returns the faded number of sessions that began with these signals, and the faded number of
+    /// them that ordered.
     pub const fn counts(&self, signals: Signals) -> (f64, f64) {
         (self.sessions[signals.index()], self.ordered[signals.index()])
     }
 
-    /// Returns how many times likelier to order sessions that began with these signals are than all
-    /// sessions.
+    /// Returns the lift of these signals: the share of the sessions with them that order, divided
+    /// by the share of all sessions.
     pub fn of(&self, signals: Signals) -> f64 {
         let mean = self.mean();
         if mean <= 0.0 {
@@ -78,7 +78,7 @@ impl Lift {
     }
 }
 
-/// Returns the valid lift that is nearest to a number.
+/// Returns the valid lift nearest to a number.
 pub(super) fn possible(lift: f64) -> f64 {
     if lift.is_finite() { lift.clamp(1.0 / MOST, MOST) } else { 1.0 }
 }
@@ -89,8 +89,8 @@ mod tests {
 
     const CART: Signals = Signals::NONE.with(0);
 
-    /// Returns the lift after 1,000 sessions with a cart, of which 100 order, and 9,000 without, of
-    /// which 90 do.
+    /// Returns the lift after 10,000 sessions: 1,000 with a cart, of which 100 order, and 9,000
+    /// without, of which 90 order.
     fn seen() -> Lift {
         let mut lift = Lift::NONE;
         for i in 0..10_000 {

@@ -1,7 +1,7 @@
-//! The worth of a request: one number for every decision.
+//! The worth of requests, as the expected revenue per second of bottleneck time.
 //!
-//! Source: `policies.md` §1, «value index» and «Learning»; research on the limits of policies.
-//! Value is expected revenue per second of bottleneck time. It is learned while the site runs:
+//! Source: `policies.md` §1, «value index» and «Learning»; research on the limits of policies. The
+//! worth is learned while the site runs:
 //!
 //! - [`graph`] counts which classes sessions ask for after which, and the revenue;
 //! - [`lift`] counts what entry signals mean;
@@ -11,8 +11,8 @@
 //!   reads. No published value changes faster than `max_change_per_hour` allows, and a fixed value
 //!   does not change at all.
 //!
-//! An attacker who wants to raise the worth of their own requests must order. To lower that of
-//! others, they must be served many sessions that do not order, for hours.
+//! An attacker who wants to raise the worth of their own requests must make orders. To lower the
+//! worth of others' requests, they must be served many sessions that do not order, for hours.
 
 pub mod gittins;
 pub mod graph;
@@ -27,25 +27,28 @@ pub use learning::{Learn, Learned, Learning};
 
 use crate::request::{ClassId, Signals};
 
-/// The published values: the index of every state, and the factor of each combination of signals.
+/// The published values: the index of every state of the session graph, and the lift of each
+/// combination of signals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
-    /// A version that changes whenever any other field does; 0 while nothing is known.
+    /// A version that changes whenever another field changes; 0 while nothing is known.
     version: u32,
     classes: usize,
-    /// The index by state: later visits first, then first visits.
+    /// The index by state, in revenue per second of work. Later visits of all classes come first,
+    /// then their first visits.
     index: Vec<f64>,
     lift: Vec<f64>,
 }
 
 impl Values {
-    /// Returns a version that changes with every publication; 0 until enough is known to rank by.
+    /// Returns a version that changes with every publication. It is 0 until enough is known to rank
+    /// requests.
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Returns the expected revenue per second of work of a visit to a position, for a session
-    /// without signals; `None` while it is not known.
+    /// Returns the expected revenue per second of work from a visit to this position on, for a
+    /// session without signals. Returns `None` while that is not known.
     pub fn index(&self, position: Position) -> Option<f64> {
         let state = position.class.index() + if position.first { self.classes } else { 0 };
         (position.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()
@@ -63,7 +66,8 @@ impl Values {
         (self.index, self.classes) = (grown, many);
     }
 
-    /// Publishes the index of one of `classes` classes as an earlier process did.
+    /// Sets the published index of a class to that of an earlier process. There are `classes`
+    /// classes.
     fn restore(&mut self, class: ClassId, classes: usize, index: [f64; 2]) {
         if index.iter().any(|index| !index.is_finite() || *index < 0.0) {
             return;
@@ -77,19 +81,20 @@ impl Values {
         self.version = self.version.max(1);
     }
 
-    /// Returns the factor on the index of browsing for a session that began with these signals.
+    /// Returns the lift of these signals: the factor on the index of browsing requests of a session
+    /// that began with them.
     pub fn lift(&self, signals: Signals) -> f64 {
         self.lift.get(signals.index()).copied().unwrap_or(1.0)
     }
 }
 
 impl Position {
-    /// Creates the position of a class that a session has come to after others.
+    /// Creates the position of a visit to a class that did not begin the session.
     pub const fn later(class: ClassId) -> Self {
         Self { class, first: false }
     }
 
-    /// Creates the position of a class that a session begins with.
+    /// Creates the position of a visit to a class that began the session.
     pub const fn first(class: ClassId) -> Self {
         Self { class, first: true }
     }

@@ -1,8 +1,8 @@
-//! The work of a visit to a class, and the probability that it completes once it runs.
+//! The work of a visit to each class, and the probability that a request completes once it runs.
 //!
-//! The means weigh recent requests: about the last hundred for the work, a few hundred for the
-//! probability. That is quick enough to follow a slower database and slow enough not to follow one
-//! request. A request whose client left while it ran counts with the time that it took.
+//! Both means weigh recent requests more: about the last hundred for the work, and a few hundred
+//! for the probability. So they follow a slower database quickly, but not a single request. A
+//! request whose client left while it ran counts with the time that it ran.
 
 use alloc::vec::Vec;
 
@@ -11,27 +11,27 @@ use bywash_units::TimeSpan;
 use crate::mean_service::MeanService;
 use crate::request::ClassId;
 
-/// The work and the probability of completion by class.
+/// The mean work and the probability of completion, by class.
 #[derive(Clone, Debug)]
 pub struct Works(Vec<Work>);
 
 #[derive(Clone, Copy, Debug)]
 struct Work {
     mean_service: MeanService,
-    /// The share of the requests that ran which were answered in time.
+    /// The recent fraction of the requests that ran which were answered in time.
     completes: f64,
 }
 
 const WEIGHT: f64 = 1.0 / 256.0;
 
 impl Works {
-    /// Creates the state for this number of classes before any request has run: all requests
-    /// complete, and a class costs what others do.
+    /// Creates the state for `classes` classes before any request has run. It assumes that all
+    /// requests complete, and that all classes cost the same.
     pub fn new(classes: usize) -> Self {
         Self(alloc::vec![Work { mean_service: MeanService::UNKNOWN, completes: 1.0 }; classes])
     }
 
-    /// Makes room for more classes.
+    /// Makes room for at least `classes` classes.
     pub fn grow(&mut self, classes: usize) {
         let more = Self::new(classes);
         self.0.extend(more.0.into_iter().skip(self.0.len()));
@@ -44,8 +44,8 @@ impl Works {
         work.completes += WEIGHT * (f64::from(u8::from(in_time)) - work.completes);
     }
 
-    /// Returns the mean work in seconds of a slot. While it is unknown for this class, returns the
-    /// mean over the known classes.
+    /// Returns the mean work of a request of a class, in seconds of a slot. While it is unknown for
+    /// this class, returns the mean over the known classes.
     pub fn seconds(&self, class: ClassId) -> f64 {
         self.measured(class).unwrap_or_else(|| {
             let known = (0..self.0.len()).filter_map(|other| self.measured(ClassId(other as u8)));
@@ -54,13 +54,14 @@ impl Works {
         })
     }
 
-    /// Returns the mean work in seconds of a slot, if a request of the class has run.
+    /// Returns the mean work of a request of a class, in seconds of a slot. Returns `None` if no
+    /// request of the class has run.
     pub fn measured(&self, class: ClassId) -> Option<f64> {
         let mean_service = self.0[class.index()].mean_service;
         (mean_service.seen() > 0).then(|| mean_service.mean().as_secs_f64())
     }
 
-    /// Returns the probability that a running request is answered in time.
+    /// Returns the probability that a request of a class is answered in time once it runs.
     pub fn completes(&self, class: ClassId) -> f64 {
         self.0[class.index()].completes
     }

@@ -1,6 +1,6 @@
-//! Random cases for the properties of `catalogue_laws.rs`.
+//! Random cases for the laws in `catalogue_laws.rs`.
 //!
-//! A failure prints the shortest sequence of events that shows it, and the seed.
+//! A failing test prints the shortest sequence of events that shows the failure, and the seed.
 
 use bywash_engine::catalog::{POLICIES, Policy};
 use proptest::prelude::*;
@@ -9,8 +9,8 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use crate::dice::Dice;
 use crate::setup::Setup;
 
-/// A step of a case. The request that it happens to is chosen by number among those that it can
-/// happen to.
+/// A step of a case. A step that concerns a request has a number, which chooses one of the requests
+/// to which the step can happen.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Arrive {
@@ -20,18 +20,19 @@ pub(crate) enum Step {
     },
     LeaveWaiting(u8),
     LeaveRunning(u8),
-    /// The request has waited for as long as its client had announced.
+    /// A request reaches the deadline that its client had announced.
     OutOfTime(u8),
     Answering(u8),
     Finish(u8, bool),
-    /// A late message about a number that is not in use.
+    /// A report arrives about a request number that is no longer in use.
     Late(u8),
     Serve(u8, u8),
     Cpu(f64),
     Limit(u32),
-    /// Time passes, and the timer is called if it is due and the driver is not late.
+    /// This number of milliseconds passes. If the flag is true, the timer is then called if it is
+    /// due. Otherwise the driver is late.
     Pass(u64, bool),
-    /// A new configuration, drawn with this seed.
+    /// A new configuration is applied, which is drawn with this seed.
     Reconfigure(u64),
 }
 
@@ -54,12 +55,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Draws steps that include new configurations.
+/// Draws a step, which may be a new configuration.
 fn step_or_reload() -> impl Strategy<Value = Step> {
     prop_oneof![20 => step(), 1 => any::<u64>().prop_map(Step::Reconfigure)]
 }
 
-/// A policy with parameters, and the steps of the case.
+/// A policy with its parameters, and the steps of the case.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) policy: &'static str,
@@ -67,7 +68,7 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
 }
 
-/// Draws cases of up to `length` steps.
+/// Draws cases of up to `length` steps for a policy.
 fn case(
     policy: &'static Policy,
     step: impl Strategy<Value = Step>,
@@ -84,7 +85,8 @@ pub(crate) fn for_every_policy(cases: u32, length: usize, property: impl Fn(&Cas
     for_every(cases, |policy| case(policy, step(), length), property);
 }
 
-/// Runs `property` on random cases with reloads, after which any policy may be in force.
+/// Runs `property` on random cases of every policy, with new configurations in between. After one
+/// of these any policy may be in force.
 pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, property: impl Fn(&Case)) {
     for_every(cases, |policy| case(policy, step_or_reload(), length), property);
 }

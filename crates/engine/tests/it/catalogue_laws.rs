@@ -1,5 +1,5 @@
 //! Laws that every policy of the catalogue must keep, whatever its parameters and whatever happens.
-//! A model knows the waiting and running requests and checks each action of the engine.
+//! A model of the waiting and running requests checks each action of the engine.
 
 use std::cell::Cell;
 
@@ -23,17 +23,18 @@ struct Waiter {
     since: Time,
 }
 
-/// The operation that a model applies to its engine after each step.
+/// The operation that is applied to the engine after each step of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Between {
     Nothing,
     /// The engine is reconfigured with its present settings.
     Reconfigured,
-    /// The same, and the waiting requests move to a fresh scheduler.
+    /// The engine is reconfigured with its present settings, and the waiting requests move to a
+    /// fresh scheduler.
     Moved,
 }
 
-/// The waiting requests in the order of arrival, and the running ones.
+/// The model of an engine: its waiting requests in the order of arrival, and its running requests.
 struct Model {
     setup: Setup,
     engine: Engine,
@@ -67,8 +68,8 @@ impl Model {
         self.setup.options.limit.count("slots")
     }
 
-    /// Returns the number of places where this class waits, and the number taken; `new` does not
-    /// count.
+    /// Returns the number of places where requests of this class wait, and the number that are
+    /// taken. The arriving request `new` does not count.
     fn room(&self, class: ClassId, new: RequestId) -> (usize, usize) {
         let others = self.waiting.iter().filter(|other| other.id != new);
         if let Some(capacity) = self.setup.count("capacity") {
@@ -199,7 +200,8 @@ impl Model {
         self.lose_places(&actions[started..]);
     }
 
-    /// Checks a move to a new scheduler: exactly the requests that have no place in it are refused.
+    /// Checks a move to a new scheduler: exactly the requests for which it has no place are
+    /// refused.
     fn lose_places(&mut self, actions: &[Action]) {
         let before: Vec<RequestId> = self.waiting.iter().map(|waiter| waiter.id).collect();
         let refused: Vec<Waiter> =
@@ -256,7 +258,8 @@ impl Model {
         self.follow(&actions, Some(id));
     }
 
-    /// Ends the wait of a request, if any waits. For a running request the event has no effect.
+    /// Sends the event that a request has reached its deadline, if there is a request. For a
+    /// running request the event has no effect.
     fn out_of_time(&mut self, who: u8) {
         if let Some(runner) = counted_off(self.running.len(), who) {
             let id = self.running[runner].id;
@@ -290,8 +293,8 @@ impl Model {
         assert_eq!(shed, expired, "the oldest first, each at its time");
     }
 
-    /// Checks the expired requests after slots were given, which may have led to some being
-    /// presumed gone.
+    /// Checks the requests that expired after slots were given. Giving slots may have shown that
+    /// some clients have presumably left.
     fn expire(&mut self, actions: &[Action]) {
         let is_due =
             |setup: &Setup, now, since| setup.options.max_wait.is_some_and(|w| since + w <= now);
@@ -307,14 +310,16 @@ impl Model {
         assert!(!left, "somebody has waited too long");
     }
 
-    /// Applies the engine's actions and checks that each is allowed. `new` has just arrived.
+    /// Applies the engine's actions to the model, and checks that each is allowed. `new` is the
+    /// request that has just arrived, if any.
     fn follow(&mut self, actions: &[Action], new: Option<RequestId>) {
         let mut made_room = false;
         for action in actions {
             match *action {
                 Action::Dispatch { id, reason } => {
                     assert!((self.running.len() as u32) < self.limit(), "{id:?} has no slot");
-                    // The arriving request gets the place of the one that gets the slot.
+                    // The arriving request takes the place in the queue of the one that gets the
+                    // slot.
                     let beside = new.filter(|_| std::mem::take(&mut made_room));
                     self.may_start(id, reason, new, beside);
                     let Waiter { class, standing, .. } = self.waiter(id);
@@ -361,7 +366,8 @@ impl Model {
         self.ended += 1;
     }
 
-    /// Checks a start. `beside`: a request that waits and is not considered.
+    /// Checks that a request may start. `beside` is a waiting request that is left out of the
+    /// check.
     fn may_start(
         &self,
         id: RequestId,
@@ -370,7 +376,7 @@ impl Model {
         beside: Option<RequestId>,
     ) {
         let waiter = self.waiter(id);
-        // A request for which another was stopped may start itself.
+        // If another request was stopped for `id`, `id` itself may start.
         let beside = beside.filter(|beside| *beside != id);
         match reason {
             Reason::SlotFree => assert_eq!((self.waiting.len(), Some(id)), (1, new)),
@@ -390,8 +396,8 @@ impl Model {
         }
     }
 
-    /// Checks a request that is presumed gone: if no departures are seen, requests that have waited
-    /// for half of their patience are finally refused.
+    /// Checks that a request may be refused because its client has presumably left. That is allowed
+    /// only if no departures are seen and the request has waited for half of the patience.
     fn may_presume_gone(&self, id: RequestId) {
         let waiter = self.waiter(id);
         let patience =
@@ -430,7 +436,7 @@ impl Model {
         }
     }
 
-    /// Checks the invariants that hold between any two events.
+    /// Checks the invariants that hold after every event.
     fn check(&self) {
         let (waiting, running) = (self.waiting.len() as u32, self.running.len() as u32);
         assert!(waiting == 0 || running >= self.limit(), "{waiting} wait while a slot is free");
@@ -461,7 +467,7 @@ impl Model {
         }
     }
 
-    /// Ends the case: every waiting request gets a slot.
+    /// Ends a case: gives every waiting request a slot.
     fn wind_up(&mut self) {
         self.step(&Step::Limit(4));
         while !self.running.is_empty() {
@@ -499,13 +505,13 @@ fn lost(action: Action) -> RequestId {
     }
 }
 
-/// Plays a case against the model. Returns the engine's actions in order.
+/// Plays a case against the model, and returns the engine's actions in order.
 pub(crate) fn play(case: &Case) -> Vec<Action> {
     play_with(case, Between::Nothing).0
 }
 
-/// Plays a case with an operation after each step. Also returns the engine's status after each
-/// step.
+/// Plays a case, and applies `between` after each step. Returns the engine's actions, and the
+/// engine's status after each step.
 pub(crate) fn play_with(case: &Case, between: Between) -> (Vec<Action>, Vec<Status>) {
     let mut model = Model::new(case, between);
     model.check();

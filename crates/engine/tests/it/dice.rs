@@ -1,6 +1,6 @@
-//! Random numbers with a seed that a failing test can print.
+//! Pseudo-random numbers from a seed that a failing test can print.
 
-/// A splitmix64 generator: every seed is a good one.
+/// A splitmix64 generator, for which every seed is good.
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
@@ -22,7 +22,7 @@ impl Dice {
         self.next() % count
     }
 
-    /// Returns a number from 0 to 1.
+    /// Returns a fraction from 0 to 1.
     pub(crate) fn share(&mut self) -> f64 {
         self.next() as f64 / u64::MAX as f64
     }

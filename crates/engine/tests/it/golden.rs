@@ -1,6 +1,7 @@
-//! The threshold of paper 2 for implementations in other languages: libsert and the SDKs.
+//! Tests of the threshold of paper 2 against a file that implementations in other languages share
+//! (libsert and the SDKs).
 //!
-//! `lab/golden/termination.csv` is the engine's result. The implementations check themselves
+//! `lab/golden/termination.csv` is the engine's result. The other implementations test themselves
 //! against that file, and this test checks the file. `BYWASH_EXPECTED=write` rewrites it.
 
 use std::env::var_os;
@@ -12,7 +13,7 @@ use bywash_engine::ClassId;
 use bywash_engine::catalog::find_termination;
 use bywash_units::{Time, TimeSpan};
 
-/// LB, UB in milliseconds; α, LW, HW.
+/// The parameters of a class: LB and UB in milliseconds, α, LW and HW.
 const CLASSES: [(u64, u64, &str, &str, &str); 7] = [
     (1500, 8000, "4", "0.05", "0.15"),
     (500, 15_000, "4", "0.05", "0.15"),
@@ -22,7 +23,7 @@ const CLASSES: [(u64, u64, &str, &str, &str); 7] = [
     (250, 250, "4", "0.05", "0.15"),
     (100, 900, "2.5", "0.07", "0.1"),
 ];
-/// The number of arrivals, and the number of them that were lost.
+/// The number of arrivals in an interval, and the number of them that were lost.
 const LOADS: [(u32, u32); 15] = [
     (0, 0),
     (0, 2),

@@ -1,5 +1,5 @@
-//! Guards that keep a queue useful: repetitions go behind first attempts, and requests whose
-//! clients are presumed to have left are not served.
+//! Tests of the guards of a queue: repetitions go behind first attempts, and requests whose clients
+//! have presumably left are refused.
 
 use bywash_engine::catalog::find_limit;
 use bywash_engine::{Action, AttemptKey, End, Event, Options, Reason, Request, RequestId};
@@ -20,7 +20,7 @@ fn who_says_that_she_asks_again_goes_after_those_who_ask_first() {
     }
 }
 
-/// Makes a request with always the same attempt key.
+/// Makes a request whose attempt key is always the same.
 fn attempt(site: &mut Site) -> RequestId {
     site.request(Request { attempt: Some(AttemptKey(7)), ..Request::of(MAIN) })
 }
@@ -61,7 +61,7 @@ fn a_slot_that_was_only_observed_is_given_on_and_nothing_is_learned() {
     assert_eq!(site.refusal(next), None);
 }
 
-/// Returns whether the newest go first a second after `ask`, where a loss of a twentieth is
+/// Returns whether newest first is in force one second after `ask`, if a loss of a twentieth is
 /// overload.
 fn is_overload(given: &[(&str, &str)], ask: impl FnOnce(&mut Site)) -> bool {
     let all = [given, &[("signal", "loss"), ("loss", "0.05"), ("interval", "1s")]].concat();
@@ -133,9 +133,9 @@ fn a_client_that_reads_slowly_is_no_slow_application() {
     assert_eq!(slots(true), 10);
 }
 
-/// Forty requests have waited for ten seconds, and have left or were served. Then a request of a
-/// session in progress waits for eleven seconds, in the last two of which the queue is full.
-/// Returns why it is refused, if it is.
+/// Lets a request of a session in progress wait for eleven seconds, in the last two of which the
+/// queue is full. Before, forty requests have waited for ten seconds, and have left (`leave`) or
+/// were served. Returns the reason for which the request is refused, if it is.
 fn after_eleven_seconds(leave: bool) -> Option<Reason> {
     let given = [("patience", "20s"), ("capacity", "4")];
     let mut site = Site::busy("session-first", &given);
@@ -169,7 +169,7 @@ fn where_nobody_is_seen_to_leave_who_has_waited_for_half_the_patience_is_presume
 fn an_evicted_request_was_there_to_be_seen() {
     let mut site = Site::busy("session-first", &[("patience", "20s"), ("capacity", "2")]);
     site.prove(1, &[MAIN]);
-    // Each arrival evicts a request that has waited for ten seconds, and no client ever leaves.
+    // Each arrival evicts a request that has waited for ten seconds, and no client leaves.
     for _ in 0..40 {
         site.arrive(MAIN);
         site.now = site.now + SECOND * 5;

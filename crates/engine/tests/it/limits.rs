@@ -1,5 +1,5 @@
-//! Concurrency limits: laws of every limit, whatever happens to it, and the results of ours where
-//! the right answer is known.
+//! Tests of concurrency limits: laws of every limit, whatever happens to it, and the results of our
+//! own where the right answer is known.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,8 @@ fn millis(millis: u64) -> TimeSpan {
     TimeSpan::from_millis(millis)
 }
 
-/// Returns any limit between 2 and 9 slots, with any initial value.
+/// Returns random settings of a limit with bounds between 2 and 9 slots, and a random initial
+/// value.
 fn narrow(policy: &'static LimitPolicy, dice: &mut Dice) -> LimitSettings {
     let initial = (1 + dice.below(20)).to_string();
     if policy.name == "fixed" {
@@ -38,7 +39,7 @@ fn bounds(settings: &LimitSettings) -> (u32, u32) {
     if settings.name() == "fixed" { (settings.start(), settings.start()) } else { (2, 9) }
 }
 
-/// Applies any operation to a limit, sensible or not.
+/// Applies a random operation to a limit, whether sensible or not.
 fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
     let took = [0, 1, 40, 900, 60_000, u64::MAX / 2_000_000][dice.below(6) as usize];
     let completion = [
@@ -81,8 +82,8 @@ proptest! {
         }
     }
 
-    /// While a limit is in use, no request waits while a slot is free, and no running request is
-    /// stopped.
+    /// Checks that no request waits while a slot is free, and that a falling limit stops no running
+    /// request.
     #[test]
     fn nobody_waits_while_a_slot_is_free_and_nobody_loses_one(seed in any::<u64>()) {
         for policy in &LIMITS {
@@ -119,12 +120,12 @@ proptest! {
     }
 }
 
-/// Ten workers that serve one class in a tenth of a second each, behind a limit that is always
-/// asked for more. Requests beyond ten wait inside for their turn.
+/// An application of ten workers that serve one class in a tenth of a second each. Requests always
+/// wait for a slot. Of those that have one, all beyond ten wait inside the application.
 struct Application {
     limit: Box<dyn Limit>,
     now: Time,
-    /// The running requests: when each was sent and when it is done.
+    /// The running requests: the time at which each was sent, and the time at which it is done.
     running: Vec<(Time, Time)>,
     workers: usize,
     service: TimeSpan,
@@ -138,11 +139,11 @@ impl Application {
         Self { limit, now, running: Vec::new(), workers: 10, service, slots: Vec::new() }
     }
 
-    /// Sends requests: first come, first served by whichever worker is free first.
+    /// Sends requests to the workers: first come, first served, by the worker that is free first.
     fn send(&mut self) {
         while self.running.len() < self.limit.slots() as usize {
             let before = self.running.len().checked_sub(self.workers);
-            // The ends are in order because all service times are equal.
+            // Requests end in the order of arrival, because all service times are equal.
             let free = before.map_or(self.now, |index| self.running[index].1.max(self.now));
             self.running.push((self.now, free + self.service));
             let load = Load { running: self.running.len() as u32, is_full: true };
@@ -187,7 +188,8 @@ impl Application {
 fn slope_finds_the_workers_from_below_and_from_above() {
     for initial in ["1", "3", "10", "40", "400"] {
         let mut application = Application::new(&settings("slope", &[("initial", initial)]));
-        // With 400, each request takes four seconds at first, and every look takes several of them.
+        // With an initial limit of 400, each request takes four seconds at first, and a window
+        // takes several times as long.
         application.play(TimeSpan::from_secs(300));
         assert!(
             (10..=14).contains(&application.usual()),
@@ -255,8 +257,9 @@ fn an_application_that_only_times_out_gets_less_and_never_nothing() {
     }
 }
 
-/// Returns the slots of `slope`, initially 64, after requests of which all but every `answered`-th
-/// are left by their clients. The first requests take a tenth of a second, the others two seconds.
+/// Returns the slots of `slope`, initially 64, after many requests. Only every `answered`-th is
+/// answered, and the clients of the others leave. The first requests take a tenth of a second, the
+/// later ones two seconds.
 fn slope_with_departures(load: Load, answered: u64) -> u32 {
     let mut limit = settings("slope", &[("initial", "64")]).limit();
     let mut now = Time::ZERO;
@@ -284,8 +287,9 @@ fn slope_keeps_its_limit_when_clients_leave_an_application_with_little_load() {
     assert_eq!(slope_with_departures(Load { running: 20, is_full: false }, 2), 64);
 }
 
-/// Returns the slots of an engine with `slope`, initially 64, whose clients all leave: at first
-/// after a tenth of a second, then after six seconds. `event` happens just before each departure.
+/// Returns the slots of an engine with `slope`, initially 64, whose clients all leave. At first
+/// they leave after a tenth of a second, later after six seconds. `event` happens just before each
+/// departure.
 fn slots_after_departures(request: Request, event: fn(RequestId) -> Option<Event>) -> u32 {
     let limit = settings("slope", &[("initial", "64")]);
     let mut site = Site::with("session-first", &[], classes(), options(limit));

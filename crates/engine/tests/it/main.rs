@@ -1,7 +1,7 @@
-//! Tests of the engine from outside: events go in, actions come out, and nothing else is looked at.
+//! Tests of the engine from outside: they send events and look at actions and public state only.
 //!
-//! There are examples of one screen each, references that were written independently of the engine,
-//! and a model that any policy of the catalogue must agree with. Time is a number; nothing sleeps.
+//! There are small examples, references that were written independently of the engine, and a model
+//! with which any policy of the catalogue must agree. Time is a number, so no test sleeps.
 
 mod cases;
 mod catalogue_laws;

@@ -1,4 +1,5 @@
-//! The three schemes of paper 1, against a reference that was written from its slides alone.
+//! Tests of the three schemes of paper 1 against a reference that was written from the slides
+//! alone.
 //!
 //! Source: paper 1, «LIFO-Pri Scheme», «Experiments Performed», «Sample 'Utility' Values».
 
@@ -10,7 +11,7 @@ use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
 };
 
-/// [paper 1.2]
+/// Source: [paper 1.2].
 #[test]
 fn a_single_transaction_goes_before_any_number_of_browsing_requests() {
     for policy in ["lifo-pri", "always-fifo"] {
@@ -35,13 +36,14 @@ fn transactions_go_first_even_when_they_are_worth_nothing() {
     assert_eq!(site.next(), login);
 }
 
-/// [paper 1.3]
+/// Source: [paper 1.3].
 #[test]
 fn inside_a_tier_the_largest_length_times_utility_is_next_and_changes_as_it_drains() {
     let mut site = Site::busy("always-fifo", &[]);
     let details = [0; 2].map(|_| site.arrive(DETAILS));
     let search = [0; 5].map(|_| site.arrive(SEARCH));
-    // 5 × 36 = 180 > 146 = 2 × 73; then 144 < 146; then 144 > 73; then 108 > 73; then 72 < 73.
+    // The products of length and utility before each dispatch: 5 × 36 = 180 > 146 = 2 × 73; then
+    // 144 < 146; then 144 > 73; then 108 > 73; then 72 < 73.
     let expected = [search[0], details[0], search[1], search[2], details[1], search[3], search[4]];
     assert_eq!(site.drain(), expected);
 }
@@ -61,8 +63,8 @@ fn of_queues_that_are_worth_the_same_the_first_in_the_list_is_next() {
 
 #[test]
 fn browsing_turns_newest_first_above_the_upper_threshold_and_back_below_the_lower_one() {
-    // Each line is a reading, and whether the newest go first after it. The thresholds themselves
-    // change nothing.
+    // Each pair is a reading of CPU use, and whether newest first is in force after it. A reading
+    // equal to a threshold changes nothing.
     let readings = [
         (0.80, false),
         (0.90, false),
@@ -138,7 +140,8 @@ fn the_single_queue_can_be_newest_first() {
     assert_eq!(site.drain(), ids);
 }
 
-/// A scheme of the paper: its queues, and the end of a queue that is served next.
+/// A scheme of the paper: how many queues it has, and whether the oldest or the newest request is
+/// served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scheme {
     LifoPri,
@@ -147,7 +150,7 @@ enum Scheme {
     SingleLifo,
 }
 
-/// The server of paper 1, written as plainly as possible.
+/// A reference implementation of the server of paper 1, written as plainly as possible.
 struct Reference {
     scheme: Scheme,
     classes: Vec<Class>,
@@ -179,7 +182,7 @@ impl Reference {
         }
     }
 
-    /// Returns the class that is served next.
+    /// Returns the class of this tier that is served next.
     fn turn(&self, tier: Tier) -> Option<ClassId> {
         let mut best: Option<(ClassId, f64)> = None;
         for (index, class) in self.classes.iter().enumerate() {
@@ -213,7 +216,8 @@ impl Reference {
     }
 }
 
-/// Compares both on one random run: the same arrivals, readings and departures.
+/// Compares engine and reference on one random run, with the same arrivals, readings and
+/// departures.
 fn compare(scheme: Scheme, seed: u64) {
     let (policy, given): (&str, &[(&str, &str)]) = match scheme {
         Scheme::LifoPri => ("lifo-pri", &[]),
@@ -227,7 +231,7 @@ fn compare(scheme: Scheme, seed: u64) {
     let mut reference =
         Reference { scheme, classes: classes(), queue: vec![], busy: false, lifo: false };
     for step in 0..5_000 {
-        // Most runs fill the queues; some leave them nearly empty.
+        // Most seeds fill the queues, and some leave them nearly empty.
         if dice.percent(50 + seed % 20) {
             let class = ClassId((dice.below(8) * dice.below(8) / 7) as u8);
             let id = site.arrive(class);

@@ -1,4 +1,4 @@
-//! Mistakes in a list of patterns, which are found wherever they stand in it.
+//! Tests that mistakes in a list of patterns are found, wherever they are in the list.
 
 use bywash_engine::ClassId;
 use bywash_engine::classify::{Asked, Classifier, Rule};

@@ -1,5 +1,5 @@
-//! New configurations while requests run and wait, one screen each. `catalogue_laws` tests that
-//! nothing is lost whatever happens.
+//! Tests of new configurations while requests run and wait, with one small case each.
+//! `catalogue_laws` tests that nothing is lost whatever happens.
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
@@ -20,7 +20,7 @@ fn one_slot() -> Options {
     Options { limit: 1.into(), ..Options::default() }
 }
 
-/// Applies a new scheduler and keeps all other settings.
+/// Applies a new scheduler, and keeps all other settings.
 fn reschedule(site: &mut Site, policy: &str, given: &[(&str, &str)]) -> Vec<Action> {
     site.reconfigure(classes(), Some(&settings(policy, given)), one_slot())
 }

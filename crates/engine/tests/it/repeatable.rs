@@ -1,5 +1,6 @@
-//! Determinism: the same events give the same actions. There is no clock, no entropy and no
-//! iteration over a hash table, and a reconfiguration that changes nothing leaves no trace.
+//! Tests of determinism: the same events give the same actions. The engine has no clock and no
+//! randomness, and does not iterate over hash tables. A new configuration that changes nothing has
+//! no effect.
 
 use crate::cases::for_every_policy_and_reloads;
 use crate::catalogue_laws::{Between, play, play_with};

@@ -1,4 +1,5 @@
-//! State that outlives the process: exported from one engine, imported into a fresh one.
+//! Tests of state that outlives the process: exported from one engine, and imported into a fresh
+//! one.
 
 use std::cmp::Reverse;
 
@@ -26,7 +27,8 @@ fn export(site: &Site) -> Vec<Remembered> {
     all
 }
 
-/// Starts a process when the earlier one ends; it has room for `sessions` sessions.
+/// Returns a site whose process starts when the earlier one ends. It has room for `sessions`
+/// sessions.
 fn restart(old: &Site, sessions: u32) -> Site {
     let mut new = site(sessions);
     for session in export(old) {
@@ -48,7 +50,7 @@ fn remembered(key: u64, age: TimeSpan) -> Remembered {
     Remembered { key: SessionKey(key), age, served: ClassSet::NONE.with(SHIPPING) }
 }
 
-/// After the restart both sites continue and are compared at each step.
+/// After a restart, both sites continue with the same events and are compared at each step.
 #[test]
 fn a_restart_changes_no_standing_then_or_later() {
     for seed in 0..200 {
@@ -56,7 +58,8 @@ fn a_restart_changes_no_standing_then_or_later() {
         let capacity = 1 + dice.below(9) as u32;
         let mut serve = |sites: &mut [&mut Site]| {
             let (key, class) = (dice.below(12), ClassId(dice.below(8) as u8));
-            // Two sessions served at the same moment would have no order of age.
+            // A pause separates services, because two sessions served at the same time have no
+            // order of age.
             let pause = SECOND * (dice.below(5) * dice.below(5)) + TimeSpan::from_nanos(1);
             for site in sites {
                 site.pass(pause);
@@ -154,7 +157,7 @@ fn a_proven_session_takes_the_place_of_a_younger_fresh_one_and_not_of_a_younger_
     assert_eq!(site.engine.proven_sessions(), 2);
 }
 
-/// A restart keeps the proven sessions, which would be evicted last.
+/// Checks that proven sessions are restored as proven, so that they are evicted last.
 #[test]
 fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
     let mut old = site(32);
@@ -173,8 +176,8 @@ fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
     }
 }
 
-/// Sessions are evicted in the order of their ages, in whatever order they are restored and
-/// whatever has been served since.
+/// Checks that sessions are evicted in the order of their ages, in whatever order they are
+/// restored, and whatever was served since.
 #[test]
 fn a_restored_session_makes_room_before_younger_ones_that_are_there_already() {
     for (order, class) in [([3, 1, 2], MAIN), ([1, 3, 2], LOGIN), ([2, 1, 3], LOGIN)] {
@@ -226,7 +229,8 @@ fn a_set_of_classes_can_be_taken_apart_and_put_together_by_name() {
     assert_eq!(set.bits(), 1 | 1 << 5 | 1 << 63);
 }
 
-/// A service takes four seconds, so for two of them (a tenth of patience) waiting is not overload.
+/// A request takes four seconds. So a wait of up to eight seconds, a tenth of the patience, is no
+/// overload.
 #[test]
 fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when() {
     let outcome = |mean_service: MeanService| {

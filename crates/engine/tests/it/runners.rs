@@ -1,4 +1,4 @@
-//! The running requests of the model of `catalogue_laws.rs`: which may be stopped, when and why.
+//! The running requests of the model in `catalogue_laws.rs`: which may be stopped, when and why.
 
 use bywash_engine::Bounds;
 use bywash_engine::{ClassId, Reason, RequestId, Standing};
@@ -6,19 +6,20 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::setup::Setup;
 
-/// A running request.
+/// A running request of the model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runner {
     pub(crate) id: RequestId,
     pub(crate) class: ClassId,
     pub(crate) standing: Standing,
     pub(crate) since: Time,
-    /// Whether its class allowed stopping when the request started, and its answer has not begun.
+    /// Whether the request may be stopped: its class allowed that when it started, and its answer
+    /// has not begun.
     pub(crate) cancellable: bool,
 }
 
 impl Runner {
-    /// Creates a request that has got a slot.
+    /// Creates the model of a request that has just got a slot.
     pub(crate) fn new(
         setup: &Setup,
         id: RequestId,
@@ -33,7 +34,8 @@ impl Runner {
         setup.classes[self.class.index()].stop.filter(|_| self.cancellable)
     }
 
-    /// Returns the earliest and the latest time at which the request is overdue.
+    /// Returns the earliest and the latest time at which the request may become overdue; `None` if
+    /// it never does.
     fn overdue(&self, setup: &Setup) -> Option<(Time, Time)> {
         let Bounds { min, max } = self.bounds(setup)?;
         match setup.options.termination.name() {
@@ -43,8 +45,8 @@ impl Runner {
         }
     }
 
-    /// Checks that the request may be stopped. `new`: the standing of the arriving request, if
-    /// there is one.
+    /// Checks that the request may be stopped now. `new` is the standing of the arriving request,
+    /// if there is one.
     pub(crate) fn may_be_stopped(
         &self,
         setup: &Setup,
@@ -68,14 +70,15 @@ impl Runner {
     }
 }
 
-/// Returns the earliest and the latest time at which the first of them is overdue.
+/// Returns the earliest and the latest time at which the first running request may become overdue.
 pub(crate) fn next_overdue(runners: &[Runner], setup: &Setup) -> Option<(Time, Time)> {
     let each = || runners.iter().filter_map(|runner| runner.overdue(setup));
     let earliest = each().map(|(earliest, _)| earliest).min()?;
     Some((earliest, each().map(|(_, latest)| latest).min()?))
 }
 
-/// Returns the range in which the engine's timer must be. `waits` is the time for the queue.
+/// Returns the range in which the engine's next timer must be. `waits` is the next time at which
+/// the queue needs the timer.
 pub(crate) fn timer(
     waits: Option<Time>,
     overdue: Option<(Time, Time)>,

@@ -1,4 +1,5 @@
-//! The default scheduler, edge by edge: rank, discipline, eviction, and the guards.
+//! Tests of the default scheduler, with one small case each: rank, order within a rank, eviction,
+//! and the guards.
 //!
 //! Source: `policies.md` §1, «session-first» and «Guards», and §2 for when there is overload.
 
@@ -11,12 +12,13 @@ use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
 };
 
-/// The CPU is the signal, so that a test decides when there is overload.
+/// The parameter that makes CPU use the signal of overload, so that a test decides when there is
+/// overload.
 const BY_CPU: (&str, &str) = ("signal", "cpu");
 const NO_FLOOR: (&str, &str) = ("floor_share", "0");
 
-/// Returns a site without a floor share whose slot is taken. Session 1 has a proven path to the
-/// payment; session 2 was served the main page.
+/// Returns a site without a floor share whose only slot is taken. Session 1 has a proven path to
+/// the payment. Session 2 was served the main page.
 fn site(capacity: &str, overloaded: bool) -> Site {
     let mut site = Site::busy("session-first", &[BY_CPU, NO_FLOOR, ("capacity", capacity)]);
     site.prove(1, &[MAIN, LOGIN, SHIPPING]);
@@ -63,11 +65,12 @@ fn the_newest_go_first_only_while_it_is_overload() {
     assert_eq!(site.next(), first[1]);
 }
 
-/// Fills three places with requests of the sessions `waiting` and lets one of `arriving` arrive.
-/// Returns the index of the request that has to go, 3 for the arriving one, and the reason.
+/// Fills three places with requests of the sessions `waiting`, and then lets one of `arriving`
+/// arrive. Returns the index of the request that is refused or evicted (3 for the arriving one),
+/// and the reason.
 fn who_goes(overloaded: bool, waiting: [u64; 3], arriving: u64) -> (usize, Reason) {
     let mut site = site("3", overloaded);
-    // Session 1 pays, session 2 browses, and session 99 is invented.
+    // Session 1 pays, session 2 browses, and session 99 is unknown to the engine.
     let mut arrive = |session| site.arrive_in(session, if session == 1 { PAYMENT } else { MAIN });
     let ids = [waiting[0], waiting[1], waiting[2], arriving].map(&mut arrive);
     let gone: Vec<usize> = (0..4).filter(|i| site.refusal(ids[*i]).is_some()).collect();
@@ -207,7 +210,7 @@ fn a_place_of_a_principal_comes_back_however_its_request_leaves_the_queue() {
 
 const DISPATCHES: usize = 1_000;
 
-/// Runs under saturation: a proven session always has a transaction waiting, and each class of
+/// Runs a saturated site. A proven session always has a transaction waiting, and each class of
 /// `starving` keeps `depth` new requests waiting. Returns the number of floor dispatches by class.
 fn floors(site: &mut Site, starving: &[ClassId], depth: u32) -> BTreeMap<ClassId, usize> {
     let mut class_of = BTreeMap::new();
@@ -263,7 +266,8 @@ fn the_floor_is_as_large_as_it_is_set() {
 fn the_floor_does_not_go_to_the_class_that_has_the_slots_anyway() {
     let mut site = Site::busy("session-first", &[BY_CPU]);
     site.prove(1, &[MAIN, LOGIN, SHIPPING]);
-    // There is a deep backlog of the best rank, oldest first: its head is always the oldest of all.
+    // Many requests of the best rank wait and are served oldest first. So the oldest request of all
+    // is always one of them.
     site.cpu(0.0);
     for session in 1_000..1_090 {
         site.prove(session, &[SHIPPING]);
@@ -301,8 +305,8 @@ fn a_class_that_waits_is_served_in_the_end_whatever_else_waits() {
     }
 }
 
-/// Returns a site with the age of the head as the signal, and a mean service time of 10 ms: more
-/// than 80 ms of age are overload.
+/// Returns a site with the age of the oldest request as the signal of overload. The mean service
+/// time is 10 ms, so there is overload from an age of 80 ms on.
 fn by_age() -> Site {
     let mut site = Site::busy("session-first", &[NO_FLOOR]);
     for _ in 0..100 {
@@ -313,13 +317,14 @@ fn by_age() -> Site {
     site
 }
 
-/// Returns which of three requests that arrived together gets a second slot after `wait`, and
-/// whether there is overload.
+/// Lets three requests arrive together and wait for `wait`. Returns which of them gets a second
+/// slot, and whether there is overload.
 fn after(wait: impl Fn(TimeSpan) -> TimeSpan) -> (usize, bool) {
     let mut site = by_age();
     let ids = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(wait(site.status().mean_service));
-    // This is a new slot and not one that was given back, which would change the mean.
+    // The slot is new, and not given back by a request that ends, because that would change the
+    // mean service time.
     let actions = site.limit(2);
     let started =
         ids.iter().position(|id| actions == [Action::Dispatch { id: *id, reason: Reason::Best }]);

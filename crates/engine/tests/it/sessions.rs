@@ -1,4 +1,4 @@
-//! The engine's memory of sessions, against a list that is searched from end to end.
+//! Tests of the table of sessions, against a plain list that is searched from end to end.
 
 use bywash_engine::{
     AddressKey, ClassId, ClassSet, Event, Evictions, Options, Request, Service, SessionKey,
@@ -116,7 +116,7 @@ fn what_a_token_proves_goes_first_and_the_table_does_not_take_it_over() {
     assert_eq!(site.engine.path(site.now, SessionKey(3)), ClassSet::NONE.with(MAIN));
 }
 
-/// Sessions as a plain list, the one served last at the end.
+/// A reference implementation: a plain list of sessions, the one served last at the end.
 #[derive(Default)]
 struct Reference(Vec<(u64, Vec<ClassId>, Time)>);
 
@@ -134,8 +134,8 @@ impl Reference {
         self.0.push((key, path, now));
     }
 
-    /// Returns the session to evict: the first proven one that is too old, else the first fresh one
-    /// that is; otherwise the first of the segment that has to make room.
+    /// Returns the session to evict. It is the first proven one that is too old, or else the first
+    /// fresh one that is. Otherwise it is the first of the segment that has to make room.
     fn makes_room(&self, now: Time, capacity: usize) -> usize {
         let is_proven = |(_, path, _): &(u64, Vec<ClassId>, Time)| {
             path.iter().any(|class| [LOGIN, SHIPPING, PAYMENT, CONFIRM].contains(class))
@@ -147,7 +147,7 @@ impl Reference {
         old.or_else(|| first(fresh <= capacity / 2)).expect("one of each segment that may go")
     }
 
-    /// Returns the standing for a payment, which requires shipping.
+    /// Returns the standing for a payment, which requires that the session was served shipping.
     fn standing(&self, now: Time, key: u64) -> Standing {
         match self.0.iter().find(|(other, ..)| *other == key) {
             Some((_, path, last)) if now.since(*last) <= TTL => {
@@ -179,7 +179,7 @@ fn the_table_of_sessions_does_what_a_plain_list_would_do() {
     }
 }
 
-/// Serves a session a class, a microsecond later.
+/// Lets a microsecond pass, and then serves a session a class.
 fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
     site.now = site.now + TimeSpan::from_micros(1);
     site.tell(Event::Served {
@@ -191,9 +191,9 @@ fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
     });
 }
 
-/// Returns how many of `buyers` buyers, each at the address that `behind` gives, keep their
-/// standing during an attack. Between two steps of the buyers each attacking address uses `hits`
-/// new sessions, each of which is served all classes of the attack.
+/// Returns how many of `buyers` buyers keep their standing during an attack. `behind` gives the
+/// address of each buyer. Between two steps of the buyers each attacking address uses `hits` new
+/// sessions, each of which is served all classes of the attack.
 fn keep(buyers: u64, behind: impl Fn(u64) -> u64, attack: (u64, u64, &[ClassId])) -> u64 {
     const STEPS: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
     let mut site = site(10_000);
@@ -219,7 +219,7 @@ fn invented_cookies_never_take_the_place_of_a_proven_session() {
     for addresses in [1, 12, 5_000] {
         assert_eq!(keep(1_000, |buyer| buyer, (addresses, 60_000 / addresses, &[MAIN])), 1_000);
     }
-    // Cookies that are used twice do not either.
+    // Invented sessions that are used twice do not evict buyers either.
     assert_eq!(keep(1_000, |buyer| buyer, (12, 2_500, &[MAIN, DETAILS])), 1_000);
 }
 

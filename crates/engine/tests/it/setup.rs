@@ -1,4 +1,4 @@
-//! Random settings of an engine, for laws that hold whatever they are.
+//! Random settings of an engine, for laws that hold whatever the settings are.
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{
@@ -10,7 +10,7 @@ use bywash_units::{Ratio, TimeSpan, Utility};
 use crate::dice::Dice;
 use crate::site::classes;
 
-/// All settings of an engine.
+/// All settings of an engine: classes, scheduler and options.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
@@ -18,11 +18,12 @@ pub(crate) struct Setup {
     pub(crate) classes: Vec<Class>,
 }
 
-/// The maximum number of classes after a reload; the engine takes 64.
+/// The maximum number of classes after a new configuration. The engine accepts 64.
 const MOST_CLASSES: usize = 12;
 
 impl Setup {
-    /// Returns the shop's classes with random parameters and options.
+    /// Returns the classes of the shop, with the scheduler `policy` and random parameters and
+    /// options.
     pub(crate) fn random(policy: &'static Policy, dice: &mut Dice) -> Self {
         let settings = settings(policy, dice);
         let mut classes = classes();
@@ -41,13 +42,14 @@ impl Setup {
         self.settings.name()
     }
 
-    /// Returns whether the policy ranks by standing. Our own policies do so while nothing else is
-    /// known, and no request brings revenue here.
+    /// Returns whether the scheduler ranks by standing. Our own schedulers do while nothing is
+    /// learned, and in these cases no request brings revenue.
     pub(crate) fn ranks(&self) -> bool {
         ["session-first", "value-index"].contains(&self.policy())
     }
 
-    /// Returns a parameter that is a count, if the policy has it.
+    /// Returns the value of a parameter that is a count; `None` if the scheduler has no such
+    /// parameter.
     pub(crate) fn count(&self, name: &str) -> Option<usize> {
         let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
         match value {
@@ -56,7 +58,8 @@ impl Setup {
         }
     }
 
-    /// Returns a parameter that is a span, if the policy has it.
+    /// Returns the value of a parameter that is a duration; `None` if the scheduler has no such
+    /// parameter.
     pub(crate) fn span(&self, name: &str) -> Option<TimeSpan> {
         let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
         match value {
@@ -65,7 +68,7 @@ impl Setup {
         }
     }
 
-    /// Returns these settings with a few changes, or none.
+    /// Returns these settings with a few random changes, or with none.
     pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
         let mut new = self.clone();
         if dice.percent(60) {
@@ -81,7 +84,7 @@ impl Setup {
         new
     }
 
-    /// Changes the properties of one class that a scheduler sees, or adds a class.
+    /// Changes the properties that a scheduler sees of one class, or adds a class.
     fn change_class(&mut self, dice: &mut Dice) {
         let class = dice.below(MOST_CLASSES as u64) as usize;
         if class >= self.classes.len() {
@@ -96,7 +99,7 @@ impl Setup {
     }
 }
 
-/// Returns the bounds of a class that can be stopped. They are short, so that requests reach them.
+/// Returns bounds for a class that can be stopped. They are so short that requests reach them.
 fn bounds(dice: &mut Dice) -> Option<Bounds> {
     let min = TimeSpan::from_millis(dice.below(500));
     let max = min + TimeSpan::from_millis(dice.below(100_000));
@@ -122,14 +125,15 @@ fn options(dice: &mut Dice) -> Options {
     }
 }
 
-/// Returns the comparison policy in most cases, because it takes more to make it stop a request.
+/// Returns a termination policy, in most cases `marginal`, because it stops a request only under
+/// several conditions.
 fn termination(dice: &mut Dice) -> TerminationSettings {
     let other = dice.below(TERMINATIONS.len() as u64) as usize;
     let policy = &TERMINATIONS[if dice.percent(50) { 0 } else { other }];
     policy.settings([]).expect("nothing is given")
 }
 
-/// Returns a value for each parameter. Counts are small, so that queues fill.
+/// Returns a random value for each parameter of a scheduler. Counts are small, so that queues fill.
 fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     let mut value = |domain: &Domain| match domain {
         Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
@@ -144,7 +148,8 @@ fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     };
     let given: Vec<(&str, String)> =
         policy.parameters.iter().map(|one| (one.name, value(&one.domain))).collect();
-    // `shares.rs` has the laws of the running share; the laws of ranks hold without one.
+    // `running_share` is 1, because the laws of ranks hold only without a running share. Tests of
+    // that share are in `shares.rs`.
     let no_share =
         |(name, text)| if name == "running_share" { (name, "1".into()) } else { (name, text) };
     let given: Vec<(&str, String)> = given.into_iter().map(no_share).collect();

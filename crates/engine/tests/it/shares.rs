@@ -1,5 +1,5 @@
-//! The share of the slots that one holder may have while others wait, and the share of slow
-//! clients.
+//! Tests of the running share (what one holder may have while others wait), and of the share of
+//! slow clients.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ fn site(slots: u32, given: &[(&str, &str)]) -> Site {
     Site::with("session-first", given, classes(), options)
 }
 
-/// Makes a request from an address that is not charged for waiting, as the gateway does.
+/// Makes a request from an address that does not count for waiting, as the gateway does by default.
 fn from(site: &mut Site, address: u64) -> RequestId {
     let address = Some(AddressKey(address));
     site.request(Request { address, charged: false, ..Request::of(MAIN) })
@@ -42,10 +42,10 @@ fn an_address_with_half_of_the_slots_lets_others_go_first() {
     }
     let of_one: Vec<RequestId> = (0..3).map(|_| from(&mut site, 1)).collect();
     let others: Vec<RequestId> = (2..4).map(|address| from(&mut site, address)).collect();
-    // Three of the four running requests are still of the first address, then two.
+    // Three, and then two, of the four running requests are of the first address.
     assert_eq!(site.next(), others[0]);
     assert_eq!(site.next(), others[1]);
-    // No other address waits, so it may have all slots again.
+    // No request of another address waits, so the first address may have all slots again.
     assert_eq!([site.next(), site.next()], of_one[..2]);
 }
 
@@ -105,7 +105,8 @@ fn a_request_that_was_set_back_is_the_first_to_be_evicted() {
     assert_eq!(site.refusal(set_back), Some(Reason::SetBack));
 }
 
-/// A holder above its share never gets a slot while a request of a holder below its share waits.
+/// Checks that a holder above its share never gets a slot while a request of a holder below its
+/// share waits.
 #[test]
 fn a_holder_above_its_share_never_goes_before_others() {
     for seed in 0..200 {
@@ -118,7 +119,7 @@ fn a_holder_above_its_share_never_goes_before_others() {
         for _ in 0..300 {
             let before = site.log.len();
             if dice.percent(60) || running.is_empty() {
-                // One address asks most often.
+                // Most requests come from one address.
                 let address = if dice.percent(70) { 0 } else { 1 + dice.below(5) };
                 let id = from(&mut site, address);
                 holder.insert(id, address);
@@ -195,7 +196,7 @@ fn a_share_below_one_slot_is_a_share_of_the_time() {
         site.drain();
         held.as_secs_f64()
     };
-    // An eighth of a minute is saved at first, and an eighth of the passing time is added.
+    // At first, an eighth of a minute is saved. Later an eighth of the passing time is added.
     assert!((7.0..=10.0).contains(&held(&mut site)));
     assert!(held(&mut site) <= 1.0, "nothing is saved");
     site.now = site.now + TimeSpan::from_secs(32);
@@ -265,7 +266,7 @@ fn what_a_slow_client_gives_back_counts_once() {
     site.leave(ids[0]);
     site.tell(Event::Finished { id: ids[1], end: End::ANSWERED });
     assert_eq!((site.engine.slow_clients(), site.engine.running()), (0, 0));
-    // A late message concerns no request.
+    // A report about a request that has ended has no effect.
     assert_eq!(slow(&mut site, ids[0], 5), []);
     assert_eq!(site.engine.slow_clients(), 0);
 }
@@ -283,8 +284,8 @@ fn with_all_slots_for_slow_clients_none_is_stopped() {
     assert_eq!(stopped(&site.log), []);
 }
 
-/// Runs two requests of an address with slow clients and lets a visitor arrive, so that one of the
-/// two is stopped.
+/// Runs two requests of an address with slow clients, and lets a visitor arrive. So one of the two
+/// is stopped.
 fn stop_one_of(site: &mut Site, address: u64) {
     let before = site.log.len();
     let ids = [from(site, address), from(site, address)];
@@ -296,7 +297,8 @@ fn stop_one_of(site: &mut Site, address: u64) {
     assert_eq!(stopped(&site.log[before..]).len(), 1);
 }
 
-/// Returns a site with two slots at which one address has just lost one.
+/// Returns a site with two slots. One request of an address with slow clients has just been
+/// stopped.
 fn site_with_slow_address(given: &[(&str, &str)]) -> Site {
     let mut site = site(2, given);
     stop_one_of(&mut site, 1);
@@ -410,7 +412,7 @@ fn a_refusal_at_a_full_queue_says_whether_the_address_is_why() {
 fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_patient_ones() {
     let mut site = site(2, &[("capacity", "3")]);
     attack(&mut site);
-    // Three are refused because the queue is full.
+    // The queue is full, so three requests are refused.
     let _running = [from(&mut site, 50), from(&mut site, 50)];
     let known: Vec<RequestId> = (0..3).map(|_| from(&mut site, 50)).collect();
     for _ in 0..3 {
@@ -428,7 +430,7 @@ fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_pa
 #[test]
 fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted() {
     let mut site = site(2, &[("capacity", "3")]);
-    // This is one stop fewer than makes an attack.
+    // One stop fewer than makes an attack.
     stop_from(&mut site, 1..=12);
     let ids = [from(&mut site, 99), from(&mut site, 99)];
     let (first, known, second) = (from(&mut site, 160), from(&mut site, 50), from(&mut site, 161));
@@ -442,12 +444,12 @@ fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted(
     assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::SetBack); 2]);
 }
 
-/// Stops more slow clients than happens without an attack.
+/// Stops so many requests of slow clients that the engine assumes an attack.
 fn attack(site: &mut Site) {
     stop_from(site, 1..=20);
 }
 
-/// Stops one slow client of each address, half a second apart.
+/// Stops one request of a slow client at each address, half a second apart.
 fn stop_from(site: &mut Site, addresses: std::ops::RangeInclusive<u64>) {
     for address in addresses {
         stop_one_of(site, address);
@@ -496,7 +498,7 @@ fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_one
     assert_eq!(got, as_they_came);
 }
 
-/// Makes an upload of a new session whose body has not been received completely.
+/// Makes a request of a new session whose body has not been received completely.
 fn upload(site: &mut Site, address: u64) -> RequestId {
     let address = Some(AddressKey(address));
     site.request(Request {
@@ -507,7 +509,7 @@ fn upload(site: &mut Site, address: u64) -> RequestId {
     })
 }
 
-/// Returns whether the request has got a slot.
+/// Returns whether the request holds a slot.
 fn runs(site: &Site, id: RequestId) -> bool {
     site.log.iter().any(|action| matches!(action, Action::Dispatch { id: it, .. } if *it == id))
 }
@@ -665,7 +667,7 @@ fn half_as_many_stops_as_there_are_slots_make_an_attack() {
         empty(&mut site);
         let ids: Vec<RequestId> = (0..32).map(|n| from(&mut site, 1000 + n)).collect();
         site.now = site.now + TimeSpan::from_millis(500);
-        // Slow clients may hold four slots.
+        // Slow clients may hold four slots, so the rest of these requests are stopped.
         for id in &ids[..stops as usize + 4] {
             slow(&mut site, *id, 700);
         }
@@ -696,8 +698,8 @@ fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait
     }
 }
 
-/// After any events, uploads of new sessions hold no more than half of the slots, and no request
-/// waits that may have a free slot.
+/// Checks after random events that uploads of new sessions hold no more than half of the slots.
+/// Checks that no request waits that may have a free slot.
 #[test]
 fn a_free_slot_is_only_kept_from_uploads() {
     for seed in 0..300 {

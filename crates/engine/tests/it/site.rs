@@ -1,4 +1,5 @@
-//! A shop with the eight classes of paper 1, its clock, and all actions of the engine.
+//! A site for tests: a shop with the eight classes of paper 1, a clock, and a log of the engine's
+//! actions.
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
@@ -16,8 +17,8 @@ pub(crate) const SHIPPING: ClassId = ClassId(5);
 pub(crate) const PAYMENT: ClassId = ClassId(6);
 pub(crate) const CONFIRM: ClassId = ClassId(7);
 
-/// Paper 1, «Sample 'Utility' Values for Queues». Login may follow anything; each later step
-/// requires the one before it.
+/// Returns the classes of paper 1, «Sample 'Utility' Values for Queues». Login requires no other
+/// class. Each later step of a purchase requires the one before it.
 pub(crate) fn classes() -> Vec<Class> {
     let class = |name: &str, tier, utility, requires| Class {
         name: name.to_string(),
@@ -42,7 +43,7 @@ pub(crate) fn classes() -> Vec<Class> {
     ]
 }
 
-/// Creates an engine of `policy` for `classes`.
+/// Creates an engine with the scheduler `policy` and the given parameters, for `classes`.
 pub(crate) fn engine(
     policy: &str,
     given: &[(&str, &str)],
@@ -55,7 +56,7 @@ pub(crate) fn engine(
     Engine::new(classes, scheduler, options)
 }
 
-/// A driver of one engine. Every request gets a number of its own, in the order of arrival.
+/// A driver of one engine. Requests are numbered in the order of arrival.
 pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) now: Time,
@@ -65,7 +66,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Creates a site with one slot and the defaults of everything that is not given.
+    /// Creates a site with one slot, and with defaults for the parameters that are not given.
     pub(crate) fn new(policy: &str, given: &[(&str, &str)]) -> Self {
         Self::with(policy, given, classes(), Options { limit: 1.into(), ..Options::default() })
     }
@@ -92,7 +93,7 @@ impl Site {
         site
     }
 
-    /// Sends `event` to the engine. Returns and logs the engine's actions.
+    /// Sends `event` to the engine, and logs and returns the engine's actions.
     pub(crate) fn tell(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.engine.on_event(self.now, event, &mut actions);
@@ -100,7 +101,7 @@ impl Site {
         actions
     }
 
-    /// Applies a new configuration. If `scheduler` is `None`, the present one stays.
+    /// Applies a new configuration. If `scheduler` is `None`, the present scheduler stays.
     pub(crate) fn reconfigure(
         &mut self,
         classes: Vec<Class>,
@@ -114,7 +115,7 @@ impl Site {
         actions
     }
 
-    /// Sets the number of slots, and the other options to their defaults.
+    /// Sets the number of slots, and resets the other options to their defaults.
     pub(crate) fn limit(&mut self, slots: u32) -> Vec<Action> {
         let options = Options { limit: slots.into(), ..Options::default() };
         self.reconfigure(self.engine.classes().to_vec(), None, options)
@@ -140,7 +141,7 @@ impl Site {
         id
     }
 
-    /// Makes a request without session and address.
+    /// Makes a request without a session or an address.
     pub(crate) fn arrive(&mut self, class: ClassId) -> RequestId {
         self.request(Request::of(class))
     }
@@ -155,15 +156,15 @@ impl Site {
         self.request(Request { address: Some(AddressKey(address)), ..Request::of(class) })
     }
 
-    /// Notes that the session has been served these classes.
+    /// Reports that the session was served these classes.
     pub(crate) fn prove(&mut self, session: u64, walked: &[ClassId]) {
         for class in walked {
             self.tell(Event::served(SessionKey(session), *class));
         }
     }
 
-    /// Answers the request that has run longest. Returns the request that gets the slot and the
-    /// reason, if there is one.
+    /// Answers the request that has run longest. Returns the request that gets its slot, and the
+    /// reason; `None` if none waits.
     pub(crate) fn finish(&mut self) -> Option<(RequestId, Reason)> {
         let id = self.running.remove(0);
         let actions = self.tell(Event::Finished { id, end: End::ANSWERED });
@@ -173,12 +174,12 @@ impl Site {
         })
     }
 
-    /// Returns the request that gets the next slot.
+    /// Answers the request that has run longest, and returns the request that gets its slot.
     pub(crate) fn next(&mut self) -> RequestId {
         self.finish().expect("somebody waits").0
     }
 
-    /// Returns the requests that get the slot, one after the other, until none waits.
+    /// Answers requests until none waits. Returns those that got the slot, in order.
     pub(crate) fn drain(&mut self) -> Vec<RequestId> {
         std::iter::from_fn(|| self.finish().map(|(id, _)| id)).collect()
     }
@@ -191,7 +192,7 @@ impl Site {
         self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Ratio::new(share) }));
     }
 
-    /// Lets time pass and calls the timer whenever it is due.
+    /// Lets `span` pass, and calls the engine's timer whenever it is due.
     pub(crate) fn pass(&mut self, span: TimeSpan) {
         let then = self.now + span;
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
@@ -204,7 +205,8 @@ impl Site {
         self.now = then;
     }
 
-    /// Lets time pass for a limit, whose timer may lead to no action.
+    /// Lets time pass until `then`, for a concurrency limit. A call of its timer may lead to no
+    /// action.
     pub(crate) fn run_to(&mut self, then: Time) {
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
             self.now = self.now.max(due);
@@ -219,7 +221,7 @@ impl Site {
         self.engine.status(self.now)
     }
 
-    /// Returns why this request was refused, if it was.
+    /// Returns the reason for which this request was refused; `None` if it was not.
     pub(crate) fn refusal(&self, id: RequestId) -> Option<Reason> {
         self.log.iter().find_map(|action| match action {
             Action::Shed { id: shed, reason, .. } if *shed == id => Some(*reason),
@@ -227,7 +229,7 @@ impl Site {
         })
     }
 
-    /// Returns why this request was stopped while it ran, if it was.
+    /// Returns the reason for which this request was stopped while it ran; `None` if it was not.
     pub(crate) fn stopped(&self, id: RequestId) -> Option<Reason> {
         self.log.iter().find_map(|action| match action {
             Action::Terminate { id: stopped, reason, .. } if *stopped == id => Some(*reason),

@@ -1,4 +1,5 @@
-//! No spelling of a path is treated better than the plain one, whatever the configuration.
+//! Tests that no spelling of a path is treated better than the plain one, whatever the
+//! configuration.
 
 use bywash_engine::Bounds;
 use bywash_engine::classify::{Asked, Classifier, Rule, strict};
@@ -43,8 +44,8 @@ fn patterns() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::btree_set(text, 3..8).prop_map(|all| all.into_iter().collect())
 }
 
-/// Draws a query and another spelling of it: in another order, encoded, with parameters that no
-/// pattern names, or with a repeated name.
+/// Draws a query and another spelling of it: reordered, escaped, with parameters that no pattern
+/// names, or with a repeated name.
 fn queries() -> impl Strategy<Value = (String, String)> {
     let pair = (
         prop_oneof![Just("a"), Just("b")],
@@ -61,7 +62,8 @@ fn queries() -> impl Strategy<Value = (String, String)> {
         Just("&%20b=c")
     ];
     (plain, more, any::<bool>(), any::<bool>()).prop_map(|(plain, more, turns, encodes)| {
-        // A parameter that a pattern names and the plain query lacks would ask for another page.
+        // A spelling must not add a parameter that a pattern names and the plain query lacks,
+        // because that asks for another page.
         let is_there = |name: &str| plain.contains_key(name);
         let adds = ["b=", "b["].iter().any(|name| more.contains(name)) && !is_there("b")
             || ["a=", "%61"].iter().any(|name| more.contains(name)) && !is_there("a");
@@ -78,8 +80,7 @@ fn queries() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// Draws a plain path and another spelling of it. The slash at its end, if any, is the same in
-/// both.
+/// Draws a plain path and another spelling of it. Both end with a slash, or neither does.
 fn spellings() -> impl Strategy<Value = (String, String)> {
     let slash = prop_oneof![
         4 => Just("/"), 2 => Just("//"), 1 => Just("%2F"), 1 => Just("%5C"), 1 => Just("/;x=1/"),
@@ -90,10 +91,10 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
         let (mut plain, mut odd) = (String::new(), String::new());
         let last = parts.len() - 1;
         for (at, (slash, word, end)) in parts.into_iter().enumerate() {
-            // An escaped slash at the end of the path would be a slash at the end.
+            // An escaped slash at the end would make the other spelling end with a slash.
             let end = if at == last { end.trim_end_matches("%2F") } else { end };
             plain.extend(["/", WORDS[word]]);
-            // A path begins with a slash.
+            // The first character of a path is a plain slash.
             odd.extend([
                 if at == 0 && slash.starts_with('%') { "/" } else { slash },
                 WORDS[word],
@@ -110,7 +111,7 @@ fn classifier(patterns: &[String]) -> Classifier {
     Classifier::new((0..).zip(patterns).map(rule), OTHER, false).expect("they are no contradiction")
 }
 
-/// How a request is treated: a greater value is better for it.
+/// How a request is treated in each respect. A greater value is better for the request.
 #[derive(Debug)]
 struct Treated {
     rank: (bool, f64),
@@ -129,7 +130,7 @@ fn treated(set: ClassSet, classes: &[Class], enforced: u8) -> Treated {
     }
 }
 
-/// Returns whether the first is in no respect better than the second.
+/// Returns whether the first treatment is in no respect better than the second.
 fn is_no_better(odd: &Treated, plain: &Treated) -> bool {
     let stops_no_later = match (odd.runs, plain.runs) {
         (_, None) => true,
@@ -157,8 +158,7 @@ proptest! {
         let [plain_is, odd_is] =
             [of_plain, of_odd].map(|set| treated(set, &classes, enforced));
         prop_assert!(is_no_better(&odd_is, &plain_is), "{plain} {plain_is:?}, {odd} {odd_is:?}");
-        // It is not treated better than an application would want that takes the spelling
-        // literally.
+        // It is not treated better than by an application that takes the spelling literally.
         prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(&Asked::new(method, &odd)))));
     }
 

@@ -1,4 +1,4 @@
-//! Running requests that are stopped, and those that are not.
+//! Tests of running requests that are stopped, and of those that are not.
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::find_termination;
@@ -30,7 +30,7 @@ fn run_for(site: &mut Site, span: TimeSpan) {
     site.finish();
 }
 
-/// Returns a site that has seen a hundred searches, of which every tenth took long.
+/// Returns a site that has answered a hundred searches, of which every tenth took `long`.
 fn taught(name: &str, long: TimeSpan) -> Site {
     let mut site = site(name, &[]);
     for i in 0..100 {
@@ -40,7 +40,8 @@ fn taught(name: &str, long: TimeSpan) -> Site {
     site
 }
 
-/// Lets a search run for `age` while another waits, and lets a third arrive.
+/// Lets a search run for `age` while another one waits, and lets a third one arrive. Returns all
+/// three.
 fn crowded(site: &mut Site, age: TimeSpan) -> [RequestId; 3] {
     let [running, waiting] = [site.arrive(SEARCH), site.arrive(SEARCH)];
     site.now = site.now + age;
@@ -83,7 +84,7 @@ fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     let mut site = site("loss", &[("interval", "10s")]);
     let [first, ..] = crowded(&mut site, TimeSpan::ZERO);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
-    // One of three is lost in this interval, so in the next one the minimum is granted.
+    // One of three requests is lost in this interval, so the next interval grants only the minimum.
     site.pass(TimeSpan::from_millis(4_900));
     site.finish();
     site.drain();
@@ -92,7 +93,7 @@ fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     let short = site.arrive(SEARCH);
     site.pass(LEAST);
     assert_eq!(site.stopped(short), Some(Reason::RanTooLong));
-    // One of one was stopped. But then no request arrives for an interval.
+    // The only request of this interval was stopped, but no request arrives in the next one.
     site.now = site.now + TimeSpan::from_secs(30);
     site.arrive(SEARCH);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
@@ -104,8 +105,8 @@ fn all_end(site: &mut Site) {
     }
 }
 
-/// Returns the longest that a search may run after `happens` has happened twenty times within an
-/// interval in which one of two is lost.
+/// Returns the maximum running time of a search after an interval in which one of two requests was
+/// lost and `happens` was called twenty times.
 fn granted_after(happens: impl Fn(&mut Site)) -> TimeSpan {
     let mut site = site("loss", &[("interval", "10s")]);
     crowded(&mut site, TimeSpan::ZERO);
@@ -157,7 +158,8 @@ fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_it
     assert_eq!(site.next(), new);
 }
 
-/// Returns a site with these queue parameters that has learned that one search in ten is long.
+/// Returns a site with these parameters of the queue, which has learned that one search in ten
+/// takes long.
 fn queue_that_has_learned(given: &[(&str, &str)]) -> Site {
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
@@ -308,8 +310,8 @@ fn a_path_that_some_read_as_a_search_is_stopped_like_one() {
 
 #[test]
 fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
-    // Short pages arrive, and in front of them waits a report that takes as long as the running
-    // one.
+    // Short pages arrive, but a report that takes as long as the running one waits in front of
+    // them.
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
     let given = [("capacity", "8")];
@@ -330,7 +332,7 @@ fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
 
 #[test]
 fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
-    // Nothing is known of details, and their first requests go last.
+    // Nothing is learned about the class of details, and first requests of that class go last.
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
     classes[MAIN.index()].name = "other".into();
@@ -395,7 +397,7 @@ fn a_short_maximum_wait_is_what_a_long_wait_is_compared_with() {
         }
         site.now = site.now + TimeSpan::from_secs(2);
         let [long, _] = [site.arrive(SEARCH), site.arrive(SEARCH)];
-        // A tenth of the maximum wait, and far from a tenth of the patience.
+        // This wait is a tenth of the maximum wait, and much less than a tenth of the patience.
         site.now = site.now + TimeSpan::from_millis(200);
         site.arrive(SEARCH);
         assert_eq!(site.stopped(long), expected, "{max_wait}");
@@ -537,7 +539,7 @@ fn whose_client_waits_no_longer_is_refused_and_nobody_else_pays_for_it() {
     };
     let after_many = pause(&site);
     assert!(after_many <= TimeSpan::from_secs(1), "{after_many}");
-    // The event has no effect on a running request.
+    // This event has no effect on a running request.
     site.tell(Event::OutOfTime { id: running });
     assert_eq!((site.status().running, site.status().waiting), (1, 0));
     site.finish();

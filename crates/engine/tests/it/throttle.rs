@@ -1,4 +1,5 @@
-//! Elephants under a rule, and the ants next to them.
+//! Tests of requests under a throttle rule (elephants), and of the other requests beside them
+//! (ants).
 
 use bywash_engine::RuleId;
 use bywash_engine::throttle::Rule;
@@ -13,7 +14,7 @@ use crate::site::{DETAILS, LOGIN, MAIN, SEARCH, Site, classes};
 const RULE: RuleId = RuleId(7);
 const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
-/// Returns a site with four slots and this rule.
+/// Returns a site with four slots and this rule for elephants.
 fn site(rule: Rule) -> Site {
     let options = Options { limit: 4.into(), ..Options::default() };
     let mut site = Site::with("session-first", &[("capacity", "5")], classes(), options);
@@ -51,7 +52,7 @@ fn no_more_elephants_run_at_once_than_the_rule_says_and_ants_have_the_other_slot
     assert_eq!(why_it_runs(&site, elephants[0]), Some(Reason::AfterOthers));
     let ants = [(); 3].map(|()| site.arrive(MAIN));
     assert_eq!(ants.map(|id| why_it_runs(&site, id).is_some()), [true, true, false]);
-    // A slot is free: the ant goes first although it arrived last of all.
+    // A slot is free. The ant gets it although it arrived last of all.
     ends(&mut site, elephants[0]);
     assert_eq!(why_it_runs(&site, ants[2]), Some(Reason::Best));
     assert_eq!(why_it_runs(&site, elephants[2]), None);
@@ -96,7 +97,7 @@ fn a_request_that_would_wait_too_long_is_refused_at_once_with_retry_after() {
     let mut site = site(rule);
     let came = [(); 5].map(|()| elephant(&mut site));
     let refused = came.map(|id| site.refusal(id));
-    // One runs, and the next two wait for 2 and 4 s; 6 s are too many.
+    // One elephant runs, and the next two wait for 2 s and 4 s. A wait of 6 s is too long.
     assert_eq!(refused[..3], [None; 3]);
     assert_eq!(refused[3..], [Some(Reason::Throttled); 2]);
     let Some(Action::Shed { retry_after, .. }) = site.log.last() else { panic!("it was refused") };
@@ -110,8 +111,8 @@ fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
     assert_eq!(site.engine.next_timer(), Some(site.now + SECOND * 5));
     site.pass(SECOND * 5);
     assert_eq!((site.refusal(runs), site.refusal(throttled)), (None, Some(Reason::Throttled)));
-    // No request has started for nine seconds, so the one after the next would have to wait as long
-    // again.
+    // No request has started for nine seconds. So a request behind the next one would have to wait
+    // that long again.
     let next = elephant(&mut site);
     site.pass(SECOND * 4);
     let last = elephant(&mut site);
@@ -138,7 +139,7 @@ fn one_long_wait_does_not_shut_the_lane() {
     elephant(&mut site);
     site.pass(SECOND * 4);
     let third = elephant(&mut site);
-    // The second has been refused by this time, and no request has started for thirteen seconds.
+    // The second request has been refused by now, and no request has started for thirteen seconds.
     site.pass(SECOND * 9);
     ends(&mut site, first);
     assert!(why_it_runs(&site, third).is_some());
@@ -155,7 +156,7 @@ fn a_lane_learns_how_fast_it_drains() {
         site.pass(SECOND * 2);
         site.finish();
     }
-    // Each takes two seconds, so the third waiting one would start after six.
+    // Each elephant takes two seconds, so the third waiting one would start after six seconds.
     let came = [(); 4].map(|()| elephant(&mut site));
     let refused = came.map(|id| site.refusal(id).is_some());
     assert_eq!(refused, [false, false, true, true]);
@@ -217,8 +218,8 @@ fn who_waits_under_a_rule_that_is_undone_stands_in_the_queue_like_everybody() {
     let (_, ants) = (site.arrive(MAIN), site.arrive(MAIN));
     assert!(why_it_runs(&site, ants).is_some());
     set(&mut site, &[]);
-    // One slot was free, five requests wait, and there is no room for one: the queue evicts or
-    // refuses it.
+    // One slot was free. Five requests wait, and the queue has no room for the sixth, so it evicts
+    // or refuses one.
     let runs = throttled.iter().filter(|id| why_it_runs(&site, **id).is_some()).count();
     let refused = throttled.iter().filter(|id| site.refusal(**id).is_some()).count();
     assert_eq!(
@@ -237,8 +238,8 @@ fn a_rule_that_is_changed_keeps_who_waits_and_counts_who_runs() {
     assert_eq!(counts, [(RuleId(1), 0, 0), (RULE, 1, 2)]);
 }
 
-/// Follows the engine's actions. At every step no more requests run than may, an elephant starts
-/// only when no ant waits or by the floor share, and each request has one answer.
+/// Checks random events. Never do more requests run than may. An elephant starts only when no ant
+/// waits, or by the floor share. Each request gets one answer.
 #[test]
 fn whatever_happens_ants_are_first_and_every_request_is_answered_once() {
     for seed in 0..200 {

@@ -1,4 +1,5 @@
-//! The scheduler by worth: its learning from sessions, and the requests that it puts first.
+//! Tests of the scheduler by worth: what it learns from sessions, and the requests that it serves
+//! first.
 
 use bywash_engine::{
     Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, Service,
@@ -11,7 +12,7 @@ use crate::site::{
 };
 
 const CART: Signals = Signals::NONE.with(0);
-/// The pages that a buyer visits after their first page.
+/// The classes that a buyer asks for after the first page.
 const CHECKOUT: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
 
 fn with_revenue() -> Vec<Class> {
@@ -25,12 +26,12 @@ fn site(policy: &str, given: &[(&str, &str)]) -> Site {
     Site::with(policy, given, with_revenue(), options)
 }
 
-/// Serves a session a class, which takes 10 ms; an order brings 1.
+/// Serves a session a page of a class, which takes 10 ms. An order brings a revenue of 1.
 fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
     brings(site, session, class, signals, if class == CONFIRM { 1.0 } else { 0.0 });
 }
 
-/// Serves a session a class, which takes 10 ms and brings `revenue`.
+/// Serves a session a page of a class, which takes 10 ms. The page brings `revenue`.
 fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, revenue: f64) {
     let key = SessionKey(session);
     site.request(Request { session: Some(key), signals, ..Request::of(class) });
@@ -46,7 +47,8 @@ fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, reven
     site.finish();
 }
 
-/// Runs `many` sessions that begin with `class` and these signals; every `nth` of them buys.
+/// Runs `many` sessions that begin with `class` and these signals. Every `nth` of them makes an
+/// order.
 fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u64) {
     let first = 1 << 40 | u64::from(class.0) << 32 | (signals.index() as u64) << 24;
     for session in first..first + many {
@@ -59,9 +61,9 @@ fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u
     }
 }
 
-/// Returns a site that has seen about 100 orders. Visitors who begin with `MAIN` buy ten times as
-/// often as those who begin with `SEARCH`, and with a cart four times as often as without. The
-/// values are due to be published.
+/// Returns a site that has seen about 100 orders. Visitors who begin with `MAIN` order ten times as
+/// often as those who begin with `SEARCH`. With a cart they order four times as often as without.
+/// The learned values are due to be published.
 fn taught(policy: &str) -> Site {
     let mut site = site(policy, &[]);
     sessions(&mut site, 400, MAIN, Signals::NONE, 10);
@@ -71,7 +73,7 @@ fn taught(policy: &str) -> Site {
     site
 }
 
-/// Takes the only slot.
+/// Returns the site with its only slot taken.
 fn busy(mut site: Site) -> Site {
     site.arrive(BROWSE);
     site
@@ -155,7 +157,7 @@ fn the_least_worth_makes_room() {
 #[test]
 fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     let mut site = site("value-index", &[]);
-    // The sessions take less than ten seconds, so nothing has been published.
+    // These sessions take less than ten seconds, so nothing has been published yet.
     sessions(&mut site, 200, MAIN, Signals::NONE, 2);
     assert!(!site.engine.learning().is_known());
     let mut site = busy(site);
@@ -163,7 +165,7 @@ fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     site.prove(2, &[LOGIN]);
     let payment = site.arrive_in(1, PAYMENT);
     site.now = site.now + TimeSpan::from_secs(10);
-    // This is nearer to the order than any first page, and not as near as the payment.
+    // Shipping is nearer to an order than any first page, and less near than the payment.
     let shipping = site.arrive_in(2, SHIPPING);
     assert!(site.engine.learning().is_known());
     assert_eq!(site.drain(), [payment, shipping]);
@@ -210,7 +212,7 @@ fn what_ran_in_vain_counts_whoever_asked_for_it() {
         }
         learned(&site, DETAILS).completes
     };
-    // The requests have no session, which makes no difference to their cost.
+    // These requests have no session. Their cost is learned all the same.
     assert!((play(&[End::ANSWERED; 3], 1) - 0.75).abs() < 0.1);
     assert!(play(&[End::TimedOut], 0) < 0.4);
     let late = End::Answered { in_time: false, held_up: false, done: true };
@@ -296,6 +298,6 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     assert!(index(wallet) > index(MAIN), "{} and {}", index(wallet), index(MAIN));
     let Learned { before, utility, .. } = learned(&site, wallet);
     assert_eq!(before, Some(utility), "nothing of it has changed");
-    // An existing class changed no further than it may in a moment.
+    // The index of an existing class has changed by no more than the bound allows for this time.
     assert!((index(MAIN) / known - 1.0).abs() < 0.01, "{} after {known}", index(MAIN));
 }

@@ -1,4 +1,4 @@
-//! The time that a request may wait, and the effects of a change of the limit.
+//! Tests of the maximum time that a request may wait, and of changes of the limit.
 
 use bywash_engine::{Action, End, Event, Options, Reason, RequestId};
 use bywash_units::{Time, TimeSpan};

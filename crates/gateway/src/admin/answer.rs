@@ -1,5 +1,5 @@
-//! Answers to operators: documents, problems, plain text; and the fields that restrict their use by
-//! a browser.
+//! Writes answers to operators: documents, problems and plain text, with header fields that
+//! restrict their use by a browser.
 
 use bywash_api::{Code, Problem};
 use bywash_message::Fields;
@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::request::reply::Reply;
 
-/// An answer, or why there is none.
+/// The answer to an operator's request, or why it was refused.
 pub(super) type Answered = Result<Reply, Refused>;
 
-/// Why a request was not answered or not carried out.
+/// The reason why a request was not answered or not carried out. It becomes a problem document (RFC
+/// 9457).
 #[derive(Debug)]
 pub(super) struct Refused {
     code: Code,
@@ -55,7 +56,7 @@ const fn status_of(code: Code) -> StatusCode {
     }
 }
 
-/// Returns a document of the API as an answer.
+/// Returns an answer with a document of the API, as JSON.
 pub(super) fn document(value: &impl Serialize) -> Reply {
     Reply::local(StatusCode::OK, fields("application/json"), written(value))
 }
@@ -64,7 +65,7 @@ fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("made of numbers, texts and names")
 }
 
-/// Returns a plain text for a person or a probe as an answer.
+/// Returns an answer with a line of plain text, for a person or a probe.
 pub(super) fn plain(status: StatusCode, words: &str) -> Reply {
     text(status, "text/plain; charset=utf-8", format!("{words}\n"))
 }
@@ -73,7 +74,8 @@ pub(super) fn text(status: StatusCode, kind: &str, words: String) -> Reply {
     Reply::local(status, fields(kind), words)
 }
 
-/// Returns fields that forbid caching, MIME sniffing, framing and use by other origins.
+/// Returns the header fields of an answer with content type `kind`. They forbid caching, MIME
+/// sniffing, framing and use by other origins.
 pub(super) fn fields(kind: &str) -> Fields {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", kind.as_bytes());
@@ -86,8 +88,8 @@ pub(super) fn fields(kind: &str) -> Fields {
     fields
 }
 
-/// The content security policy. A page may load resources from this listener only and run nothing
-/// else: no text in a document can become a script, wherever it is inserted.
+/// The content security policy of all answers. A page may load resources from this listener only
+/// and run nothing else. So no text in a document can become a script, wherever it is inserted.
 const POLICY: &[u8] =
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \

@@ -1,19 +1,20 @@
 //! Access control for operators: which requests are let in, and who their author is.
 //!
-//! **Host and origin.** Only a loopback `Host` is answered. So a page in an operator's browser
-//! whose domain name resolves to 127.0.0.1 (DNS rebinding) gets nothing. That holds on the unix
-//! socket as well, as `ssh -L` maps it to a local port of the operator's machine. A request that
-//! states its origin (`Origin`, `Sec-Fetch-Site`) must come from the console itself.
+//! **Host and origin.** Only a request with a loopback `Host` is answered. So a page in an
+//! operator's browser whose domain name resolves to 127.0.0.1 (DNS rebinding) gets nothing. That
+//! holds on the unix socket as well, because `ssh -L` maps it to a local port of the operator's
+//! machine. A request that states its origin (`Origin`, `Sec-Fetch-Site`) must come from the
+//! console itself.
 //!
-//! **Proof of the gateway.** Any program may listen where a gateway does not. So before a client
-//! that has the key sends a token, it asks for a [`proof`] that the other side is a gateway with
-//! the same key.
+//! **Proof of the gateway.** If no gateway runs, any program may listen at its address. So a client
+//! that has the key does not send a token at first. It asks for a [`proof`] that the other side is
+//! a gateway with the same key.
 //!
 //! **Authentication.** A user who may open the unix socket may do everything. The file system
-//! decides that, and the user states their own name. On loopback any local user can connect, so a
-//! token is needed there (`bywash_token::operator`). It says who its bearer is and what they may
-//! do. The key is read for each request: a new key in the file invalidates all tokens at once,
-//! without a reload.
+//! decides that, and users state their own name. On loopback any local user can connect, so a token
+//! is needed there (`bywash_token::operator`). The token says who its bearer is and what they may
+//! do. The key is read from its file for each request: a new key in the file invalidates all tokens
+//! at once, without a reload.
 //!
 //! **Changes.** Every change is a `POST` with the field `Bywash-Admin`. A page of another origin
 //! cannot send it without a CORS preflight.
@@ -32,14 +33,14 @@ use crate::shared::Shared;
 
 /// An authenticated operator.
 pub(super) enum Caller {
-    /// Connected by the unix socket; operators state their own name.
+    /// A user of the unix socket, who states their own name.
     Local,
-    /// Identified by a token, which contains the name.
+    /// An operator with a valid token, which contains the name.
     Named(Operator),
 }
 
 impl Caller {
-    /// Returns the name in the token.
+    /// Returns the name in the token; `None` on the unix socket.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Local => None,
@@ -47,7 +48,8 @@ impl Caller {
         }
     }
 
-    /// Returns the author of a decision; `stated` is the name that the operator states.
+    /// Returns the author of a decision. `stated` is the name that the operator states. Returns an
+    /// error if it differs from the name in the token.
     pub(super) fn author(&self, stated: Option<String>) -> Result<String, Refused> {
         match self {
             Self::Local => Ok(stated.unwrap_or_default()),
@@ -63,9 +65,9 @@ impl Caller {
     }
 }
 
-/// The credentials of a watcher, which are checked again and again while it watches.
+/// The credentials of a watching connection. They are checked again and again while it watches.
 pub(super) struct Credentials {
-    /// The token; not needed on the unix socket.
+    /// The token; `None` if the request had none. The unix socket needs none.
     token: Option<Vec<u8>>,
     is_local: bool,
 }
@@ -75,15 +77,16 @@ impl Credentials {
         Self { token: token(request).map(<[u8]>::to_vec), is_local }
     }
 
-    /// Returns whether the credentials are good now, with the present key.
+    /// Returns whether the credentials are valid now, with the key that is in the file now.
     pub(super) fn is_good(&self, shared: &Shared) -> bool {
         self.is_local || proven(shared, self.token.as_deref()).is_ok()
     }
 }
 
-/// Proves that this gateway has the operators' key, to a client that has it as well, before that
-/// client sends a token: another program may listen here. The proof is bound to this address, so
-/// that it cannot be relayed from another gateway.
+/// Answers `/v1/proof`: proves that this gateway has the operators' key. A client that has the key
+/// as well asks for that before it sends a token, because another program may listen here. The
+/// proof is bound to the address `place`, so that it cannot be relayed from another gateway.
+/// Returns an error if the nonce is not 32 hexadecimal digits or the key cannot be read.
 pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answered {
     let is_fit =
         |nonce: &&str| nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -94,7 +97,8 @@ pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answer
     Ok(document(&Proof { proof }))
 }
 
-/// Lets the request in if its operator may do this.
+/// Returns the caller if the request may have this access. Otherwise returns why not: the host, the
+/// origin, the token, or a missing header field.
 pub(super) fn authorize(
     shared: &Shared,
     is_local: bool,
@@ -129,7 +133,8 @@ fn forbidden(why: &str) -> Refused {
     Refused::new(Code::Forbidden, why)
 }
 
-/// Checks that a request that states its origin comes from the console.
+/// Checks that the request comes from the console, if it states its origin. Returns an error
+/// otherwise.
 fn comes_from_here(request: &Request) -> Result<(), Refused> {
     let field = |name: &[u8]| request.fields.named(name).next();
     let own = [b"http://", request.authority.as_ref()].concat();
@@ -165,7 +170,8 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
     })
 }
 
-/// Returns the token after `Bearer`, whose case does not matter (RFC 9110 §11.1).
+/// Returns the token after the scheme `Bearer`, whose case does not matter (RFC 9110 §11.1); `None`
+/// if the field has another scheme.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())

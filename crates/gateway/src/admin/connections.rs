@@ -1,13 +1,14 @@
-//! Connections of operators, limited so that no local user can lock out operators, probes and
+//! Limits the connections of operators, so that no local user can lock out operators, probes and
 //! decisions.
 //!
-//! Every user of the machine can connect on loopback, and hold as many connections as allowed. So a
-//! connection counts as known only once a token has come by it, or if it came by the unix socket.
-//! When all places are taken, one connection is evicted: the oldest unknown one, or else the oldest
-//! by which nothing is being answered.
+//! Every user of the machine can connect on loopback, and hold as many connections as the limit
+//! allows. So a connection counts as known only if it came by the unix socket, or once a request on
+//! it had a valid token. When all places are taken, one connection is evicted: the oldest unknown
+//! one, or else the oldest on which no request is being answered.
 //!
-//! Watchers (`/v1/events`, `/v1/tap`) stay for hours and are never evicted, so they get a share of
-//! the connections, and each operator a share of that.
+//! Watching connections (`/v1/events`, `/v1/tap`) stay for hours. They answer a request all that
+//! time, so they are never evicted. Therefore only a part of the connections may watch, and one
+//! operator may have only a part of these.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,44 +16,47 @@ use std::rc::{Rc, Weak};
 
 use tokio::sync::Notify;
 
-/// The most connections: enough for operators and scrapers. A browser opens up to six.
+/// The maximum number of open connections on the admin listener: enough for operators and scrapers.
+/// A browser opens up to six.
 pub(crate) const MOST: usize = 256;
-/// The number of these connections that may watch.
+/// The maximum number of connections that may watch at once.
 const WATCHERS: usize = 64;
-/// Watching connections of one operator: consoles in several tabs and on shared screens, `bywash
-/// top` and `bywash tap`.
+/// The maximum number of watching connections of one operator: consoles in several tabs and on
+/// shared screens, `bywash top` and `bywash tap`.
 const WATCHERS_OF_ONE: usize = 16;
 
-/// All connections, oldest first.
+/// All connections on the admin listener, the oldest first.
 #[derive(Default)]
 pub(super) struct AdminConnections(RefCell<VecDeque<Weak<AdminConnection>>>);
 
-/// The operator that watches by a connection, by name; there are no names on the unix socket.
+/// The name of the operator who watches by a connection; `None` on the unix socket, where there are
+/// no names.
 #[derive(Clone, Debug)]
 struct Watcher(Option<String>);
 
-/// One connection.
+/// The state of one connection on the admin listener.
 #[derive(Debug, Default)]
 pub(super) struct AdminConnection {
-    /// Whether it has authenticated.
+    /// Whether the connection has authenticated, or came by the unix socket.
     pub(super) is_known: Cell<bool>,
-    /// Whether a request is being answered by it.
+    /// Whether a request on the connection is being answered.
     pub(super) is_busy: Cell<bool>,
-    /// The watcher that it serves, if it serves one.
+    /// The operator who watches by the connection; `None` if it does not watch.
     watches: RefCell<Option<Watcher>>,
+    /// Signals that the connection is evicted.
     leaves: Notify,
 }
 
-/// Why a connection may not watch.
+/// The reason why a connection may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
-    /// The most connections watch that may.
+    /// As many connections watch already as are allowed in total.
     #[error(
         "{WATCHERS} connections already follow /v1/events or /v1/tap, and the gateway allows no \
          more: close some"
     )]
     All,
-    /// The operator has enough watching connections.
+    /// As many connections of this operator watch already as one operator may have.
     #[error(
         "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
          top`, `bywash tap`), and the gateway allows no more for one name: close some"
@@ -62,7 +66,7 @@ pub(super) enum TooMany {
 
 impl AdminConnections {
     /// Admits a connection. If there are [`MOST`] already, it evicts the oldest unknown connection,
-    /// or else the oldest one that is not busy. Returns `None` if there is neither.
+    /// or else the oldest one that is not busy. Returns `None` if no connection can be evicted.
     pub(super) fn admit(&self) -> Option<Rc<AdminConnection>> {
         let mut connections = self.0.borrow_mut();
         connections.retain(|connection| connection.strong_count() > 0);
@@ -85,7 +89,8 @@ impl AdminConnections {
         Some(connection)
     }
 
-    /// Lets this connection watch until it ends, if there is a place for it.
+    /// Marks the connection as watching until it ends. `name` is the operator's; `None` on the unix
+    /// socket, where only the total is limited. Returns an error if a limit is reached.
     pub(super) fn watch(
         &self,
         connection: &AdminConnection,

@@ -1,11 +1,11 @@
-//! The console's files, built into the program.
+//! Serves the console's files, which are built into the program.
 
 use http::StatusCode;
 
 use super::answer::fields;
 use crate::request::reply::Reply;
 
-/// Returns the console's file of this path, if there is one.
+/// Returns an answer with the console's file at this path; `None` if there is no such file.
 pub(super) fn file(path: &str, takes_gzip: bool) -> Option<Reply> {
     let asset = bywash_console::asset(path)?;
     let mut fields = fields(asset.kind);

@@ -1,4 +1,5 @@
-//! `/v1/elephants`: the elephants that were found, the decisions about them, and new decisions.
+//! Answers `/v1/elephants`: the elephants that were found, the decisions about them, and new
+//! decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
@@ -20,7 +21,7 @@ use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::state::writer::Version;
 
-/// Returns all elephants, with the state of the watch.
+/// Returns all elephants, with the state of the watch that finds them.
 pub(super) fn list(shared: &Shared) -> Elephants {
     let throttled = shared.driver.throttled();
     let findings = shared.elephants.findings();
@@ -36,7 +37,8 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     }
 }
 
-/// Returns one elephant, with the separate routes that its pattern matches too.
+/// Returns one elephant, with the more specific routes that its pattern matches too. Returns an
+/// error if no elephant has this number.
 pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     Ok(document(&shown(shared, number_of(number)?)?))
 }
@@ -58,7 +60,8 @@ pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
     })
 }
 
-/// Returns the predicted effect of a rule.
+/// Returns the predicted effect of a rule for this elephant, with the changed limits. Decides
+/// nothing.
 pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
     let number = number_of(number)?;
     let findings = shared.elephants.findings();
@@ -68,7 +71,7 @@ pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answer
     Ok(document(&Previewed { limits, effect, unpredicted }))
 }
 
-/// A kind of decision about an elephant.
+/// A kind of decision that an operator makes about an elephant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
     Approve,
@@ -77,7 +80,8 @@ pub(super) enum Verb {
     Undo,
 }
 
-/// Carries out an operator's decision.
+/// Carries out an operator's decision about the elephant with this number, and returns the elephant
+/// after it. Returns an error if the decision is not possible.
 pub(super) async fn decide(
     shared: &Shared,
     caller: &Caller,
@@ -104,7 +108,7 @@ pub(super) async fn decide(
         let note = match verb {
             Verb::Approve => {
                 let before = was(store);
-                // Without a given duration, the rule keeps its present end.
+                // If the operator gave no duration, the rule keeps its present end.
                 if let Some(end) = store.entry(id)?.ends().filter(|_| lasts.is_none()) {
                     meta = meta.until(now, end);
                 }
@@ -124,7 +128,8 @@ pub(super) async fn decide(
     document_of(shared, id, decided).await
 }
 
-/// Creates an entry for a route that an operator asks for by its name.
+/// Creates an entry for a route that an operator asks for by its name, and returns the entry.
+/// Returns an error if no route has this name.
 pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
     let meta = meta(caller.author(by)?, why, None)?;
@@ -145,7 +150,8 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
     document_of(shared, number, decided).await
 }
 
-/// Returns the elephant after a decision, or why there was no decision.
+/// Returns the elephant after a decision, with a remark if the decision could not be saved. Returns
+/// an error if there was no decision.
 async fn document_of(
     shared: &Shared,
     number: u32,
@@ -177,7 +183,7 @@ const fn code_of(why: &Undoable) -> Code {
 }
 
 /// Describes an entry: its predicted effect, the requests that wait and run under its rule, and the
-/// lanes for its bytes. All of this is cheap to compute, as there may be many entries.
+/// lanes for its bytes. All of this is cheap to compute, because there may be many entries.
 fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
     let proposed = entry.with(Change::default()).ok();
     let (effect, unpredicted) = proposed.map_or((None, None), |limits| effect(entry, &limits));
@@ -198,7 +204,8 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
     }
 }
 
-/// Explains how a request evades a rule with this pattern, if the pattern names all parameters.
+/// Explains how a request evades a rule with this pattern; `None` if the pattern allows other
+/// parameters already.
 fn evaded(pattern: &str) -> Option<String> {
     let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
     Some(format!(
@@ -208,7 +215,8 @@ fn evaded(pattern: &str) -> Option<String> {
     ))
 }
 
-/// Measures the site under a rule in force, for as long as it has been but no more than a minute.
+/// Measures how the site performs under this entry's rule, over the last minute or since the rule
+/// began. Returns `None` if no rule is in force.
 fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
     let holds = wall_clock::now().duration_since(rule.since).unsigned_abs();
@@ -217,8 +225,8 @@ fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))
 }
 
-/// Predicts the effect of a rule, or says why it is unknown. Both are `None` if there is no
-/// finding.
+/// Predicts the effect of a rule with these limits. Returns the effect, or why it is unknown;
+/// neither if the entry has no finding.
 fn effect(entry: &Entry, limits: &RuleLimits) -> (Option<Effect>, Option<String>) {
     match entry.found.as_ref().map(|found| Effect::of(found, limits)) {
         Some(Ok(effect)) => (Some(effect), None),

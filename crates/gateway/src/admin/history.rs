@@ -1,10 +1,11 @@
-//! `/v1/history`: the recorded history, or the sums of a window. `/v1/events`: every second as it
-//! ends, and changed revisions, as server-sent events.
+//! Answers `/v1/history` and `/v1/events`. The former returns rows of the recorded history, or the
+//! sums of a window. The latter streams every second as it ends, and changed revisions, as
+//! server-sent events.
 //!
 //! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
-//! id that it has seen, and gets all seconds since. If some of these are gone, or the epoch is
-//! different because the process is another, it gets all recorded seconds and the instruction to
-//! discard its own.
+//! id that it has received, and gets all seconds since. It gets all recorded seconds, and the
+//! instruction to discard its own, in two cases: some of the missing seconds are gone, or the epoch
+//! differs because another process answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +24,13 @@ use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
 use crate::telemetry::history::event;
 
-/// The number of events that may wait for a follower. Later ones are then merged into one larger
-/// event.
+/// The maximum number of events that may wait for one client. After that, later seconds are merged
+/// into one larger event.
 const WAITING: usize = 4;
 
-/// Returns rows of the last quarter of an hour or day, from a number on; or the sums of a window.
+/// Answers `/v1/history`: returns rows of the last 15 minutes or 24 hours, from a row number on, or
+/// the sums of a window. `wanted` holds the query parameters. Returns an error if one of them is
+/// invalid.
 pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     if let Some(name) = wanted.get("window") {
         return window(shared, name, wanted);
@@ -58,7 +61,8 @@ fn window(shared: &Shared, name: &str, wanted: &BTreeMap<String, String>) -> Ans
     Ok(document(&sums))
 }
 
-/// Streams seconds from now on, after those that this client has not seen.
+/// Answers `/v1/events`: streams the recorded seconds that the client has not received, and then
+/// each second as it ends.
 pub(super) fn events(shared: &Arc<Shared>, request: &Request, credentials: Credentials) -> Reply {
     let head = Reply {
         status: StatusCode::OK,
@@ -77,7 +81,8 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request, credentials: Crede
     Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
 }
 
-/// Returns the number of the last second that the client has seen, if it is of this epoch.
+/// Returns the number of the last second that the client has received, from its event id; `None` if
+/// the id is invalid or of another epoch.
 fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     let (epoch, number) = std::str::from_utf8(id).ok()?.split_once('-')?;
     (u32::from_str_radix(epoch, 16) == Ok(shared.history_recorder.epoch))
@@ -107,9 +112,10 @@ async fn follow(
     }
 }
 
-/// Returns the rows that the client has not seen, if there are any, and advances `wanted`.
+/// Returns an event with the rows from number `wanted` on, and advances `wanted` behind them.
+/// Returns `None` if there are no such rows.
 fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
-    // All clients that have seen the second before get the very same bytes.
+    // All clients that need only the newest second get the very same bytes.
     if let Some((number, event)) = shared.history_recorder.newest()
         && *wanted == Some(number)
     {
@@ -118,13 +124,13 @@ fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
     }
     let columns = shared.history_recorder.history().columns(Range::Seconds, wanted.unwrap_or(0));
     let (first, last) = (*columns.number.first()?, *columns.number.last()?);
-    // If the wanted row is gone, everything is sent.
+    // If the wanted row is gone, all recorded rows are sent.
     let name = if *wanted == Some(first) { "seconds" } else { "anew" };
     *wanted = Some(last + 1);
     Some(event(shared.history_recorder.epoch, name, &columns))
 }
 
-/// Returns the revisions, if they have changed since they were last sent.
+/// Returns an event with the revisions; `None` if they have not changed since the last such event.
 fn changed(shared: &Shared, sent: &mut Option<Revisions>) -> Option<Bytes> {
     let now = status::revisions(shared);
     (sent.replace(now) != Some(now)).then(|| {

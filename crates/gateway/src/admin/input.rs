@@ -1,5 +1,5 @@
-//! Requests of operators: a JSON document in the body, parsed strictly and within bounds; and the
-//! query.
+//! Parses the requests of operators: a JSON document in the body, strictly and within bounds, and
+//! the query.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -15,14 +15,15 @@ use super::answer::Refused;
 use crate::io::body::Body;
 use crate::io::body::Piece;
 
-/// The largest body in bytes. A decision has two texts of 200 characters, author and reason, and a
-/// few numbers.
+/// The maximum size of a body in bytes. A decision has two texts of 200 characters, author and
+/// reason, and a few numbers.
 const MOST: usize = 16 * 1024;
 
-/// How long a decision holds by default.
+/// The default duration of a decision.
 const USUAL: TimeSpan = TimeSpan::from_secs(3600);
 
-/// Reads the document in a request's body.
+/// Reads a request's body and parses it as one JSON object. Returns an error if the content type is
+/// not JSON, or if the body is too large, cannot be read, or does not have the fields of `T`.
 pub(super) async fn parse_body<T: DeserializeOwned>(
     request: &Request,
     mut body: Body,
@@ -41,13 +42,13 @@ pub(super) async fn parse_body<T: DeserializeOwned>(
             return Err(Refused::invalid("the body is too large: a decision has at most 16 KiB"));
         }
     }
-    // serde would accept an array for an object, and its errors about other values name types of
-    // the program.
+    // serde would accept an array in place of an object. Its errors about other values name types
+    // of the program.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refused::invalid("the body must be one JSON object: `{ … }`"));
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        // The error quotes the body. It is escaped, as it may be shown anywhere as text.
+        // The error quotes the body. It is escaped, because it may be shown anywhere as text.
         Refused::invalid(escaped(&error.to_string()))
     })
 }
@@ -60,12 +61,14 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
     }
 }
 
-/// Returns author, reason and duration of a decision.
+/// Returns the author, reason and duration of a decision, with an hour as the default duration.
+/// Returns an error if the duration is malformed.
 pub(super) fn meta(by: String, why: String, lasts: Option<&str>) -> Result<DecisionMeta, Refused> {
     word_for(by, why, lasts, USUAL)
 }
 
-/// Returns author, reason and duration of a decision, with `usual` as the default duration.
+/// Returns the author, reason and duration of a decision, with `usual` as the default duration.
+/// Returns an error if the duration is malformed.
 pub(super) fn word_for(
     by: String,
     why: String,
@@ -76,8 +79,8 @@ pub(super) fn word_for(
     Ok(DecisionMeta { by, why, lasts: lasts.map_err(Refused::invalid)? })
 }
 
-/// Parses the query's `name=value` pairs, decoded as forms are. An unknown name is an error, as it
-/// would be ignored otherwise.
+/// Parses the query's `name=value` pairs, decoded as forms are. Returns an error for a name that is
+/// not `known`, because it would have no effect.
 pub(super) fn query(
     request: &Request,
     known: &[&str],
@@ -98,7 +101,8 @@ pub(super) fn query(
     }
 }
 
-/// Returns how many entries are wanted: 1 to 1000.
+/// Returns the number of entries that the query wants (`limit`): 1 to 1000, by default 100. Returns
+/// an error for any other value.
 pub(super) fn limit(query: &BTreeMap<String, String>) -> Result<usize, Refused> {
     let Some(text) = query.get("limit") else { return Ok(100) };
     let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));

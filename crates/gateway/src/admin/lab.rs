@@ -1,4 +1,4 @@
-//! `/v1/lab`: results of the laboratory, from the folder that the configuration names.
+//! Answers `/v1/lab`: results of the laboratory, from the folder that the configuration names.
 //!
 //! The folder may be on a disk that does not answer, so another thread reads it.
 
@@ -12,11 +12,11 @@ use http::StatusCode;
 use super::answer::{Answered, Refused, document, text};
 use crate::shared::Shared;
 
-/// The most results that are listed.
+/// The maximum number of results that are listed: the latest ones.
 const MOST: usize = 200;
-/// The most files of the folder that are examined.
+/// The maximum number of directory entries that are examined for the list.
 const LOOKED: usize = 10_000;
-/// The largest result in bytes: more than a comparison of many policies over a day.
+/// The maximum size of a result in bytes: more than a comparison of many policies over a day needs.
 const LARGEST: usize = 8 << 20;
 const ENDING: &str = ".json";
 
@@ -43,7 +43,7 @@ pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
         Unreadable::TooLarge(_) => Refused::new(Code::TooLarge, why),
         why => Refused::not_found(why),
     })?;
-    // The answer declares the text as JSON.
+    // The answer declares the text as JSON, so check that it is.
     if serde_json::from_str::<serde::de::IgnoredAny>(&words).is_err() {
         return Err(Refused::invalid("the file is not valid JSON"));
     }
@@ -79,7 +79,7 @@ fn found(folder: &Path) -> std::io::Result<Vec<LabResult>> {
     Ok(results)
 }
 
-/// Returns whether a name leads to a file of this folder and nowhere else.
+/// Returns whether `name` can only name a JSON file directly in the folder.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= 100 && name.ends_with(ENDING) && !name.starts_with('.') && name.bytes().all(plain)

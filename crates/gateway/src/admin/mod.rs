@@ -1,9 +1,9 @@
-//! The admin listener: the gateway's state, the few commands that it takes while it runs, and the
-//! console, which offers both.
+//! The admin listener. It serves the gateway's state, the few commands that the gateway takes while
+//! it runs, and the console, which offers both.
 //!
-//! The listener has its own thread, so that it answers while every worker is busy, and is never
-//! shed. `auth` controls access. The endpoints are declared in the table of `bywash_api`; each of
-//! them has its answer here. `input` parses requests, `answer` writes answers.
+//! The listener has its own thread. So it answers while every worker is busy, and its requests are
+//! never shed. `auth` controls access. The endpoints are declared in the table of `bywash_api`;
+//! this file maps each of them to its answer. `input` parses requests, `answer` writes answers.
 
 mod answer;
 mod auth;
@@ -56,21 +56,24 @@ use crate::request::ClientConnection;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
 
-/// How long a connection may be open, unless it watches: longer than any answer takes.
+/// The maximum time for which an authenticated connection may be open, unless it watches. It is
+/// longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long a connection may be open without authentication.
+/// The maximum time for which a connection may be open without authentication.
 const LONGEST_STRANGER: Duration = Duration::from_secs(10);
-/// How long a connection may watch.
+/// The maximum time for which a connection may follow events or requests.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
-/// The least rate in bytes a second. A client that sends or reads more slowly is cut off after ten
-/// seconds.
+/// The minimum rate at which an operator's client must send and read bodies, in bytes per second. A
+/// slower client is cut off after ten seconds of waiting.
 const SLOWEST: u64 = 4096;
 
-/// The limits on a request's head. A token has up to 1200 characters.
+/// The limits on the head of an operator's request, in bytes and fields. A token has up to 1200
+/// characters.
 const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
 
-/// Accepts operators while the gateway runs, and serves them until it ends.
+/// Runs the admin listener: accepts operators while the gateway runs, and serves them until it
+/// ends. Signals `ready` when the listener is set up. Returns an error if that fails.
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: Listener,
@@ -81,7 +84,7 @@ pub(crate) fn run(
     LocalSet::new().block_on(&runtime, serve(shared, listener, lifecycle, ready))
 }
 
-/// The listener, as the runtime has it.
+/// The admin listener's socket, registered with the runtime.
 enum AdminListener {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -95,7 +98,7 @@ impl AdminListener {
         })
     }
 
-    /// Returns the address that clients connect to.
+    /// Returns the address that clients connect to, or `unix` for a unix socket.
     fn place(&self) -> std::io::Result<String> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(|address| address.to_string()),
@@ -119,9 +122,10 @@ async fn serve(
 ) -> std::io::Result<()> {
     let listener = AdminListener::new(listener)?;
     let place: Rc<str> = listener.place()?.into();
-    // The receiver exists: the thread that started this one waits for it.
+    // The receiver exists, because the thread that started this one waits for the signal.
     let _ = ready.send(());
-    // Until then another process may be the service. An error says that the gateway is gone.
+    // Until the gateway runs, another process may be the service. An error says that the gateway is
+    // gone.
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
     let connections: Rc<AdminConnections> = Rc::default();
     let read = Arc::clone(&shared);
@@ -153,7 +157,7 @@ async fn serve(
         tokio::task::spawn_local(async move {
             let held = operator.shared.memory.hold(0);
             let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator, held);
-            // A client that breaks off does not affect other clients.
+            // Each connection has its own task, so a client that breaks off does not affect others.
             tokio::select! {
                 () = bounded(served, &operator) => {}
                 () = connection.leaves() => {}
@@ -182,17 +186,18 @@ async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     }
 }
 
-/// One operator's connection.
+/// The [`Handler`] for one operator's connection.
 struct Operator {
     shared: Arc<Shared>,
-    /// Whether it came by the unix socket.
+    /// Whether the connection came by the unix socket.
     is_local: bool,
     connections: Rc<AdminConnections>,
     connection: Rc<AdminConnection>,
-    /// The part of its last answer that may not have been read yet.
+    /// The memory charged for the connection's last answer, which the client may not have read yet.
     held: ResponseMemory,
-    /// The address of the listener.
+    /// The address of the admin listener, or `unix`.
     place: Rc<str>,
+    /// Whether the connection follows events or requests.
     watches: Cell<bool>,
 }
 
@@ -290,7 +295,8 @@ impl Operator {
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
-            // Its head is all of the answer, so this is not watching.
+            // The head is all of the answer to `HEAD`, so the connection does not count as
+            // watching.
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 requests::check(shared, &asked)?;
@@ -313,7 +319,7 @@ impl Operator {
         }
     }
 
-    /// Takes a watcher's place.
+    /// Marks the connection as watching. Returns an error if too many connections watch already.
     fn watch(&self, caller: &Caller) -> Result<(), Refused> {
         let taken = self.connections.watch(&self.connection, caller.name());
         taken.map_err(|why| Refused::new(Code::Unavailable, why))?;
@@ -321,7 +327,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Carries out a command.
+    /// Carries out a request that changes something, or previews a change.
     async fn change(
         &self,
         endpoint: &Endpoint,
@@ -352,19 +358,21 @@ impl Operator {
             "/v1/elephants/{number}/try" => Verb::Try,
             "/v1/elephants/{number}/reject" => Verb::Reject,
             "/v1/elephants/{number}/undo" => Verb::Undo,
-            // A test asks for every endpoint of the table.
+            // Not reached: a test requests every endpoint of the table.
             _ => return Err(Refused::not_found("no handler answers this path")),
         };
         elephants::decide(shared, caller, parameter, verb, parse_body(request, body).await?).await
     }
 }
 
-/// Returns the endpoint of the table for this request, and its parameter.
+/// Returns the endpoint for this method and path, and the value of the path's parameter (empty if
+/// it has none). Returns an error if no endpoint has the path, or if the endpoint does not take the
+/// method.
 fn endpoint_of<'p>(
     method: &Method,
     path: &'p str,
 ) -> Result<(&'static Endpoint, &'p str), Refused> {
-    // An alias that other servers use.
+    // The path `/healthz` is an alias that other servers use.
     let path = if path == "/healthz" { "/livez" } else { path };
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
     let mut of_path =
@@ -383,7 +391,8 @@ fn endpoint_of<'p>(
     })
 }
 
-/// Returns the value of the parameter; `None` if the path does not match.
+/// Returns the value of the template's parameter in `path` (empty if the template has none); `None`
+/// if the path does not match.
 fn matched<'p>(template: &str, path: &'p str) -> Option<&'p str> {
     let Some((before, rest)) = template.split_once('{') else {
         return (template == path).then_some("");
@@ -398,7 +407,7 @@ fn takes_gzip(request: &Request) -> bool {
     request.fields.named(b"accept-encoding").any(takes)
 }
 
-/// Returns the API description. It is built once, as any client may ask for it.
+/// Returns the OpenAPI document. It is built only once, because any client may ask for it.
 fn openapi() -> Reply {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| bywash_api::openapi().to_string().into());
     Reply::local(StatusCode::OK, fields("application/json"), DOCUMENT.clone())

@@ -1,5 +1,5 @@
-//! `/v1/policy`, `/v1/bypass`, `/v1/export` and `/v1/audit`: the policy in force, the overrides of
-//! the file, and the log of decisions.
+//! Answers `/v1/policy`, `/v1/bypass`, `/v1/export` and `/v1/audit`: the policy in force, the
+//! overrides of the configuration file, and the log of decisions.
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
@@ -62,7 +62,8 @@ const fn shown_mode(mode: Mode) -> ShownMode {
     }
 }
 
-/// Overrides the mode of a class for a while.
+/// Overrides the mode of a class for a limited time, and returns the policy after it. Returns an
+/// error if the override is not possible.
 pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -> Answered {
     let SetClass { class, mode, enforce_percent, by, why, lasts, revision } = set;
     let meta = meta(caller.author(by)?, why, lasts.as_deref())?;
@@ -70,8 +71,8 @@ pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -
     override_for(shared, target, meta, lasts.is_some(), revision).await
 }
 
-/// Overrides the file for a while. Without a given duration, an existing override of the same
-/// target keeps its end.
+/// Overrides the configuration file for a limited time. If the operator gave no duration
+/// (`says_how_long` is false), an existing override of the same target keeps its end.
 async fn override_for(
     shared: &Shared,
     target: Target,
@@ -94,7 +95,8 @@ async fn override_for(
     answered(shared, decided, remarks).await
 }
 
-/// Ends an override.
+/// Ends the override with this number, and returns the policy after it. Returns an error if there
+/// is no such override.
 pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: Undo) -> Answered {
     let number = number.parse().map_err(|_| {
         Refused::not_found("the path needs the number of an override, as in /v1/policy/3/undo")
@@ -106,7 +108,7 @@ pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: U
     answered(shared, decided, Vec::new()).await
 }
 
-/// Starts a bypass for a while, or ends it.
+/// Starts a bypass for a limited time, or ends it, and returns the policy after it.
 pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
     let meta = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
@@ -117,7 +119,7 @@ pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass)
     answered(shared, decided, Vec::new()).await
 }
 
-/// Returns the policy after a decision, with remarks, or why there was no decision.
+/// Returns the policy after a decision, with remarks. Returns an error if there was no decision.
 async fn answered(
     shared: &Shared,
     decided: Result<Option<Version>, DecisionError<NotOverridden>>,
@@ -133,7 +135,8 @@ async fn answered(
     }
 }
 
-/// Waits for a bounded time until a decision is saved. Returns a remark if it is not.
+/// Waits for a bounded time until the state with this version is saved. Returns a remark for the
+/// operator if it could not be saved.
 pub(super) async fn unwritten(shared: &Shared, version: Option<Version>) -> Option<String> {
     let why = shared.state_writer.result(version).await?;
     Some(format!("the decision holds until the process ends, because it could not be saved: {why}"))
@@ -149,14 +152,15 @@ const fn code_of(why: &NotOverridden) -> Code {
     }
 }
 
-/// Returns all active overrides and rules in the format of the configuration file.
+/// Returns the overrides of classes and the rules for elephants that are in force, as text in the
+/// format of the configuration file.
 pub(super) fn export(shared: &Shared) -> Exported {
     let classes = shared.overrides().get().exported();
     let rules = shared.elephants.findings().store.get().exported();
     Exported { toml: classes + &rules }
 }
 
-/// Returns the last decisions.
+/// Returns the last `most` decisions of the audit log, and whether the log is saved.
 pub(super) fn audit(shared: &Shared, most: usize) -> Audit {
     let notes = shared.audit.notes();
     Audit {

@@ -1,5 +1,5 @@
-//! Single requests: one of the last with its decision and reason, a list of the last, and a stream
-//! of all from now on.
+//! Answers about single requests: one of the last with its decision and reason, a list of the last,
+//! and a stream of all that end from now on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
 use crate::telemetry::request_log::Entry;
 
-/// How often a watcher's credentials are checked again.
+/// The interval at which the credentials of a watching connection are checked again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The number of lines that may wait for a watcher.
+/// The maximum number of lines that may wait for one watching connection.
 const WAITING: usize = 64;
 
-/// Returns all that is known about the request with this name (sixteen hexadecimal digits).
+/// Returns all that is known about the request with this name (sixteen hexadecimal digits). Returns
+/// an error if it is not among the last requests that have ended.
 pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let is_name = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
@@ -52,7 +53,8 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     Ok(document(&Explained { request, explanation: reason.map(str::to_owned) }))
 }
 
-/// Rejects a filter with an unknown word, which would never match.
+/// Checks the filters in `wanted`. Returns an error if a filter has a value that no request can
+/// have, because it would never match.
 pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Result<(), Refused> {
     let settings = shared.settings();
     for (name, value) in wanted {
@@ -76,7 +78,8 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
     Ok(())
 }
 
-/// Returns the last requests that match all of `wanted`, newest first.
+/// Returns the last requests that match all filters in `wanted`, the newest first. Returns an error
+/// if a filter is invalid.
 pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     check(shared, wanted)?;
     let most = limit(wanted)?;
@@ -86,7 +89,8 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
     Ok(document(&Requests { remembered: all.len(), requests: summaries.take(most).collect() }))
 }
 
-/// Streams every request that ends from now on and matches all of `wanted`, one per line.
+/// Streams every request that ends from now on and matches all filters in `wanted`, one JSON object
+/// per line. Returns an error if too many connections follow requests already.
 pub(super) fn tap(
     shared: &Arc<Shared>,
     wanted: &BTreeMap<String, String>,
@@ -109,7 +113,7 @@ pub(super) fn tap(
     Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
-/// Returns the head of the stream, which is also the answer to a `HEAD`.
+/// Returns the head of the stream of requests, which is also the answer to a `HEAD`.
 pub(super) fn tap_head() -> Reply {
     Reply {
         status: StatusCode::OK,
@@ -147,7 +151,8 @@ async fn follow(
     }
 }
 
-/// Returns whether a request matches all of `wanted`.
+/// Returns whether a request matches all filters in `wanted`. The parameter `limit` is not a
+/// filter.
 fn is(request: &Request, wanted: &BTreeMap<String, String>) -> bool {
     wanted.iter().filter(|(name, _)| *name != "limit").all(|(name, value)| {
         let is = |own: &str| own == value;

@@ -1,7 +1,7 @@
-//! A bound on the memory of all answers that have not been read yet.
+//! Bounds the memory of all answers to operators that have not been read yet.
 //!
 //! An answer may have some megabytes, and its reader may be slow. If an answer would exceed the
-//! bound, the gateway answers that the client should retry.
+//! bound, the gateway answers instead that the client should retry.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,19 +14,21 @@ use crate::process::memory;
 use crate::process::memory::Memory;
 use crate::request::reply::{Answer, Reply};
 
-/// The most bytes of all large answers together.
+/// The maximum total size in bytes of all counted answers.
 const MOST: usize = 64 << 20;
-/// The size up to which an answer is not counted: one per connection is little.
+/// The size in bytes up to which an answer is not counted, because one such answer per connection
+/// is little.
 const SMALL: usize = 64 << 10;
 
-/// The bytes of all connections.
+/// The total size in bytes of the counted answers of all connections.
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes of one connection's last answer.
+/// The memory of one connection's last answer, while it is counted.
 #[derive(Debug)]
 pub(super) struct ResponseMemory {
+    /// The size of the answer in bytes; 0 if it is not counted.
     bytes: Cell<usize>,
-    /// The same bytes, as counted against the memory budget.
+    /// The memory charged for the answer to the gateway's memory budget.
     counted: RefCell<memory::MemoryReservation>,
 }
 
@@ -35,7 +37,8 @@ impl ResponseMemory {
         Self { bytes: Cell::default(), counted: RefCell::new(memory.hold(0)) }
     }
 
-    /// Counts this answer.
+    /// Counts this answer. Returns an error, and counts nothing, if all counted answers together
+    /// would exceed [`MOST`].
     pub(super) fn take(&self, reply: &Reply) -> Result<(), Refused> {
         let Answer::Local(words) = &reply.body else { return Ok(()) };
         if words.len() <= SMALL {
@@ -53,7 +56,7 @@ impl ResponseMemory {
         Ok(())
     }
 
-    /// Stops counting the answer: it was read, or never will be.
+    /// Stops counting the answer, which was read or never will be.
     pub(super) fn give_back(&self) {
         ALL.fetch_sub(self.bytes.replace(0), Ordering::Relaxed);
         self.counted.borrow_mut().set(0);

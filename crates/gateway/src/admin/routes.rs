@@ -1,5 +1,5 @@
-//! `/v1/routes`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the routes, their
-//! use of resources with the evidence for it, and the answers that their requests got.
+//! Answers `/v1/routes`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the routes,
+//! their use of resources with the evidence for it, and the outcomes of their requests.
 
 use bywash_api::{Answers, Evidence, Route, RouteUse, Routes, Use};
 use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};
@@ -12,7 +12,7 @@ use crate::decisions::watch::capacities;
 use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
-/// Returns every route that is distinguished.
+/// Returns every route that the watch distinguishes, and all others together.
 pub(super) fn routes(shared: &Shared) -> Routes {
     let numbers: Vec<(u32, String)> = {
         let findings = shared.elephants.findings();
@@ -39,7 +39,8 @@ pub(super) fn routes(shared: &Shared) -> Routes {
     Routes { routes: routes.into_iter().map(route).collect(), others: route(others) }
 }
 
-/// Returns the use of a resource over time, and the parts of its elephants.
+/// Returns the use of a resource over time, in total and by each of its elephants. `resource` is
+/// its name; `None` means the first resource that is measured. Returns an error if there is none.
 pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
     let name = match resource {
         Some(name) => name.to_owned(),
@@ -80,7 +81,8 @@ fn first(shared: &Shared) -> Result<String, Refused> {
     })
 }
 
-/// Returns the windows from which an elephant's cost was estimated.
+/// Returns the windows from which an elephant's cost was estimated. Returns an error if there is no
+/// such elephant, or no evidence for it.
 pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
     let entries = shared.elephants.findings().store.get().entries().to_vec();
@@ -130,7 +132,8 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     })
 }
 
-/// Returns the outcomes of an elephant's requests and of all others.
+/// Returns the outcomes over time of an elephant's requests, and of all other requests. Returns an
+/// error if there is no such elephant.
 pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
     let entry = shared.elephants.findings().store.get().entry(number).cloned();
@@ -145,7 +148,7 @@ pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     }))
 }
 
-/// Returns when each window was over, by the wall clock.
+/// Returns the end of each window by the wall clock, in milliseconds since 1970.
 fn moments(shared: &Shared, until: impl Iterator<Item = Time>) -> Vec<u64> {
     let (now, shown): (Time, u64) = (shared.driver.now(), unix_ms());
     until.map(|until| shown.saturating_sub(now.since(until).as_millis())).collect()

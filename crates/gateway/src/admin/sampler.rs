@@ -1,7 +1,7 @@
 //! Samples the gateway once a second, so that an operator sees what has happened.
 //!
-//! The sampler runs on the operators' thread. It reads counters that workers keep anyway, and holds
-//! the engine's lock for as long as a status takes.
+//! The sampler runs on the operators' thread. It reads counters that workers keep anyway, and takes
+//! the engine's lock briefly for a status and for counts by class.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::time::MissedTickBehavior;
 use crate::process::wall_clock::unix_ms;
 use crate::shared::Shared;
 
-/// Takes a sample every second, for as long as the gateway runs.
+/// Takes a sample every second, and hands it to the recorder of the history. Never returns.
 pub(super) async fn sample(shared: &Shared) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
-    // After a pause of the whole machine, one row covers all of it.
+    // After a pause of the whole machine, one row covers the whole pause.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     seconds.tick().await;
     let sockets = bywash_sense::SocketMemory::own();

@@ -1,4 +1,4 @@
-//! `/v1/sessions`: the learned behaviour and worth of sessions.
+//! Answers `/v1/sessions`: the learned behaviour and worth of sessions.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use bywash_engine::{Class, Learned, Learning, Signals};
 
 use crate::shared::Shared;
 
-/// Returns everything that was learned about every class.
+/// Returns what was learned about every class and every combination of signals, and the numbers of
+/// sessions.
 pub(super) fn sessions(shared: &Shared) -> Sessions {
     let (learning, classes) = shared.driver.learning();
     let learned = learning.learned(&classes);
@@ -29,7 +30,8 @@ pub(super) fn sessions(shared: &Shared) -> Sessions {
     }
 }
 
-/// Returns every combination of signals that a session has begun with.
+/// Returns every combination of signals with which a session has begun; empty if no signals are
+/// configured.
 fn signals(kinds: &[Signal], learning: &Learning) -> Vec<SignalsSeen> {
     if kinds.is_empty() {
         return Vec::new();

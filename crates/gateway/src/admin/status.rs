@@ -1,4 +1,4 @@
-//! `/v1/status`: the state of the gateway.
+//! Answers `/v1/status`, the state of the gateway, and reads the gauges for `/metrics`.
 
 use std::sync::atomic::Ordering;
 
@@ -62,10 +62,10 @@ fn memory(shared: &Shared) -> MemoryStatus {
     }
 }
 
-/// Returns the revisions of operators' documents, by which clients see that they have to reload
-/// one.
+/// Returns the revisions of the documents for operators. A changed revision tells a client to load
+/// that document again.
 pub(crate) fn revisions(shared: &Shared) -> Revisions {
-    // Takes one lock after the other, and never two at once.
+    // The locks are taken one after the other, never two at once.
     let elephants = shared.elephants.findings().revision;
     let policy = shared.overrides().get().revision();
     let audit = shared.audit.notes().revision;
@@ -90,7 +90,7 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
     servers_with_counts(shared, settings).map(server).collect()
 }
 
-/// Returns each server with its status.
+/// Returns each server of the settings with its status, in the order of the configuration.
 fn servers_with_counts<'a>(
     shared: &Shared,
     settings: &'a Settings,
@@ -130,10 +130,11 @@ fn standings(metrics: &ClassMetrics) -> StandingCounts {
     }
 }
 
-/// The number of requests of a class before a warning.
+/// The number of requests of a class that must have come before a warning.
 const ENOUGH: u64 = 20;
 
-/// Returns why requests of a class of transactions never count as transactions, if so.
+/// Returns a warning for operators if a class is of the transaction tier, but none of its requests
+/// counted as a transaction. Returns `None` if there is no reason for a warning.
 fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> Option<String> {
     let StandingCounts { transaction, in_progress, new } = counts;
     let seen = in_progress + new;
@@ -165,7 +166,7 @@ fn setting(value: Setting) -> Value {
     }
 }
 
-/// Brings the gauges up to date, for a scrape.
+/// Brings all gauges up to date, for one scrape of `/metrics`.
 pub(super) fn read_gauges(shared: &Shared) {
     let status = shared.driver.status();
     let gauges = shared.metrics.gauges();

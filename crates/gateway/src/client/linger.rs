@@ -1,9 +1,9 @@
 //! Ends a connection so that the client can read the response.
 //!
-//! Closing a socket that has unread bytes resets the connection, and so do bytes that arrive after
-//! the close, such as a line end or a `WINDOW_UPDATE`. A reset makes the kernel discard what it has
-//! not sent yet. So the sending side is shut down, and whatever the client still sends is
-//! read and discarded for a short time (RFC 9112 §9.6).
+//! Closing a socket that has unread bytes resets the connection. So do bytes that arrive after the
+//! close, such as a line end or a `WINDOW_UPDATE`. A reset makes the kernel discard what it has not
+//! sent yet. So the sending side is shut down. Whatever the client still sends is then read and
+//! discarded for a short time (RFC 9112 §9.6).
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 
 use crate::io::stream::Stream;
 
-/// The time limit, including the shutdown of the sending side.
+/// The time limit for ending a connection, including the shutdown of the sending side.
 const LINGERS: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -25,9 +25,11 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Completes when the client has closed too, an operation has failed, or the time is over.
+    /// Shuts down the sending side, and then reads and discards. Completes when the client has
+    /// closed its side too, an operation has failed, or [`LINGERS`] has passed.
     pub(super) fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<()> {
-        // Checked first, so that a client that sends all the time cannot postpone it.
+        // The time limit is checked first, so that a client that sends all the time cannot postpone
+        // it.
         let end = self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGERS)));
         if end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());

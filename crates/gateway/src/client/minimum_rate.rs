@@ -1,10 +1,10 @@
 //! The minimum rate of a body. A client that sends or reads more slowly than that occupies a slot
 //! for nothing.
 //!
-//! Only the time counts in which the gateway waited for the client. The first ten seconds of it are
-//! free. Every `rate` bytes that move earn one second back, but never more than the ten: a client
-//! that has taken much and then stops is given up as soon as any other. One `MinimumRate` covers
-//! one direction of one request.
+//! Only the time in which the gateway waits for the client counts. A client may make it wait for
+//! ten seconds in total. Every `rate` bytes that are transferred give one second back, but the
+//! total never exceeds ten seconds. So a client that has taken much and then stops is cut off as
+//! soon as any other. One `MinimumRate` covers one direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,16 +12,19 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// The waiting time that is free.
+/// The maximum total time that the gateway waits for a client, less the time that bytes have given
+/// back.
 const FREE: Duration = Duration::from_secs(10);
 
+/// Enforces the minimum rate in one direction of one request.
 #[derive(Default)]
 pub(crate) struct MinimumRate {
-    /// The minimum rate in bytes a second; 0 for no limit.
+    /// The minimum rate in bytes per second; 0 for no limit.
     rate: u64,
-    /// The time that the gateway has waited for the client, minus what the client has earned back.
-    /// It does not include the present wait.
+    /// The time that the gateway has waited for the client, less the time that transferred bytes
+    /// have given back. The present wait is not included.
     waited: Duration,
+    /// The present wait; `None` while the gateway does not wait for the client.
     waiting: Option<Wait>,
 }
 
@@ -35,7 +38,8 @@ impl MinimumRate {
         Self { rate, ..Self::default() }
     }
 
-    /// Records that bytes have moved, which ends the present wait.
+    /// Records that this number of bytes was transferred, which ends the present wait. Zero bytes
+    /// have no effect.
     pub(crate) fn moves(&mut self, bytes: usize) {
         if bytes == 0 || self.rate == 0 {
             return;
@@ -49,7 +53,8 @@ impl MinimumRate {
         }
     }
 
-    /// Records that the gateway waits for the client. Completes when it has waited for too long.
+    /// Records that the gateway waits for the client. Completes when the total wait exceeds the
+    /// limit, and never if there is no minimum rate.
     pub(crate) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.rate == 0 {
             return Poll::Pending;
@@ -69,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until the client is too slow. Returns how long that took.
+    /// Waits until the client counts as too slow. Returns how long that took.
     async fn endures(minimum_rate: &mut MinimumRate) -> Duration {
         let start = Instant::now();
         poll_fn(|cx| minimum_rate.poll_too_slow(cx)).await;
@@ -97,7 +102,7 @@ mod tests {
                 assert!(wait.await.is_err());
                 minimum_rate.moves(1);
             }
-            // A minute of waiting for the upstream is not the client's fault.
+            // A minute in which the gateway waits for the upstream does not count.
             tokio::time::sleep(Duration::from_secs(60)).await;
             assert_eq!(endures(&mut minimum_rate).await.as_secs(), 1);
         });

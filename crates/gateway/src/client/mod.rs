@@ -1,10 +1,10 @@
-//! Client connections: accepting, parsing, watching, serving and bounding them.
+//! Client connections: accepts, parses, watches and serves them, and bounds their cost.
 //!
-//! `h1.rs` and `h2.rs` speak the two protocols with a client and hand each request to a
+//! `h1/` and `h2/` implement the two versions of HTTP with a client and hand each request to a
 //! [`Handler`]: the data plane's or the admin listener's. `opening.rs` handles the PROXY header and
 //! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `minimum_rate.rs`
-//! detects clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only
-//! cost work.
+//! detects clients that send or read too slowly, and `flood/` detects HTTP/2 clients whose frames
+//! cost work but request nothing.
 
 mod flood;
 pub(crate) mod h1;
@@ -44,50 +44,56 @@ use crate::telemetry::metrics::{Flood, Handshake, NotOpened};
 use watch::CloseAction;
 pub(crate) use watch::{Client, Clients};
 
-/// Handles the requests of a connection.
+/// The interface between a client connection and what answers its requests: the data plane or the
+/// admin listener.
 pub(crate) trait Handler {
-    /// Answers one request. Dropping the future ends the request.
+    /// Answers one request. `back` is the way to the client for interim responses. Dropping the
+    /// future ends the request.
     fn serve(
         &self,
         request: Request,
         body: Body,
         back: Rc<dyn ClientConnection>,
     ) -> impl Future<Output = Reply>;
-    /// Returns the response to a message that could not be parsed.
+    /// Returns the response to a request that could not be parsed.
     fn malformed(&self, error: ParseError) -> Reply;
-    /// Returns the response to a head that does not arrive in time.
+    /// Returns the response to a client whose request head does not arrive in time.
     fn too_slow(&self) -> Reply;
-    /// Records that the client has not read its response at [`Handler::body_rate`] and was given
-    /// up.
+    /// Records that the connection is ended because the client has read its response more slowly
+    /// than [`Handler::body_rate`].
     fn dawdles(&self);
-    /// Records what the connection is doing now.
+    /// Records the phase that the connection enters.
     fn enter(&self, phase: Phase);
-    /// Returns whether the connection has taken too long for a head.
+    /// Returns whether the client has taken too long to send a request head.
     fn is_too_slow(&self) -> bool;
-    /// Returns whether the next response is the connection's last.
+    /// Returns whether the connection must end after its next response.
     fn is_stopping(&self) -> bool;
-    /// Returns the minimum rate of a body, in bytes a second.
+    /// Returns the minimum rate at which a client must send and read bodies, in bytes per second; 0
+    /// for no limit.
     fn body_rate(&self) -> u64;
-    /// Prepares for a response on a connection that carries no other response at the same time.
-    /// Puts the connection into the response's lane. A response that is held back without a lane is
-    /// paced by the gateway itself.
+    /// Prepares for a response on a connection that carries no other response at the same time. It
+    /// puts the connection into the response's lane of the network device, and stores the lane in
+    /// `mark`. A throttled response that gets no lane is paced by the gateway itself.
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
-    /// Returns whether a cleartext connection may turn out to be HTTP/2.
+    /// Returns whether the client may begin HTTP/2 with prior knowledge on this connection. It may
+    /// only in cleartext; TLS negotiates the protocol.
     fn speaks_http2(&self) -> bool;
-    /// Returns whether a client that ends TLS, but not the TCP connection, counts as having left.
+    /// Returns whether a client counts as having left when it ends TLS (`close_notify`) but keeps
+    /// the TCP connection open.
     fn leaves_by_ending_tls(&self) -> bool {
         false
     }
 }
 
-/// The listener by which a connection came in.
+/// The kind of listener that accepted a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerKind {
     Clear,
     Tls,
 }
 
-/// Serves one connection in a task of its own.
+/// Serves an accepted connection in a task of its own. If the limits do not allow the connection,
+/// it is closed and counted as refused.
 pub(crate) fn serve(
     worker: &Rc<Worker>,
     clients: &Rc<Clients>,
@@ -142,8 +148,8 @@ async fn connection(
     #[cfg(test)]
     worker.shared.traps.pass(crate::process::panics::Trap::Connection);
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
-    // Boxed, because the future is large, and is finished or never started for most of a
-    // connection's life. The same holds for HTTP/2 below.
+    // Boxed, because the future is large and is over early in a connection's life. The HTTP/2
+    // future below is boxed because most connections never start it.
     let mut ahead = Vec::new();
     let mut whence = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead));
     let peer = opening::in_time(client, whence.as_mut()).await.unwrap_or(Err(NotOpened::Timeout));
@@ -157,8 +163,8 @@ async fn connection(
     }
     let tls = if kind == ListenerKind::Tls { memory::TLS } else { 0 };
     let held = worker.shared.memory.hold(tls);
-    // A client that rejects the certificate sends an alert and leaves. The alert must be read
-    // first.
+    // A client that rejects the certificate sends a TLS alert and leaves. The alert must be read
+    // before the disconnect takes effect.
     client.postpones_departure(true);
     let mut opening = Box::pin(opening::open(worker, stream, ahead, kind));
     let opened = opening::in_time(client, opening.as_mut()).await;
@@ -192,16 +198,19 @@ async fn connection(
     drop(held);
 }
 
-/// The data plane as seen from one connection.
+/// The data plane's [`Handler`] for one client connection.
 pub(crate) struct Plane {
     worker: Rc<Worker>,
     client: Rc<Client>,
-    /// The coarse clock of its worker, in quarters of a second.
+    /// The coarse clock of the connection's worker: quarters of a second since the worker began.
     quarters: Rc<Cell<u32>>,
+    /// The client's address, from the PROXY header if there is one.
     address: SocketAddr,
+    /// Whether the client uses TLS with the gateway.
     secure: bool,
-    /// The client's properties, and the settings that they were computed from. The trusted
-    /// addresses may change while a connection lasts.
+    /// The settings from which the client's properties were last computed, and these properties.
+    /// They are computed again after a reload, because the trusted addresses may change during a
+    /// connection.
     peer: RefCell<(Rc<Settings>, Rc<Peer>)>,
 }
 
@@ -228,42 +237,45 @@ impl Plane {
         Rc::clone(&known.1)
     }
 
-    /// Records that bytes of a response have gone out.
+    /// Records that bytes of a response have been sent to the client.
     fn moves(&self) {
         self.client.moves();
     }
 
-    /// Charges bytes that the client makes the gateway hold.
+    /// Charges `bytes` to the memory budget, for as long as the returned reservation lives.
     fn hold(&self, bytes: usize) -> MemoryReservation {
         self.worker.shared.memory.hold(bytes)
     }
 
-    /// Returns the window for one stream of a connection.
+    /// Returns the HTTP/2 window for one stream, in bytes: `calm`, or `little` near the memory
+    /// budget.
     fn window(&self, calm: u32, little: u32) -> u32 {
         if self.worker.shared.memory.shrinks(1, 0) == 0 { little } else { calm }
     }
 
-    /// Returns the number of streams that one connection may have open at once.
+    /// Returns the maximum number of concurrent HTTP/2 streams of a connection.
     fn streams(&self) -> u32 {
         self.worker.settings().config.client_limits.h2_streams
     }
 
-    /// Returns whether the connection carries the requests of many users.
+    /// Returns whether the connection comes from a trusted proxy, which carries the requests of
+    /// many users.
     fn is_shared(&self) -> bool {
         self.peer().is_trusted()
     }
 
-    /// Returns whether the memory budget allows no further requests on the connection.
+    /// Returns whether the memory budget is so short that the connection must end after its present
+    /// requests.
     fn closes(&self) -> bool {
         self.worker.shared.memory.closes()
     }
 
-    /// Returns whether the connection must end now to make room for another one.
+    /// Returns whether the connection was evicted and must end now.
     fn makes_room(&self) -> bool {
         self.client.makes_room()
     }
 
-    /// Returns the number of seconds that a field block may take.
+    /// Returns the maximum time in seconds that an HTTP/2 field block may take to arrive.
     fn list_limit(&self) -> u32 {
         self.worker.settings().config.client_limits.header_timeout.as_secs_f64().ceil() as u32
     }
@@ -272,7 +284,8 @@ impl Plane {
         self.quarters.clone()
     }
 
-    /// Prepares for a response that shares the connection with others, and so has no lane.
+    /// Prepares for an HTTP/2 response. It shares the connection with others and so gets no lane; a
+    /// throttled response is counted as such.
     fn shares(&self, answer: &mut Answer) {
         if answer.pacing().is_some() {
             self.worker.shared.metrics.throttled_answer(Some(NoLane::Http2));

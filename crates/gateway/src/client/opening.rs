@@ -1,6 +1,6 @@
-//! The steps before HTTP: the client's real address (PROXY header), and TLS.
+//! The steps before HTTP: reading the client's real address (PROXY header), and the TLS handshake.
 //!
-//! All of it counts as part of the head of the first request, and shares its time limit.
+//! These steps count as part of the head of the first request, and share its time limit.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -20,13 +20,16 @@ use crate::telemetry::metrics::NotOpened;
 /// A connection that is ready to speak HTTP.
 pub(super) struct Opened {
     pub(super) stream: Stream,
-    /// Bytes that were read already.
+    /// The bytes of HTTP that were read already.
     pub(super) input: BytesMut,
+    /// Whether the client uses TLS with the gateway.
     pub(super) secure: bool,
+    /// Whether TLS has negotiated HTTP/2.
     pub(super) http2: bool,
 }
 
-/// Awaits a step before HTTP. Returns `None` if the client takes too long.
+/// Waits for a step before HTTP. Returns `None` if the client exceeds the time limit for its first
+/// head.
 pub(super) async fn in_time<T>(
     client: &Client,
     mut opening: Pin<&mut impl Future<Output = T>>,
@@ -43,8 +46,9 @@ pub(super) async fn in_time<T>(
     opened
 }
 
-/// Returns the address that a connection comes from: its peer address, or the one in its PROXY
-/// header. Bytes read after the header are left in `ahead`.
+/// Returns the client's address: the one in the PROXY header if the peer must send one
+/// (`listen.proxy_protocol`), else the peer address. Bytes read after the header are left in
+/// `ahead`.
 pub(super) async fn whence(
     worker: &Worker,
     stream: &mut TcpStream,
@@ -58,7 +62,8 @@ pub(super) async fn whence(
     Ok(from)
 }
 
-/// Makes a connection ready to speak HTTP.
+/// Makes a connection ready for HTTP: performs the TLS handshake if it came by the TLS listener.
+/// `ahead` holds bytes that were read already.
 pub(super) async fn open(
     worker: &Worker,
     stream: TcpStream,
@@ -80,7 +85,8 @@ pub(super) async fn open(
     Ok(Opened { stream, input, secure: true, http2 })
 }
 
-/// Reads a PROXY header. Bytes after it are left in `ahead`.
+/// Reads a PROXY header and returns the client's address in it; `None` if the header names none.
+/// Bytes after the header are left in `ahead`.
 async fn proxied(
     stream: &mut TcpStream,
     ahead: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! The permit of a client connection: its entry in the index of open connections.
+//! The permit of a client connection, which registers it in the index of open connections.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,17 +8,19 @@ use crate::process::secret::network;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
-/// One open client connection, as its own task holds it.
+/// The permit of one open client connection. Dropping it removes the connection from the index.
 pub(crate) struct ConnectionPermit {
     shared: Arc<Shared>,
     pub(crate) held: Arc<OpenConnection>,
-    /// The address that the connection is counted for; `None` if it is unknown or a trusted hop's.
+    /// The address that the connection is counted for (for IPv6 the /64); `None` if the client's
+    /// address is unknown, or is a trusted hop's.
     counted: Option<IpAddr>,
 }
 
 impl ConnectionPermit {
-    /// Registers a connection that a worker with this inbox has accepted. Returns `None` if the
-    /// limit of connections is reached.
+    /// Registers a connection that a worker has accepted; `inbox` is the worker's queue of
+    /// evictions. Returns `None` if the limits allow no further connection, or none of this
+    /// address.
     pub(crate) fn take(
         shared: &Arc<Shared>,
         settings: &Settings,
@@ -41,7 +43,7 @@ impl ConnectionPermit {
     }
 
     /// Counts the connection for its client's address, which a PROXY header has given. Returns
-    /// whether the limits allow it.
+    /// whether the limits allow the connection; if not, the caller must close it.
     pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
         let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
         if counted == self.counted {

@@ -1,12 +1,12 @@
 //! Detects clients that have left and clients that take too long.
 //!
 //! Each connection is added once, at accept, to a [`bywash_sentry::Watch`] in the worker's own
-//! runtime. In addition, waiting requests read their bodies ahead (`io/upload.rs`), because
-//! the kernel does not report a FIN that is behind more bytes than the socket's buffer holds.
+//! runtime. In addition, waiting requests read their bodies ahead (`io/upload.rs`), because the
+//! kernel does not report a FIN that is behind more bytes than the socket's buffer holds.
 //!
-//! A connection's place in the table is `(index, generation)`. The generation voids events for an
-//! ended connection that were still on their way, so that they do not hit the next connection with
-//! the same index.
+//! The key of a connection in [`ClientTable`] is `(index, generation)`. An index is used again
+//! after its connection has ended, with the next generation. So a late event for an ended
+//! connection does not hit the next connection with the same index.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -21,62 +21,68 @@ use bywash_units::TimeSpan;
 
 use crate::connections::{Evicted, Eviction, Inbox, OpenConnection, Phase, State};
 
-/// The connections of one worker.
+/// The open client connections of one worker.
 pub(crate) struct Clients {
     watch: Watch,
     table: Rc<RefCell<ClientTable>>,
+    /// Whether the worker is stopping, so that each connection ends after its present request.
     stopping: Cell<bool>,
-    /// Quarters of a second since the worker began: the coarse clock of the limits below.
+    /// The worker's coarse clock, by which the time limits are checked: quarters of a second since
+    /// the worker began.
     quarters: Rc<Cell<u32>>,
-    /// Connections that must make room.
+    /// The queue of connections that were chosen for eviction.
     inbox: Arc<Inbox>,
 }
 
 #[derive(Default)]
 struct ClientTable {
+    /// The generation and the present connection of each index.
     entries: Vec<(u32, Weak<Client>)>,
+    /// The indices without a connection.
     free: Vec<u32>,
 }
 
-/// One connection.
+/// One client connection, as the watch and the connection's own task see it.
 pub(crate) struct Client {
     action: Cell<CloseAction>,
     waker: RefCell<Option<Waker>>,
-    /// The connection's phase, and the value of the coarse clock when it began.
+    /// The connection's entry in the index of all connections. It holds the phase, and the time at
+    /// which the phase began.
     held: Arc<OpenConnection>,
-    /// The client can get a response that it is too slow.
+    /// Whether the client can get a response (408) when it is too slow. It cannot after it has got
+    /// one, or if its protocol has none.
     may_get_response: Cell<bool>,
-    /// A disconnect takes effect later.
+    /// Whether a disconnect takes effect only when this is set to false again.
     postpones: Cell<bool>,
-    /// The client has left while the effect was postponed.
+    /// Whether the client has left while `postpones` was set.
     has_left: Cell<bool>,
     quarters: Rc<Cell<u32>>,
     index: u32,
     table: Rc<RefCell<ClientTable>>,
 }
 
-/// The next action for a connection's task.
+/// What a connection's task must do next: go on, or end in a certain way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseAction {
-    /// Continue.
+    /// Continue to serve requests.
     Continue,
-    /// End after the present request, because the gateway stops or the connection has been idle for
-    /// too long.
+    /// End after the present request, because the gateway stops or the connection was idle for too
+    /// long.
     EndSoon,
-    /// End now to make room for another connection, and tell the client so if its protocol can.
+    /// End now because the connection was evicted. Tell the client so if its protocol can.
     MakeRoom,
-    /// End because the head takes too long, and tell the client so if its protocol can.
+    /// End because the head takes too long. Tell the client so if its protocol can.
     TooSlow,
     /// End at once, because the client has left or has taken too long.
     End,
 }
 
-/// The time that a connection may stay idle while the gateway stops, in quarters of a second. It is
-/// long enough that a busy client's next request gets a response that announces the end.
+/// The maximum idle time of a connection while the gateway stops, in quarters of a second (1 s). It
+/// is long enough that a busy client's next request gets a response that announces the end.
 const LAST_IDLE: u32 = 4;
 
-/// The time limit for ending an HTTP/2 connection gracefully, in quarters of a second: for the
-/// client's reaction to GOAWAY and the rest of its reading.
+/// The time limit for ending an idle HTTP/2 connection gracefully, in quarters of a second (3 s).
+/// It covers the client's reaction to GOAWAY and the rest of its reading.
 const GOODBYE: u32 = 12;
 
 impl Clients {
@@ -85,7 +91,8 @@ impl Clients {
         Ok(Self { watch: Watch::new()?, table, stopping: Cell::new(false), quarters, inbox })
     }
 
-    /// Watches a new connection.
+    /// Adds a new connection to the watch. With `HalfClose::Abort` a client that ends its sending
+    /// side counts as having left. Returns an error if the kernel cannot watch the socket.
     pub(crate) fn admit(
         &self,
         stream: &impl AsFd,
@@ -119,7 +126,8 @@ impl Clients {
         Ok(client)
     }
 
-    /// Waits for disconnects and ends the requests of those connections.
+    /// Watches for disconnects and ends the connections of clients that have left. Returns only
+    /// when the watch itself fails.
     pub(crate) async fn departures(&self) -> io::Result<()> {
         self.watch.departures(|token| self.departed(token)).await
     }
@@ -139,12 +147,13 @@ impl Clients {
         }
     }
 
-    /// Returns the inbox that names the connections of this worker that must make room.
+    /// Returns the queue of this worker's connections that were chosen for eviction.
     pub(crate) fn inbox(&self) -> &Arc<Inbox> {
         &self.inbox
     }
 
-    /// Ends a connection that must make room, if it is still idle. Returns why it was ended.
+    /// Ends a connection that was chosen for eviction, if its state has not changed since. Returns
+    /// why it was evicted, or `None` if it stays or has ended already.
     pub(crate) fn evict(&self, eviction: &Eviction) -> Option<Evicted> {
         let cause = eviction.cause()?;
         let client = self.find(eviction.token())?;
@@ -158,8 +167,8 @@ impl Clients {
     }
 
     /// Advances the coarse clock by a quarter of a second, and ends connections that took too long
-    /// for a head or were idle for too long. They end up to a quarter of a second late, never
-    /// early.
+    /// for a head or were idle for too long. A connection ends up to a quarter of a second late,
+    /// never early.
     pub(crate) fn tick(&self, limits: &ClientLimits) {
         self.quarters.set(self.quarters.get() + 1);
         self.inbox.ticks(self.quarters.get());
@@ -179,7 +188,7 @@ impl Clients {
         match phase {
             Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(CloseAction::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
-                // A client that got this response and has not left gets no second one.
+                // A client that got the response 408 and has not left gets no second one.
                 let responded =
                     client.action.get() == CloseAction::TooSlow || !client.may_get_response.get();
                 Some(if responded { CloseAction::End } else { CloseAction::TooSlow })
@@ -193,8 +202,9 @@ impl Clients {
         }
     }
 
-    /// Stops the worker's connections: each ends after its present request, or at once if it has
-    /// none.
+    /// Stops the worker's connections. Each ends after its present request. A connection without a
+    /// request ends when it has been idle for [`LAST_IDLE`]; an HTTP/2 connection is sent GOAWAY at
+    /// once.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         for client in
@@ -204,7 +214,7 @@ impl Clients {
         }
     }
 
-    /// Returns the coarse clock: quarters of a second since the worker began.
+    /// Returns the shared coarse clock: quarters of a second since the worker began.
     pub(crate) fn quarters(&self) -> Rc<Cell<u32>> {
         Rc::clone(&self.quarters)
     }
@@ -213,7 +223,7 @@ impl Clients {
         self.table.borrow().entries.iter().filter_map(|(_, client)| client.upgrade()).collect()
     }
 
-    /// Returns the number of open connections.
+    /// Returns the number of open connections of this worker.
     pub(crate) fn open(&self) -> usize {
         let table = self.table.borrow();
         table.entries.len() - table.free.len()
@@ -231,7 +241,8 @@ impl ClientTable {
 }
 
 impl Client {
-    /// Returns the next action for the task, which is woken when that changes.
+    /// Returns the next action for the connection's task. The task is woken when the action
+    /// changes.
     pub(crate) fn poll_action(&self, cx: &mut Context<'_>) -> CloseAction {
         let mut waker = self.waker.borrow_mut();
         match waker.as_mut() {
@@ -241,8 +252,8 @@ impl Client {
         self.action.get()
     }
 
-    /// Sets the phase. The time for a head runs from its first byte, and the time for the first
-    /// head from the start of the connection.
+    /// Sets the connection's phase. The time limit for a head runs from its first byte, and that
+    /// for the first head from the opening of the connection.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut state = self.state();
         let begun = matches!(state.phase, Phase::Open | Phase::Head);
@@ -252,7 +263,8 @@ impl Client {
         self.held.set(State { phase, ..state });
     }
 
-    /// Records whether the last request was of a proven session. Returns whether that has changed.
+    /// Records whether the connection's last request was of a proven session. Returns whether that
+    /// differs from the request before.
     pub(crate) fn proves(&self, proven: bool) -> bool {
         let state = self.state();
         self.held.set(State { proven, ..state });
@@ -263,7 +275,7 @@ impl Client {
         self.held.state()
     }
 
-    /// Sets whether the client can get a response that it is too slow before the connection ends.
+    /// Sets whether a client that is too slow can get a response before the connection ends.
     pub(crate) fn may_get_response(&self, yes: bool) {
         self.may_get_response.set(yes);
     }
@@ -275,8 +287,8 @@ impl Client {
         }
     }
 
-    /// Sets whether a disconnect takes effect later, so that the client's last bytes can be read
-    /// first.
+    /// Sets whether a disconnect is only noted, so that the client's last bytes can be read first.
+    /// On `false` a noted disconnect takes effect.
     pub(crate) fn postpones_departure(&self, yes: bool) {
         self.postpones.set(yes);
         if !yes && self.has_left.get() {
@@ -284,13 +296,13 @@ impl Client {
         }
     }
 
-    /// Marks the connection as HTTP/2, which announces the end of an idle connection before it
-    /// ends.
+    /// Marks the connection as HTTP/2. An idle HTTP/2 connection is ended gracefully, with GOAWAY.
     pub(crate) fn speaks_http2(&self) {
         self.held.set(State { http2: true, ..self.state() });
     }
 
-    /// Records that bytes of a response have gone out. While they do, the connection is not idle.
+    /// Records that bytes of a response have been sent to the client. An idle connection's idle
+    /// time starts again.
     pub(crate) fn moves(&self) {
         let state = self.state();
         if state.phase == Phase::Idle {

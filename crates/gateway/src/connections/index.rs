@@ -1,4 +1,4 @@
-//! The index of all open connections, which chooses the one to evict. See [`super`].
+//! The index of all open connections, which chooses the connections to evict. See [`super`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -9,12 +9,13 @@ use bywash_units::TimeSpan;
 
 use super::{Bounds, Eviction, MOST_SEEN, OpenConnection, PER_SEEN, SPARE, State};
 
-/// The owner of connections that are counted together.
+/// The owner that a connection is counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Owner {
-    /// An address; for IPv6 a /64.
+    /// A client's address, shared by all its connections; for IPv6 the /64.
     Address(IpAddr),
-    /// One connection that is counted by itself.
+    /// A single connection that is counted by itself, with a unique number. Its client's address is
+    /// unknown, or it comes from a trusted hop.
     Alone(u64),
 }
 
@@ -25,30 +26,36 @@ impl Owner {
     }
 }
 
-/// There is no place for a new connection, or not for one of its address.
+/// The error that a new connection cannot be admitted: the gateway has no place for it, or none for
+/// connections of its address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// Two tiers: unproven connections, and proven ones.
+/// The number of eviction tiers: unproven connections (tier 0), which are evicted first, and proven
+/// ones (tier 1).
 const TIERS: usize = 2;
+/// The tier of proven connections, which is also the number of tiers below it.
 const PROVEN: usize = 1;
 
-/// All open connections.
+/// The list of all open connections, with the candidates for eviction that the last scan found.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     all: Vec<Entry>,
+    /// The owners of the connections in `all`.
     owners: HashMap<Owner, Owned>,
-    /// The number of connections chosen for eviction that are still open.
+    /// The number of entries of `all` that are chosen for eviction and still open.
     leaving: usize,
-    /// Owners with candidates, by tier. The last one is next.
+    /// The owners that have candidates for eviction, by tier. The greatest element of a set is the
+    /// owner that loses a connection next.
     ranked: [BTreeSet<Rank>; TIERS],
-    /// The position at which the next scan begins.
+    /// The position in `all` at which the next scan begins.
     next: usize,
-    /// When the index may scan again.
+    /// The earliest time of the next scan, since the start of the gateway.
     looks_at: TimeSpan,
 }
 
-/// The number of connections that stay, the age of the next candidate, the owner.
+/// The rank of an owner among those with candidates: the number of its connections that are not
+/// chosen for eviction, the idle time of its next candidate in quarters of a second, and the owner.
 type Rank = (usize, u32, Owner);
 
 #[derive(Debug)]
@@ -58,18 +65,21 @@ struct Entry {
     leaving: bool,
 }
 
-/// The connections of one owner.
+/// The connections of one owner: a count, and the candidates for eviction.
 #[derive(Debug, Default)]
 struct Owned {
-    /// The number of open connections that are not chosen for eviction.
+    /// The number of the owner's open connections that are not chosen for eviction.
     stay: usize,
-    /// Idle connections that the last scan found, by tier, the longest idle at the end.
+    /// The idle connections that the last scan found, by tier, the one that has been idle for
+    /// longest at the end.
     idle: [Vec<Candidate>; TIERS],
 }
 
 #[derive(Debug)]
 struct Candidate {
+    /// The time for which the connection had been idle at the scan, in quarters of a second.
     age: u32,
+    /// The state word at the scan. A different word means that the connection has been used since.
     word: u64,
     held: Arc<OpenConnection>,
 }
@@ -79,16 +89,16 @@ impl Index {
         self.all.len()
     }
 
-    /// Returns whether no trace of any connection is left.
+    /// Returns whether no connection is left in the index or in its counts.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let fresh = self.owners.values().all(|owned| owned.stay == 0);
         self.all.is_empty() && self.leaving == 0 && fresh
     }
 
-    /// Adds a new connection. Returns the connections that are evicted for it. `proven` is the
-    /// number of proven connections. `now` returns the time since the start, and is called only if
-    /// all places are taken.
+    /// Adds a new connection, and returns the connections that are evicted for it. `proven` is the
+    /// number of proven connections. `now` returns the time since the start of the gateway, and is
+    /// called only if a connection must be evicted. On an error the connection is not added.
     pub(super) fn enter(
         &mut self,
         held: &Arc<OpenConnection>,
@@ -108,8 +118,9 @@ impl Index {
         Ok(evictions)
     }
 
-    /// Changes the owner of a connection once it is known. If the owner has no place for it, the
-    /// caller must close the connection.
+    /// Changes the owner of a connection, and returns the connections that are evicted for that.
+    /// The other parameters are those of [`Index::enter`]. On an error the new owner has no place
+    /// for the connection: the caller must close it, and call [`Index::leave`].
     pub(super) fn change_owner(
         &mut self,
         held: &Arc<OpenConnection>,
@@ -121,7 +132,7 @@ impl Index {
         let position = held.position.load(Ordering::Relaxed);
         let entry = &mut self.all[position];
         let before = std::mem::replace(&mut entry.owner, owner);
-        // Meanwhile the connection itself cannot be evicted.
+        // Marked as leaving, so that the search for room below cannot evict this connection itself.
         if std::mem::replace(&mut entry.leaving, true) {
             return Ok(Vec::new());
         }
@@ -133,7 +144,7 @@ impl Index {
         evictions
     }
 
-    /// Removes a connection that has ended.
+    /// Removes a connection that has ended. It must be in the index.
     pub(super) fn leave(&mut self, held: &OpenConnection) {
         let position = held.position.load(Ordering::Relaxed);
         let entry = self.all.swap_remove(position);
@@ -147,9 +158,10 @@ impl Index {
         }
     }
 
-    /// Keeps a connection that was chosen for eviction but is not idle any more.
+    /// Keeps a connection that was chosen for eviction but is not idle any more. It has no effect
+    /// if the connection has ended meanwhile.
     pub(super) fn stays(&mut self, held: &OpenConnection) {
-        // If it has ended meanwhile, its position belongs to another connection.
+        // If the connection has ended meanwhile, its position belongs to another connection.
         let position = held.position.load(Ordering::Relaxed);
         let Some(entry) = self.all.get_mut(position) else { return };
         if !std::ptr::eq(&raw const *entry.held, held) || !std::mem::take(&mut entry.leaving) {
@@ -160,7 +172,9 @@ impl Index {
         self.change(owner, |owned| owned.stay += 1);
     }
 
-    /// Makes room for one more connection of `owner`, in addition to `others` that stay.
+    /// Chooses the connections to evict so that `owner` may have one more. `others` is the number
+    /// of all other connections that are not chosen for eviction. Returns an error, and evicts
+    /// none, if there is no room and nothing to evict.
     fn room(
         &mut self,
         owner: Owner,
@@ -188,15 +202,16 @@ impl Index {
                 Some(evicted) => evictions.push(evicted),
                 None if others < bounds.most && bounds.spares_first && of_owner(self) == 0 => break,
                 None if evictions.is_empty() => return Err(NoRoom),
-                // Evict those that were found. The next newcomer evicts the rest.
+                // Evict those that were found. The next new connection evicts the rest.
                 None => break,
             }
         }
         Ok(evictions)
     }
 
-    /// Chooses the connection to evict for a new one of `owner`; proven ones may be spared. The
-    /// first `few` connections of an owner may take the place of any other's.
+    /// Chooses one connection to evict for a new one of `owner`; `None` if there is none. With
+    /// `spares_proven` only unproven connections are candidates. An owner with fewer connections
+    /// than `owner` is spared, unless `owner` has at most `few` with the new one.
     fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Eviction> {
         let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
         let tiers = if spares_proven { PROVEN } else { TIERS };
@@ -219,7 +234,8 @@ impl Index {
         None
     }
 
-    /// Chooses one of the owner's own connections, unproven ones first.
+    /// Chooses one of the owner's own idle connections to evict, unproven ones first; `None` if
+    /// none is idle.
     fn evict_own(&mut self, owner: Owner) -> Option<Eviction> {
         for tier in 0..TIERS {
             while self.owners.get(&owner).is_some_and(|owned| !owned.idle[tier].is_empty()) {
@@ -231,17 +247,18 @@ impl Index {
         None
     }
 
-    /// Takes the owner's next candidate, and evicts it if it is still idle.
+    /// Removes the owner's next candidate of this tier, and chooses it for eviction. Returns `None`
+    /// if the candidate has been used since the scan, has ended, or belongs to another owner now.
     fn evict_next(&mut self, owner: Owner, tier: usize) -> Option<Eviction> {
         let mut next = None;
         self.change(owner, |owned| next = owned.idle[tier].pop());
         let Candidate { word, held, .. } = next?;
-        // A connection that has ended has another word.
+        // A connection that has ended has another word too, so its position is not used.
         if held.word() != word {
             return None;
         }
         let entry = &mut self.all[held.position.load(Ordering::Relaxed)];
-        // Its owner may have become known since the scan.
+        // The connection's real owner may have become known since the scan.
         if entry.owner != owner || std::mem::replace(&mut entry.leaving, true) {
             return None;
         }
@@ -250,8 +267,8 @@ impl Index {
         Some(Eviction { held, word })
     }
 
-    /// Scans for all idle connections again, unless the last scan was a moment ago. `grace` is that
-    /// of [`State::idle`].
+    /// Scans for idle connections and replaces all candidates, unless the last scan was too recent
+    /// ([`PER_SEEN`]). `grace` is that of [`State::idle`].
     fn look(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
         let now = now();
         if now < self.looks_at {
@@ -288,7 +305,8 @@ impl Index {
         }
     }
 
-    /// Changes one owner's connections with `act`, and updates the owner's places in `ranked`.
+    /// Applies `act` to one owner's entry, and updates the owner's rank in both tiers. An owner
+    /// without connections and candidates is removed.
     fn change(&mut self, owner: Owner, act: impl FnOnce(&mut Owned)) {
         let known = self.owners.entry(owner).or_default();
         let rank = |owned: &Owned, tier: usize| {

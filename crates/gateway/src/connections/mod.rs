@@ -3,50 +3,52 @@
 //! **The rule.** A connection belongs to its client's address (for IPv6: the /64). When
 //! `client_limits.connections` are open, a new connection takes the place of an idle one:
 //!
-//! 1. Among the addresses with an idle *unproven* connection, the one with the most connections is
-//!    chosen, and of that address the unproven connection that has been idle for longest. An
-//!    unproven connection is one whose last request was of a session with standing `new`, or that
-//!    has sent no request.
-//! 2. If no unproven connection is idle, a *proven* one is chosen in the same way. This happens
-//!    only while there are more proven connections than the reserve
+//! 1. The first choice is an idle *unproven* connection: one whose last request was of a session
+//!    with standing `new`, or that has sent no request. Of the addresses that have such a
+//!    connection, the one with the most open connections is chosen. Of that address, the unproven
+//!    connection that has been idle for longest is evicted.
+//! 2. If no unproven connection is idle, an idle *proven* one is chosen in the same way. This
+//!    happens only while there are more proven connections than the reserve
 //!    (`client_limits.proven_reserve`, a share of `client_limits.connections`).
 //! 3. If there is no such connection either, the new connection is refused.
 //!
-//! The same rule applies, whatever the number of connections, while the memory budget is nearly
-//! used up ([`Level::Refuse`](crate::process::memory)): each new connection takes the place of
-//! another or is refused. In that case a connection that has sent no whole head counts as idle
-//! after [`LITTLE_GRACE`], because the heads may be what uses the memory. The first connection of
-//! an address that finds no other to replace is let in until the whole budget is used.
+//! While the memory budget is nearly used up ([`Level::Refuse`](crate::process::memory)), the rule
+//! applies whatever the number of connections: each new connection takes the place of another or is
+//! refused. In that case a connection that has sent no whole head counts as idle after
+//! [`LITTLE_GRACE`], because incomplete heads may be what uses the memory. Until the whole budget
+//! is used, the first connection of an address is let in even if it can replace no other.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
 //! - A new connection never takes the place of an address that has fewer connections than its own
-//!   (the new one included). The first [`FEW`] connections of an address are excepted, because a
-//!   browser opens six. While memory is short, only the first one is.
-//! - One address holds no more than `client_limits.connections` less the reserve. Beyond that its
-//!   new connections take the place of its own idle ones, or are refused.
+//!   (the new one included). The first [`FEW`] connections of an address are exempt, because a
+//!   browser opens six. While memory is short, only the first one is exempt.
+//! - One address holds no more than `client_limits.connections` less the reserve, or
+//!   `client_limits.connections_per_address` if that is less. Beyond this number its new
+//!   connections take the place of its own idle ones, or are refused.
 //!
 //! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
 //! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
 //! not arrived also counts as if it came from a separate address, but not as proven.
 //!
-//! **Idle** is a connection between two requests. An HTTP/2 connection must also have sent nothing
-//! for [`GRACE`], as the end of its last answer may wait in the library for a slow reader. A
-//! connection that has not sent the head of its first request counts as idle after [`GRACE`]. So
-//! does one whose next head does not come to its end. A connection with a request in progress, and
-//! a tunnel, are never idle.
+//! **Idle** is a connection between two requests. On an HTTP/2 connection, nothing must have been
+//! sent to the client for [`GRACE`] either, because the end of the last answer may wait in the
+//! library for a slow reader. A connection also counts as idle if the head that it is sending, or
+//! has yet to send first, is not complete after [`GRACE`]. A connection with a request in progress,
+//! and a tunnel, are never idle.
 //!
 //! **Costs.** The state of a connection is one atomic word that only its own worker writes. A
-//! request takes no lock here and changes no shared counter, unless its standing differs from that
+//! request takes no lock here. It changes a shared counter only if its standing differs from that
 //! of the request before it. Opening and closing a connection takes the index's lock once each.
 //! Only when the gateway is full does the index scan the words of all connections. A scan covers at
-//! most [`MOST_SEEN`] of them, and the next one starts no sooner than [`PER_SEEN`] times that
-//! number later. The result is used until the next scan; a candidate whose word has changed since
-//! is skipped.
+//! most [`MOST_SEEN`] connections. The next scan starts no sooner than [`PER_SEEN`] times the
+//! number of connections scanned. The result is used until the next scan; a candidate whose word
+//! has changed since is skipped.
 //!
-//! **Eviction.** Connections live on their worker's thread. So the index puts the chosen one into
-//! the worker's [`Inbox`]; the worker checks again that it is idle and ends it. The new connection
-//! does not wait for that. Until then up to [`SPARE`] connections may be open beyond the limit.
+//! **Eviction.** Connections live on their worker's thread. So the index puts the connection to
+//! evict into the worker's [`Inbox`]. The worker checks again that the connection is idle, and ends
+//! it. The new connection does not wait for that. Until then up to [`SPARE`] connections may be
+//! open beyond the limit.
 
 mod index;
 
@@ -62,39 +64,46 @@ use self::index::Index;
 pub(crate) use self::index::{NoRoom, Owner};
 use crate::process::memory::Memory;
 
-/// How long a connection that has sent no whole head, or an HTTP/2 connection that has sent
-/// nothing, does not count as idle, in quarters of a second. A TLS handshake over a bad line takes
-/// a second or two, and a reader at 20 kB/s makes a full socket writable again in under two.
+/// The time for which two kinds of connections are protected from eviction, in quarters of a second
+/// (3 s). For a connection that has sent no whole head, the time runs from its opening, or from the
+/// first byte of a later head. For an idle HTTP/2 connection, it runs from the last bytes sent to
+/// the client. A TLS handshake over a bad line takes a second or two, and a reader at 20 kB/s makes
+/// a full socket writable again in under two.
 const GRACE: u32 = 12;
 
-/// The value of [`GRACE`] for connections without a whole head while memory is short.
+/// The time that replaces [`GRACE`] for connections without a whole head while memory is short, in
+/// quarters of a second (1 s).
 const LITTLE_GRACE: u32 = 4;
 
-/// The number of connections of one address that may take the place of any other address's.
+/// The number of connections of one address up to which a new one may evict a connection of any
+/// address, even of one with fewer connections.
 const FEW: usize = 16;
 
-/// The number of connections that may be open beyond the limit while evicted ones close.
+/// The maximum number of connections open beyond `client_limits.connections`, while evicted ones
+/// close.
 pub(crate) const SPARE: usize = 128;
 
-/// The number of connections that one scan covers. The next scan starts after them.
+/// The maximum number of connections that one scan for idle connections covers. The next scan
+/// continues behind them.
 const MOST_SEEN: usize = 16_384;
 
-/// How long the index waits before it scans again, for each connection of the last scan.
+/// The pause before the next scan for idle connections, per connection of the last scan. It bounds
+/// the share of time that scans can take.
 const PER_SEEN: TimeSpan = TimeSpan::from_nanos(2_500);
 
-/// The state of a connection that determines its time limit.
+/// The phase of a client connection, which determines its time limit and whether it may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Between requests.
+    /// The connection is between two requests.
     Idle,
-    /// Opened, with no bytes received yet. Every connection begins here.
+    /// Opened, with no bytes received yet. Every connection begins in this phase.
     Open,
-    /// The head of a request, or the PROXY header or TLS handshake before it, is arriving.
+    /// The head of a request is arriving, or the PROXY header or TLS handshake before it.
     Head,
     /// A request is being processed.
     Busy,
-    /// The connection carries another protocol. The tunnel itself sees the ends of both sides, in
-    /// their order.
+    /// The connection carries another protocol after an upgrade. A disconnect does not end it from
+    /// outside: the tunnel itself reads the ends of both sides, in their order.
     Tunnel,
 }
 
@@ -107,11 +116,12 @@ impl Phase {
 /// Why a connection was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evicted {
-    /// The connection was between requests.
+    /// The connection was between requests, and not proven.
     Idle,
-    /// The connection had sent no whole head for [`GRACE`].
+    /// The connection had not completed the head of a request within [`GRACE`], or within
+    /// [`LITTLE_GRACE`] while memory was short.
     Silent,
-    /// The connection was between requests, and its last one was of a proven session.
+    /// The connection was between requests, and its last request was of a proven session.
     Proven,
 }
 
@@ -127,13 +137,16 @@ impl Evicted {
     }
 }
 
-/// The state of a connection, which fits into one word.
+/// The state of a client connection. It is packed into one atomic word, so that other threads read
+/// it without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
-    /// The time at which the phase began, in quarters of a second of its worker's clock.
+    /// The time at which the phase began, in quarters of a second on the worker's coarse clock. For
+    /// an idle HTTP/2 connection, the time of the last bytes sent, if that is later.
     pub(crate) since: u32,
-    /// Whether its last request was of a session whose standing was better than `new`.
+    /// Whether the connection's last request was of a session whose standing was better than `new`,
+    /// or the connection comes from a trusted hop.
     pub(crate) proven: bool,
     pub(crate) http2: bool,
 }
@@ -153,8 +166,9 @@ impl State {
         Some(Self { phase, since: (word >> 8) as u32, proven, http2 })
     }
 
-    /// Returns how long the connection has been idle, if another may take its place. `grace`
-    /// applies to a connection that has sent no whole head, in quarters of a second.
+    /// Returns how long the connection has been idle, in quarters of a second; `None` if it may not
+    /// be evicted. `now` is the worker's clock. `grace` is the time for which a connection without
+    /// a whole head is protected. Both are in quarters of a second.
     fn idle(self, now: u32, grace: u32) -> Option<u32> {
         let lasted = now.wrapping_sub(self.since);
         let least = match self.phase {
@@ -175,13 +189,15 @@ impl State {
     }
 }
 
-/// One open connection, as all threads see it. Only its worker writes its state.
+/// One open client connection, shared by all threads. Only the connection's worker writes its
+/// state.
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     state: AtomicU64,
-    /// The worker's key for the connection.
+    /// The key by which the worker finds the connection; `u64::MAX` until the worker has set it.
     token: AtomicU64,
-    /// The position in the index, protected by the index's lock.
+    /// The position of the connection in the index's list. It is read and written only under the
+    /// index's lock.
     position: AtomicUsize,
     inbox: Arc<Inbox>,
 }
@@ -214,16 +230,17 @@ impl OpenConnection {
     }
 }
 
-/// Evictions for one worker: the connections that it is to close.
+/// The queue of evictions for one worker: the connections that it is to close.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     evictions: Mutex<Vec<Eviction>>,
     notify: Notify,
-    /// The worker's coarse clock, in quarters of a second.
+    /// The worker's coarse clock: quarters of a second since the worker began.
     quarters: AtomicU32,
 }
 
-/// A connection chosen for eviction. It is evicted only if its word is still the same.
+/// A connection chosen for eviction. It is evicted only if its state word is still the same as when
+/// it was chosen.
 #[derive(Debug)]
 pub(crate) struct Eviction {
     held: Arc<OpenConnection>,
@@ -235,7 +252,8 @@ impl Inbox {
         self.quarters.load(Ordering::Relaxed)
     }
 
-    /// Sets the worker's clock.
+    /// Sets the worker's coarse clock to this number of quarters of a second since the worker
+    /// began.
     pub(crate) fn ticks(&self, quarters: u32) {
         self.quarters.store(quarters, Ordering::Relaxed);
     }
@@ -246,7 +264,8 @@ impl Inbox {
         inbox.notify.notify_one();
     }
 
-    /// Waits for connections that are to be evicted.
+    /// Waits for connections that are to be evicted, and takes them out of the queue. The result is
+    /// never empty.
     pub(crate) async fn next(&self) -> Vec<Eviction> {
         loop {
             let evictions = std::mem::take(&mut *self.lock());
@@ -263,7 +282,8 @@ impl Inbox {
 }
 
 impl Eviction {
-    /// Returns why the connection ends, if its state is still the one that it was chosen for.
+    /// Returns why the connection is evicted; `None` if its state has changed since it was chosen,
+    /// so that it must not be evicted.
     pub(crate) fn cause(&self) -> Option<Evicted> {
         let state = State::of(self.word)?;
         (self.held.word() == self.word).then(|| state.cause())
@@ -274,34 +294,38 @@ impl Eviction {
     }
 }
 
-/// Bounds on the number of connections, for one new connection.
+/// The bounds that apply when one new connection is admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
+    /// The maximum number of open connections of all addresses.
     most: usize,
-    /// The most connections of one address.
+    /// The maximum number of open connections of one address.
     per_address: usize,
-    /// The number of proven connections that no unproven connection can replace.
+    /// The number of proven connections that are not evicted for a new connection.
     reserve: usize,
-    /// Whether each new connection takes the place of another.
+    /// Whether each new connection must evict another, whatever the number of open ones, because
+    /// memory is short.
     makes_room: bool,
-    /// Whether the first connection of an address is let in although it finds no other to replace.
+    /// Whether the first connection of an address is let in if it must evict another and can evict
+    /// none.
     spares_first: bool,
 }
 
 impl Bounds {
-    /// How long a connection that has sent no whole head does not count as idle, in quarters of a
-    /// second.
+    /// Returns the time for which a connection without a whole head is protected from eviction, in
+    /// quarters of a second.
     const fn grace(&self) -> u32 {
         if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
-    /// The number of connections of one address that may take the place of any other address's.
+    /// Returns the number of connections of one address up to which a new one may evict a
+    /// connection of any address.
     const fn few(&self) -> usize {
         if self.makes_room { 1 } else { FEW }
     }
 
-    /// Returns the bounds from the settings. `memory` is the budget that the new connection has to
-    /// fit into; `None` if it was counted already.
+    /// Returns the bounds that the settings give. `memory` is the budget that the new connection
+    /// has to fit into; `None` if the connection was counted against it already.
     pub(crate) fn of(limits: &ClientLimits, memory: Option<&Memory>) -> Self {
         let most = limits.connections;
         let reserve = most * usize::from(limits.proven_reserve) / 100;
@@ -316,12 +340,13 @@ impl Bounds {
     }
 }
 
-/// The client connections of a gateway.
+/// The client connections of all workers of a gateway.
 #[derive(Debug)]
 pub(crate) struct Connections {
     index: Mutex<Index>,
-    /// A copy of the index's number, readable without the lock.
+    /// The number of open connections: a copy of the index's number, readable without the lock.
     open: AtomicUsize,
+    /// The number of open connections that are proven.
     proven: AtomicUsize,
     started: Instant,
 }
@@ -336,12 +361,13 @@ impl Connections {
         }
     }
 
-    /// The number of open connections.
+    /// Returns the number of open client connections of all workers.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Counts a change of standing between a connection's last request and the one before it.
+    /// Updates the number of proven connections when one connection becomes proven (`true`), or
+    /// stops being proven (`false`).
     pub(crate) fn proof_changed(&self, proven: bool) {
         if proven {
             self.proven.fetch_add(1, Ordering::Relaxed);
@@ -350,11 +376,15 @@ impl Connections {
         }
     }
 
-    /// Cancels the eviction of a connection that has a request again.
+    /// Cancels the eviction of a connection that is not idle any more. It has no effect if the
+    /// connection has ended.
     pub(crate) fn stays(&self, eviction: &Eviction) {
         self.lock().stays(&eviction.held);
     }
 
+    /// Admits a new connection of `owner`, and sends the connections that it replaces to their
+    /// workers for eviction. Returns an error if the bounds do not allow the connection; it is then
+    /// not counted.
     pub(crate) fn enter(
         &self,
         held: &Arc<OpenConnection>,
@@ -371,6 +401,9 @@ impl Connections {
         Ok(())
     }
 
+    /// Counts a connection for another owner, once a PROXY header has given its address.
+    /// Connections that it replaces are sent to their workers for eviction. On an error the caller
+    /// must close the connection; it is counted for the new owner until [`Connections::leave`].
     pub(crate) fn change_owner(
         &self,
         held: &Arc<OpenConnection>,
@@ -386,6 +419,7 @@ impl Connections {
         Ok(())
     }
 
+    /// Removes a connection that has ended. Called once per connection that was admitted.
     pub(crate) fn leave(&self, held: &OpenConnection) {
         if held.state().proven {
             self.proof_changed(false);

@@ -1,4 +1,4 @@
-//! Tests the index against a model that looks at every connection each time.
+//! Tests the index against a model that examines every connection for each decision.
 
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use super::*;
 const BOUNDS: Bounds =
     Bounds { most: 12, per_address: 10, reserve: 2, makes_room: false, spares_first: false };
 
-/// A connection of the model.
+/// A connection as the model knows it.
 #[derive(Clone)]
 struct Known {
     held: Arc<OpenConnection>,
@@ -26,7 +26,7 @@ impl Known {
     }
 }
 
-/// A gateway with one worker and the model of it.
+/// The index of a gateway with one worker, and the model of it.
 #[derive(Default)]
 struct World {
     index: Index,
@@ -40,12 +40,12 @@ fn owner(number: u8) -> Owner {
     Owner::Address(IpAddr::from([192, 0, 2, number]))
 }
 
-/// Returns how many connections of this owner stay.
+/// Returns the number of this owner's connections that are not chosen for eviction.
 fn stay(known: &[Known], owner: Owner) -> usize {
     known.iter().filter(|known| known.owner == owner && !known.leaving).count()
 }
 
-/// Returns age and owner of the longest idle connection of this tier, among the owners for which
+/// Returns the connection of this tier that the model would evict next, among the owners for which
 /// `may` holds.
 fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option<Victim> {
     let tier = known.iter().filter(|known| known.state().proven == proven);
@@ -53,10 +53,11 @@ fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option
     idle.filter(|(_, _, owner)| may(*owner)).max().map(|(_, age, owner)| (age, owner, proven))
 }
 
-/// Age, owner, and whether it is proven.
+/// A connection to evict: its idle time in quarters of a second, its owner, and whether it is
+/// proven.
 type Victim = (u32, Owner, bool);
 
-/// Marks such a connection as evicted.
+/// Marks the first connection that matches `found` as evicted.
 fn mark(known: &mut [Known], found: Victim) -> Victim {
     let is_found = |known: &&mut Known| {
         known.age().is_some_and(|age| (age, known.owner, known.state().proven) == found)
@@ -79,8 +80,7 @@ impl World {
         stay(&self.known, owner)
     }
 
-    /// Returns the evictions that the rule requires for a new connection: age, owner and tier of
-    /// each connection.
+    /// Returns the evictions that the rule requires for a new connection of `owner`.
     fn expected(&self, owner: Owner) -> Result<Vec<Victim>, NoRoom> {
         let (mut known, mut victims) = (self.known.clone(), Vec::new());
         if matches!(owner, Owner::Address(_)) && stay(&known, owner) >= BOUNDS.per_address {
@@ -104,7 +104,7 @@ impl World {
 
     /// Adds a new connection to the index, and checks the result against the rule.
     fn enters(&mut self, owner: Owner) {
-        // Long enough after the last scan that the index scans again.
+        // Enough time for the index to scan again.
         self.now += TimeSpan::from_secs(1);
         let expected = self.expected(owner);
         let held = OpenConnection::new(&self.inbox, false);
@@ -164,7 +164,7 @@ impl World {
     }
 }
 
-/// Opens `count` idle connections.
+/// Opens `count` connections of one owner, which become idle.
 fn open(world: &mut World, from: Owner, count: usize) {
     for _ in 0..count {
         world.enters(from);
@@ -255,9 +255,9 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     for at in busy..busy + 6 {
         world.enter_phase(at, Phase::Busy, false);
     }
-    // The newcomer has taken the place of one of these.
+    // The new connection has taken the place of one of owner 2's.
     assert_eq!((world.stay(owner(1)), world.stay(owner(2))), (6, 5));
-    // At the same time: no scan.
+    // The time stays the same, so the index does not scan again.
     let now = world.now;
     for left in [5, 4, 3, 2, 1, 0] {
         let held = OpenConnection::new(&world.inbox, false);
@@ -338,11 +338,11 @@ fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     }
     inbox.ticks(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
-    // A newcomer may take the place of the late one, which is chosen for eviction.
+    // The new connection takes the place of `late`, which is chosen for eviction.
     let evictions = index.enter(&newcomer, owner(1), bounds, 0, || TimeSpan::from_secs(1)).unwrap();
     assert!(Arc::ptr_eq(&evictions[0].held, &late));
     index.stays(&late);
-    // Now there is one too many, and no other connection can be evicted.
+    // Now one connection is beyond the limit, and no other can be evicted.
     newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
     let moved = index.change_owner(&late, owner(2), bounds, 0, || TimeSpan::from_secs(2));
     assert_eq!(moved.unwrap_err(), NoRoom);

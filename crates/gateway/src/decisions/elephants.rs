@@ -1,6 +1,6 @@
-//! Decisions about elephants: each change of the rule store puts its rules in force and submits its
-//! text to be saved, under one lock. No request takes that lock, and nobody holds it while waiting
-//! for a disk.
+//! Puts decisions about elephants in force. Each change of the rule store takes effect and submits
+//! the store's text to be saved, under one lock. No request takes that lock, and no thread holds it
+//! while waiting for a disk.
 
 use std::path::Path;
 
@@ -12,7 +12,9 @@ use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::state::writer::Version;
 
-/// Reads the decisions of an earlier process and puts them in force, with the rules of the file.
+/// Reads the rules that an earlier process had in force, and puts them in force together with those
+/// of the configuration file. If the earlier rules cannot be read, that is logged and counted, and
+/// only those of the file are in force.
 pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let mut findings = shared.elephants.findings();
     let (must_save, unreadable) = findings.store.open(directory);
@@ -23,8 +25,8 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let now = wall_clock::now();
     let store = findings.store.get_mut();
     store.began_by(now);
-    // Rules that have ended meanwhile must not be in force even for a moment. Their trials were
-    // not measured.
+    // Rules whose time ended while no process ran must not be in force even for a moment. Their
+    // trials were not measured.
     let notes = store.tick(now, |_, _, _| Gauge::default());
     let must_save = must_save || !notes.is_empty();
     let version = must_save.then(|| findings.store.save(&shared.state_writer)).flatten();
@@ -34,7 +36,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     configured(shared);
 }
 
-/// Puts the rules of the configuration file in force.
+/// Puts the rules of the configuration file in force. If that is not possible, it is logged.
 pub(crate) fn configured(shared: &Shared) {
     let settings = shared.settings();
     let rules: Vec<FileRule> = settings.config.elephants.throttles.iter().map(written).collect();
@@ -45,10 +47,11 @@ pub(crate) fn configured(shared: &Shared) {
 }
 
 /// Changes the rule store and puts its rules in force at once, even if the store cannot be saved.
-/// Returns the version to be saved.
+/// Returns the version to be saved; `None` if nothing needs to be saved now.
 ///
 /// # Errors
-/// If the change is not possible. Then nothing has changed.
+/// Returns an error if the change is not possible, or if another process takes over. Then nothing
+/// has changed.
 pub(crate) fn decide(
     shared: &Shared,
     decision: impl FnOnce(&mut RuleStore) -> Result<Vec<Note>, Refused>,
@@ -64,7 +67,7 @@ pub(crate) fn decide(
     findings.revision += 1;
     let has_notes = !notes.is_empty();
     if !has_notes && !has_other_exempt {
-        // At most new evidence, which is saved with the next decision.
+        // Only evidence can have changed, which is saved with the next decision.
         return Ok(None);
     }
     shared.elephants.put_in_force(findings.store.get(), &shared.driver);
@@ -73,8 +76,9 @@ pub(crate) fn decide(
     Ok(version.filter(|_| has_notes))
 }
 
-/// Ends rules whose time is over, even if that cannot be saved: after a restart they would end at
-/// once.
+/// Ends rules whose time is over, by means of `tick`, which returns the notes about them. This is
+/// done even if it cannot be saved, because after a restart these rules would end at once anyway.
+/// While another process takes over, nothing ends.
 pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut RuleStore) -> Vec<Note>) {
     let mut findings = shared.elephants.findings();
     if findings.store.is_handed_over() {

@@ -1,14 +1,14 @@
-//! Temporary overrides of the configuration file, in force.
+//! Puts temporary overrides of the configuration file in force.
 //!
 //! All settings in force are one value, [`Settings`]. An override makes a new value in which the
 //! mode of a class is different, and swaps it in as a reload does. Operators, reloads and the end
-//! of an override all hold the one lock here while they do so, and none of them undoes a change
-//! that another has just made. No request takes this lock, and nobody holds it while waiting for a
-//! disk. A decision takes effect in memory at once; `state_writer` saves it.
+//! of an override all hold the same lock here while they do so. So none of them undoes a change
+//! that another has just made. No request takes this lock, and no thread holds it while waiting for
+//! a disk. A decision takes effect in memory at once; `state_writer` saves it.
 //!
 //! **Fail safe.** Overrides that cannot be read might have been a bypass, or a class that is only
-//! observed. So the gateway then starts bypassed: by an override with an author, a reason and an
-//! end, which an operator can undo.
+//! observed. So the gateway then starts bypassed. This bypass is an override with an author, a
+//! reason and an end, which an operator can undo.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,11 @@ use crate::shared::Shared;
 use crate::state::stored::{DecisionError, Stored};
 use crate::state::writer::Version;
 
-/// How long a bypass lasts by default.
+/// The default duration of a bypass.
 pub(crate) const BYPASSED: TimeSpan = TimeSpan::from_secs(24 * 3600);
 
-/// Reads the decisions of an earlier process and puts them in force.
+/// Reads the overrides of an earlier process and puts them in force. If they cannot be read, the
+/// gateway is bypassed.
 pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let settings = shared.settings();
     let mut overrides = shared.overrides();
@@ -44,7 +45,8 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     put_in_force(shared, overrides.get(), &settings);
 }
 
-/// Bypasses for a while, because earlier decisions are unknown.
+/// Bypasses the gateway for [`BYPASSED`], because the earlier overrides cannot be read for the
+/// reason `why`. Returns the note for the audit log; `None` if the gateway is bypassed already.
 fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<Note> {
     say(format_args!(
         "the overrides of operators cannot be read ({why}), so the gateway is bypassed for {BYPASSED}: \
@@ -60,11 +62,12 @@ fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<No
     overrides.set(wall_clock::now(), Target::Bypass, meta, None, &[]).ok()
 }
 
-/// Puts an operator's decision in force at once, even if it cannot be saved. `is_less` says that
-/// the gateway does less from then on, which is allowed also while another process takes over.
+/// Puts an operator's decision in force at once, even if it cannot be saved. Returns the version to
+/// be saved; `None` if there is no state directory. `is_less` says that the gateway does less from
+/// then on. Such a decision is allowed also while another process takes over.
 ///
 /// # Errors
-/// If the decision cannot be put in force. Then nothing has changed.
+/// Returns an error if the decision cannot be put in force. Then nothing has changed.
 pub(crate) fn decide(
     shared: &Shared,
     is_less: bool,
@@ -74,7 +77,7 @@ pub(crate) fn decide(
     if stored.is_handed_over() && !is_less {
         return Err(DecisionError::HandedOver);
     }
-    // The settings cannot change meanwhile: that takes this lock as well.
+    // The settings cannot change meanwhile, because a change takes this lock as well.
     let settings = shared.settings();
     let mut overrides = stored.get().clone();
     let note = decision(&mut overrides, &settings)?;
@@ -82,10 +85,12 @@ pub(crate) fn decide(
     Ok(decided(shared, &stored, vec![note], &settings))
 }
 
-/// Ends the bypass, also one that the process was started with.
+/// Ends the bypass, also one that the process was started with. `seen` is the revision of the
+/// overrides that the operator has seen. Returns the version to be saved; `None` if there was no
+/// bypass or there is no state directory.
 ///
 /// # Errors
-/// If the bypass cannot be ended. Then nothing has changed.
+/// Returns an error if the bypass cannot be ended. Then nothing has changed.
 pub(crate) fn end_bypass(
     shared: &Shared,
     meta: DecisionMeta,
@@ -116,15 +121,16 @@ fn decided(
     version
 }
 
-/// Sets start-up bypass (`--bypass`). A later call replaces the earlier setting.
+/// Sets whether start-up bypass (`--bypass`) is on. A later call replaces the earlier setting.
 pub(crate) fn start_bypassed(shared: &Shared, on: bool) {
     let overrides = shared.overrides();
     shared.starts_bypassed.store(on, Ordering::Relaxed);
     shared.set_bypass(on || overrides.get().bypasses());
 }
 
-/// Ends overrides whose time is over, even if that cannot be saved: after a restart they would end
-/// at once.
+/// Ends overrides whose time is over. This is done even if it cannot be saved, because after a
+/// restart these overrides would end at once anyway. While another process takes over, nothing
+/// ends.
 pub(super) fn end(shared: &Shared) {
     let mut overrides = shared.overrides();
     if overrides.is_handed_over() {
@@ -136,7 +142,8 @@ pub(super) fn end(shared: &Shared) {
     }
 }
 
-/// Puts a new configuration in force. Overrides stay.
+/// Puts new settings in force after a reload. Overrides stay, except those of classes that no
+/// longer exist.
 pub(crate) fn configured(shared: &Shared, settings: &Settings) {
     let mut overrides = shared.overrides();
     let notes = overrides.get_mut().configured(wall_clock::now(), &settings.present_class_names());
@@ -152,7 +159,8 @@ fn put_in_force(shared: &Shared, overrides: &Overrides, settings: &Settings) {
     shared.set_bypass(shared.starts_bypassed.load(Ordering::Relaxed) || overrides.bypasses());
 }
 
-/// Returns whether the gateway does less while this override is in force.
+/// Returns whether the gateway does less while this override is in force: a bypass, or a class that
+/// is only observed.
 pub(crate) const fn is_less(target: &Target) -> bool {
     matches!(target, Target::Bypass | Target::Class { mode: Mode::Observe, .. })
 }

@@ -1,9 +1,10 @@
-//! The watching thread: it gets requests as they end, reads resources, and brings its findings to
-//! the rule store.
+//! The thread that watches for elephants: it receives requests as they end, reads the use of
+//! resources, and brings its findings to the rule store.
 //!
 //! The thread serves no request, and no request waits for it: entries that it is too slow for are
 //! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be
-//! read; the others go on. Without resources there is nothing to find, but rules still end in time.
+//! read. The other resources are still read. Without resources there is nothing to find, but rules
+//! still end in time.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -36,21 +37,24 @@ use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 use crate::telemetry::request_log;
 
-/// How often requests are taken from the request log.
+/// The interval at which requests are taken from the request log.
 const TURN: Duration = Duration::from_millis(50);
-/// How long the site is measured before a rule begins.
+/// The time over which the site's performance is measured before a rule begins, for a comparison
+/// with the time under the rule.
 pub(crate) const MINUTE: TimeSpan = TimeSpan::from_secs(60);
-/// How often resources are read.
+/// The interval at which resources are read.
 const STEP: TimeSpan = TimeSpan::from_secs(1);
-/// The longest time between two readings that are compared. The time between readings further apart
-/// counts as unobserved.
+/// The longest time between two readings of a resource that are compared. If readings are further
+/// apart, the time between them counts as unobserved.
 const LONGEST: TimeSpan = TimeSpan::from_millis(2500);
-/// How long after the end of a window all sources have reported their use in it.
+/// The time after the end of a window at which all sources have reported their use in that window.
 const LATE: TimeSpan = TimeSpan::from_secs(3);
-/// How often findings are computed, which takes a fifth of a second if there are very many routes.
+/// The interval at which findings are computed. A computation takes up to a fifth of a second if
+/// there are very many routes.
 const ASKED: TimeSpan = TimeSpan::from_secs(10);
 
-/// Watches until the gateway drains. From then on another process does.
+/// Runs the watch while the gateway runs. It returns when the gateway drains, because then another
+/// process may watch.
 pub(crate) fn run(
     shared: &Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
@@ -74,11 +78,12 @@ pub(crate) fn run(
 
 struct Watcher {
     settings: Arc<Settings>,
-    /// Requests as they end, if there are resources to compare them with.
+    /// The requests that have ended; `None` if there are no resources to compare them with.
     ended: Option<mpsc::Receiver<Arc<request_log::Entry>>>,
     sources: Sources,
+    /// The time at which resources were last read.
     read: Time,
-    /// When findings were last computed.
+    /// The time at which findings were last computed; `None` if they were not yet.
     asked: Option<Time>,
 }
 
@@ -91,7 +96,8 @@ impl Watcher {
         Self { settings, ended, sources, read: Time::ZERO, asked: None }
     }
 
-    /// Takes new settings. Observations of unchanged resources are kept.
+    /// Takes new settings. Observations are kept if the resources, the patterns that are always
+    /// tracked and the half-life are unchanged. Otherwise the watch starts anew.
     fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
         let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
         let same = (&was.resources, &was.always_track, was.half_life)
@@ -113,8 +119,9 @@ impl Watcher {
 
     fn turn(&mut self, shared: &Shared) {
         let now = shared.driver.now();
-        // Read at the beginning of a window of the discovery. A reading that spans the end of a
-        // window is attributed to both windows, and costs come out too low.
+        // Read resources at the beginning of a window of the watch. A reading that spans the end of
+        // a window would be attributed to both windows, and the costs of requests would come out
+        // too low.
         let window = |at: Time| at.as_nanos() / STEP.as_nanos();
         if window(now) == window(self.read) {
             return;
@@ -178,7 +185,8 @@ impl Watcher {
     }
 }
 
-/// Returns the number of slots, and the bytes that can be sent in a second, if that is known.
+/// Returns the number of slots, and the capacity of this host's line in bytes per second; `None` if
+/// the configuration does not state that.
 pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
     let settings = shared.settings();
     let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
@@ -187,7 +195,7 @@ pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
     (slots, line.and_then(|resource| resource.capacity))
 }
 
-/// Ends rules and trials whose time is over.
+/// Ends rules and trials whose time is over, and measures how the site performed during each trial.
 fn end(shared: &Shared, now: Time) {
     let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
         let lasted = to.duration_since(from).unsigned_abs();
@@ -197,8 +205,8 @@ fn end(shared: &Shared, now: Time) {
     elephants::end(shared, tick);
 }
 
-/// Measures the site for this long until now, before there is a rule for these requests. Returns
-/// `None` if nothing distinguishes them from all others.
+/// Measures how the site performed over the last `lasted`, before there is a rule for this entry's
+/// requests. Returns `None` if the watch cannot distinguish these requests from others.
 pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: TimeSpan) -> Option<Gauge> {
     watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
 }
@@ -222,7 +230,7 @@ fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settin
             rule: decided.rule.map(|RuleId(number)| number),
             response: answered.then_some(decided.waited + decided.service),
             bytes: decided.received,
-            // A class that a reload has just added is not known here yet.
+            // The class may be unknown here, because a reload has just added it.
             transacts: settings
                 .config
                 .classes
@@ -235,7 +243,7 @@ fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settin
 
 fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     let config = &settings.config.elephants;
-    // The configuration has checked that they are patterns.
+    // All of them parse, because the configuration was checked.
     let always_track =
         config.always_track.iter().filter_map(|pattern| pattern.parse().ok()).collect();
     let watched = |(resource, capacity): (&Resource, &f64)| Watched {
@@ -249,8 +257,8 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     Watch::new(always_track, resources, config.half_life)
 }
 
-/// Returns the kind of a resource, as far as a rule can bound its use. A rule's limit on bytes
-/// bounds the bytes that this host sends, if their capacity is known.
+/// Returns the kind of units that a resource consists of, as far as a rule can bound its use. A
+/// rule can bound the bytes that this host sends, if the resource has a stated capacity.
 fn consists_of(resource: &Resource) -> control::Resource {
     let is_line = resource.from.is_none() && resource.capacity.is_some();
     match resource.read.split('/').collect::<Vec<_>>().as_slice() {
@@ -260,20 +268,20 @@ fn consists_of(resource: &Resource) -> control::Resource {
     }
 }
 
-/// All sources that are read.
+/// All sources of the use of resources.
 struct Sources {
     sampler: Sampler,
-    /// The resources, in the order of the file.
+    /// The resources that are read, in the order of the configuration file.
     read: Vec<Read>,
-    /// The capacity of each resource in units a second.
+    /// The capacity of each of these resources, in units per second.
     capacities: Vec<f64>,
-    /// Why a source cannot be read, by its number.
+    /// The reasons why sources cannot be read at present, by the number of the source.
     troubles: BTreeMap<usize, String>,
 }
 
 struct Read {
     name: String,
-    /// The source's number, or why it could not be opened.
+    /// The number of the source in the sampler, or why it could not be opened.
     source: Result<usize, String>,
     windows: Option<Windows>,
 }
@@ -340,7 +348,8 @@ impl Sources {
     }
 }
 
-/// Adds the source that reports the use of a resource. Returns its number.
+/// Adds the source that reports the use of a resource to the sampler, and returns its number.
+/// Returns an error if the configured name has no source.
 fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     let (read, name) = (resource.read.as_str(), resource.name.as_str());
     if let Some(ReadFrom::Exporter(url)) = &resource.from {
@@ -369,8 +378,8 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     })
 }
 
-/// Returns the default capacity of a resource: for processor time the number of this host's
-/// processors, else one.
+/// Returns the default capacity of a resource in units per second. For processor time it is the
+/// number of this host's processors, otherwise one.
 fn processors(read: &str) -> f64 {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     if read.ends_with("/cpu") { cores() as f64 } else { 1.0 }

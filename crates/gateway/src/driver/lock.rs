@@ -1,8 +1,8 @@
-//! Times for which the engine's lock is held and waited for.
+//! Measures how long the engine's lock is held, and how long threads wait for it.
 //!
-//! A request takes the lock two to four times, so the clock is not read each time. Every wait is
-//! timed, but only one hold in [`TIMED`]. The counts lie under the lock itself, so they cost no
-//! atomic operation.
+//! A request takes the lock two to four times. So reading the clock each time would cost too much.
+//! Every wait is timed, but only one hold in [`TIMED`]. The measurements are protected by the lock
+//! itself, so they cost no atomic operation.
 
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
@@ -12,30 +12,33 @@ use bywash_engine::RequestTable;
 use super::Core;
 use crate::process::sync::MutexGuard;
 
-/// The number of holds of which one is timed.
+/// The number of holds of the lock per timed hold: one hold in this many is timed.
 const TIMED: u64 = 61;
 
-/// The engine and the tasks of its requests, locked.
+/// The guard of the engine's lock. If its hold is timed, dropping it records the duration.
 pub(super) struct Locked<'a> {
     pub(super) core: MutexGuard<'a, Core>,
-    /// When this hold began, if it is timed.
+    /// The time at which this hold began; `None` if it is not timed.
     since: Option<Instant>,
 }
 
-/// The counts since the start.
+/// How long the engine's lock was held and waited for, since the start of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTimes {
+    /// The number of times that the lock was taken.
     taken: u64,
-    /// The times of one hold in [`TIMED`].
+    /// The durations of holds: of one hold in [`TIMED`].
     pub(crate) held: Times,
-    /// The times of the waits for the lock.
+    /// The durations of waits for the lock: of every wait.
     pub(crate) waited: Times,
 }
 
-/// Durations, by size.
+/// A histogram of durations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
+    /// The number of durations per bucket. The last bucket has no upper bound.
     counts: [u64; Times::BOUNDS.len() + 1],
+    /// The sum of all durations.
     sum: Duration,
 }
 
@@ -72,7 +75,8 @@ impl Drop for Locked<'_> {
 }
 
 impl Times {
-    /// The bounds in seconds: from a quick call to the longest that the engine is known to compute.
+    /// The upper bounds of the buckets in seconds. They range from a quick call to the longest
+    /// computation that the engine is known to make.
     const BOUNDS: [f64; 6] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
     pub(super) fn count(&mut self, duration: Duration) {
@@ -82,8 +86,8 @@ impl Times {
         self.sum += duration;
     }
 
-    /// Returns the count of each bucket with its bound in seconds, and the sum of all durations in
-    /// seconds.
+    /// Returns the upper bound of each bucket in seconds with the number of durations in that
+    /// bucket alone, and the sum of all durations in seconds. The last bound is infinite.
     pub(crate) fn read(&self) -> (Vec<(f64, u64)>, f64) {
         let bounds = Self::BOUNDS.into_iter().chain([f64::INFINITY]);
         (bounds.zip(self.counts).collect(), self.sum.as_secs_f64())

@@ -10,8 +10,8 @@
 //! (`lock.rs`).
 //!
 //! **A request that is only observed** runs at once, whatever the engine decides. If the engine
-//! also had it start at once, its end is as good a measurement as any other. If not, the engine
-//! forgets it without learning anything.
+//! gave it a slot on arrival, its end is as good a measurement as that of any other request. If
+//! not, the engine forgets the request without learning anything from it.
 
 mod lock;
 mod ticket;
@@ -37,10 +37,10 @@ use self::ticket::Claimed;
 pub(crate) use self::ticket::Ticket;
 use crate::process::sync::Mutex;
 
-/// The number of sessions that are copied during one hold of the lock.
+/// The maximum number of sessions that are copied during one hold of the lock.
 const SLICE: usize = 2048;
 
-/// The engine in real time.
+/// Runs the engine on the process's clock, and lets the tasks of requests wait for its decisions.
 pub(crate) struct Driver {
     started: Instant,
     core: Mutex<Core>,
@@ -53,12 +53,16 @@ struct Core {
 
 /// The knowledge that an engine has learned.
 pub(crate) struct Knowledge {
+    /// The remembered sessions.
     pub(crate) sessions: Vec<Remembered>,
+    /// The mean service time of requests.
     pub(crate) pace: MeanService,
-    /// The counts by class, and the values that were published from them.
+    /// The counts of visits and revenue of each class, with its published indices (worth per second
+    /// of service, for later and for first visits), by class number.
     pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
-    /// A number that identifies the kinds of signals, and for each combination of signals its
-    /// counts and published value.
+    /// A number that identifies the kinds of signals, and the state of each combination of signals.
+    /// The state is: the sessions that began with it, those of them that ordered, and the published
+    /// factor.
     pub(crate) signals: (u64, Vec<[f64; 3]>),
 }
 
@@ -67,11 +71,12 @@ pub(crate) struct Knowledge {
 pub(crate) struct Progress {
     pub(crate) session: SessionKey,
     pub(crate) answer: AnswerKind,
-    /// The revenue of the answer.
+    /// The revenue that the answer brought; zero for most answers.
     pub(crate) revenue: Utility,
-    /// Whether the answer meets the conditions of success of its class.
+    /// Whether the answer meets its class's conditions of success.
     pub(crate) succeeded: bool,
-    /// Whether the answer came within the patience of its class.
+    /// Whether the answer came within the patience of its class (the time that a user waits for
+    /// it).
     pub(crate) in_time: bool,
 }
 
@@ -81,13 +86,13 @@ impl Driver {
         Self { started: Instant::now(), core: Mutex::new(core) }
     }
 
-    /// The time on the engine's clock.
+    /// Returns the present time on the engine's clock, which starts at zero with the driver.
     pub(crate) fn now(&self) -> Time {
         Time::ZERO + TimeSpan::from(self.started.elapsed())
     }
 
-    /// Hands a request to the engine. `obeyed` says whether the decision is carried out; otherwise
-    /// the request is only observed.
+    /// Hands a new request to the engine and returns its ticket. If `obeyed` is false, the request
+    /// is only observed: it runs whatever the engine decides.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
         let (id, standing, at_once) = self.with(|requests, now, wakers| {
             let id = requests.arrive(now, request, wakers);
@@ -108,12 +113,13 @@ impl Driver {
         }
     }
 
-    /// Hands the engine a measurement of the machine.
+    /// Hands the engine a measurement of the machine, such as its processor use.
     pub(crate) fn read(&self, reading: Reading) {
         self.with(|requests, now, wakers| requests.apply(now, Event::Read(reading), wakers));
     }
 
-    /// Returns the reading that the policy wants, and the time that it covers.
+    /// Returns which reading the policy in force needs, and the time to average it over; `None` if
+    /// it needs none.
     pub(crate) fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.lock().engine.meter()
     }
@@ -123,21 +129,22 @@ impl Driver {
         self.lock().engine.has_free_slot()
     }
 
-    /// Lets the engine do the work that is due. Returns the time of the next call.
+    /// Lets the engine do the work that is due. Returns the time at which to call this again, or
+    /// `None` if nothing will become due.
     pub(crate) fn on_timer(&self) -> Option<Time> {
         self.with(RequestTable::on_timer)
     }
 
-    /// Sets whether requests may be stopped while they run. `beside` runs under the same hold of
-    /// the lock.
+    /// Sets whether requests may be stopped while they run. `beside` is called under the same hold
+    /// of the lock, so that its effect and this one cannot be seen separately.
     pub(crate) fn may_stop(&self, may: bool, beside: impl FnOnce()) {
         let mut requests = self.lock();
         requests.engine.may_stop(may);
         beside();
     }
 
-    /// Puts a new configuration in force, see [`Engine::reconfigure`]. `scheduler` gets the
-    /// engine's present classes and returns a new scheduler if it has to change.
+    /// Puts a new configuration in force; see [`Engine::reconfigure`]. `scheduler` gets the
+    /// engine's present classes. It returns the new scheduler, or `None` to keep the present one.
     pub(crate) fn reconfigure(
         &self,
         classes: Vec<Class>,
@@ -152,25 +159,25 @@ impl Driver {
         });
     }
 
-    /// Puts these rules in force, and no others.
+    /// Puts these rules for elephants in force, in place of all earlier ones.
     pub(crate) fn throttle(&self, rules: &[(RuleId, Rule)]) {
         self.with(|requests, now, wakers| {
             requests.carry_out(now, wakers, |engine, actions| engine.throttle(now, rules, actions));
         });
     }
 
-    /// Returns how many requests wait and run under each rule.
+    /// Returns the number of waiting and of running requests under each rule, in this order.
     pub(crate) fn throttled(&self) -> Vec<(RuleId, u32, u32)> {
         self.lock().engine.throttled().collect()
     }
 
-    /// The instant at which the engine's clock began.
+    /// Returns the instant at which the engine's clock was zero.
     pub(crate) const fn started(&self) -> Instant {
         self.started
     }
 
-    /// Returns what the engine has learned about sessions, service times and transitions between
-    /// classes.
+    /// Returns a copy of what the engine has learned about sessions, service times and transitions
+    /// between classes. The lock is taken several times for that.
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
         let requests = self.lock();
@@ -182,7 +189,8 @@ impl Driver {
     }
 
     /// Returns the remembered sessions, the one served longest ago first. They are copied in
-    /// slices: other threads get the lock between two slices, and no memory is allocated under it.
+    /// slices, so that other threads get the lock between two slices. No memory is allocated while
+    /// the lock is held.
     fn sessions(&self) -> Vec<Remembered> {
         let (now, mut cursor) = (self.now(), Cursor::default());
         let (mut all, mut slice) = (Vec::new(), Vec::with_capacity(SLICE));
@@ -199,15 +207,16 @@ impl Driver {
         all
     }
 
-    /// Returns what the engine has learned about the worth of requests, and the classes that it is
-    /// about. It is a copy, for computations outside the lock.
+    /// Returns a copy of what the engine has learned about the worth of requests, with its present
+    /// classes, for computations outside the lock.
     pub(crate) fn learning(&self) -> (Learning, Vec<Class>) {
         let requests = self.lock();
         (requests.engine.learning().clone(), requests.engine.classes().to_vec())
     }
 
-    /// Restores what an earlier process had learned; `counts` are by class. Returns how many
-    /// sessions are remembered now.
+    /// Restores what an earlier process had learned. The counts and the sessions' classes must be
+    /// numbered as the present classes are. Returns the number of sessions that were restored. The
+    /// engine skips those that are too old, or that it has served already.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
         let Knowledge { sessions, pace, counts, signals } = known;
         let mut requests = self.lock();
@@ -221,17 +230,19 @@ impl Driver {
         sessions.filter(|session| requests.engine.restore_session(now, *session)).count()
     }
 
-    /// Returns whether an answer advances a session, or begins one.
+    /// Returns whether an answer advances a session or begins one. `session` is the request's own;
+    /// `None` if it has none.
     pub(crate) fn gets_on(&self, session: Option<SessionKey>, service: &Service) -> bool {
         self.lock().engine.gets_on(self.now(), session, service)
     }
 
-    /// Returns the classes that a session was served, as far as they are remembered.
+    /// Returns the classes that a session was served; empty if the engine does not remember it.
     pub(crate) fn path(&self, session: SessionKey) -> ClassSet {
         self.lock().engine.path(self.now(), session)
     }
 
-    /// Returns how many sessions are proven, and how many were evicted.
+    /// Returns the number of remembered sessions that are proven, and the numbers of sessions
+    /// evicted since the start.
     pub(crate) fn session_counts(&self) -> (u32, Evictions) {
         let requests = self.lock();
         (requests.engine.proven_sessions(), requests.engine.evictions())
@@ -241,21 +252,22 @@ impl Driver {
         self.lock().engine.status(self.now())
     }
 
-    /// Returns how long a request of each class may run under the present load.
+    /// Returns how long a request may run under the present load, by class number; `None` for a
+    /// class whose requests are never stopped.
     pub(crate) fn may_run_by_class(&self) -> Vec<Option<TimeSpan>> {
         let requests = self.lock();
         let classes = requests.engine.classes().len();
         (0..classes).map(|class| requests.engine.may_run_of(ClassId(class as u8))).collect()
     }
 
-    /// Returns how many requests of each class wait.
+    /// Returns the number of waiting requests, by class number.
     pub(crate) fn waiting_by_class(&self) -> Vec<u32> {
         let requests = self.lock();
         let classes = requests.engine.classes().len();
         (0..classes).map(|class| requests.engine.waiting_of(ClassId(class as u8))).collect()
     }
 
-    /// Returns the times for which the lock was held and waited for.
+    /// Returns how long the lock was held and waited for since the start.
     pub(crate) fn lock_times(&self) -> LockTimes {
         self.lock().core.times.clone()
     }
@@ -267,7 +279,8 @@ impl Driver {
         self.lock_of_others()
     }
 
-    /// Takes the lock when another thread holds it, or has panicked while it did.
+    /// Waits for the lock when another thread holds it, and counts the wait. Aborts the process if
+    /// a thread has panicked while it held the lock.
     #[cold]
     fn lock_of_others(&self) -> Locked<'_> {
         let began = Instant::now();
@@ -284,8 +297,9 @@ impl Driver {
     }
 }
 
-/// Aborts the process. The engine's tables may be half changed, and going on would hand out slots
-/// that are never given back. A restart is the quickest way to serve again.
+/// Aborts the process after a panic of the engine. The engine's tables may be half changed. A
+/// process that went on would hand out slots that are never given back. A restart is the quickest
+/// way to serve again.
 fn has_panicked() -> ! {
     bywash_terminal::stderr::say("the engine has panicked; this is a fault in bywash. Aborting.");
     std::process::abort()

@@ -1,4 +1,5 @@
-//! Tickets of several threads at once, on as many schedules as `make shuttle` has time for.
+//! Tests tickets that several threads use at once, on as many thread schedules as `make shuttle`
+//! has time for.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,13 +15,14 @@ use shuttle::thread::{self, JoinHandle};
 use super::{Driver, Progress, Ticket};
 use crate::process::sync::explore;
 
-/// Returns a driver with one slot, first in first out: the next request does not depend on how long
-/// anything takes.
+/// Returns a driver with one slot and a FIFO queue, so that the order of requests does not depend
+/// on how long they take.
 fn driver(max_wait: Option<TimeSpan>) -> Arc<Driver> {
     driver_that_grants(max_wait, None)
 }
 
-/// Returns the same driver, but every request can be stopped, within these bounds.
+/// Returns a driver with one slot and a FIFO queue. If `stop` is given, requests of every class can
+/// be stopped, and `stop` bounds how long they may run.
 fn driver_that_grants(max_wait: Option<TimeSpan>, stop: Option<Bounds>) -> Arc<Driver> {
     let text = "version = 1\nscheduler.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
                 upstream.limit = 1\n";
@@ -38,14 +40,14 @@ fn decided(ticket: &Ticket) -> Decision {
     block_on(poll_fn(|cx| ticket.poll(cx)))
 }
 
-/// Starts a thread with its own request.
+/// Starts a thread in which one request arrives and runs through `life`.
 fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || life(driver.arrive(REQUEST, true)))
 }
 
-/// Starts a thread with a request that is only observed: it runs and ends, whatever was decided by
-/// that time.
+/// Starts a thread with one request that is only observed. It runs and ends, whatever the engine
+/// has decided by then.
 fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || {
@@ -55,7 +57,7 @@ fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     })
 }
 
-/// The request waits for its slot, and is answered.
+/// Simulates a request that waits for its slot and is answered.
 fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     let (session, revenue) = (SessionKey(1), Utility::default());
@@ -64,26 +66,27 @@ fn is_served(ticket: Ticket) {
     ticket.answered(Some(progress), End::ANSWERED);
 }
 
-/// The request waits for its slot, and its client leaves.
+/// Simulates a request that waits for its slot and whose client then leaves.
 fn is_orphaned(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     drop(ticket);
 }
 
-/// The request waits for its slot, and the upstream fails.
+/// Simulates a request that waits for its slot and whose upstream then fails.
 fn is_failed(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     ticket.failed(End::Failed);
 }
 
-/// The client leaves, in whatever state the request is.
+/// Simulates a client that leaves in whatever state its request is.
 fn leaves(ticket: Ticket) {
     let _ = ticket.poll(&mut Context::from_waker(Waker::noop()));
     thread::yield_now();
     drop(ticket);
 }
 
-/// Waits for all requests to end; then every slot and every number is given back, once.
+/// Waits for all requests to end. Then checks that no slot is taken and that each number is free
+/// exactly once.
 fn all_is_given_back(driver: &Driver, requests: Vec<JoinHandle<()>>) {
     for request in requests {
         request.join().expect("it has not panicked");
@@ -138,7 +141,7 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
         }
     }
     explore("driver, the timer and three requests", || {
-        // Any wait that the timer sees is too long.
+        // With this limit the timer considers any wait too long.
         let driver = driver(Some(TimeSpan::from_nanos(1)));
         let mut threads: Vec<_> = (0..3).map(|_| request(&driver, ends_somehow)).collect();
         let timed = Arc::clone(&driver);
@@ -152,7 +155,7 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
     });
 }
 
-/// The request gets its slot, and is stopped or answered, whichever comes first.
+/// Simulates a request that gets its slot, and is then stopped or answered, whichever comes first.
 fn is_stopped_or_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. } | Decision::Stopped(_)));
     thread::yield_now();
@@ -164,7 +167,7 @@ fn is_stopped_or_served(ticket: Ticket) {
     ticket.answered(None, End::ANSWERED);
 }
 
-/// The client's deadline passes as the request's slot comes.
+/// Simulates a request whose client's deadline may pass at the moment at which the slot comes.
 fn is_out_of_time(ticket: Ticket) {
     ticket.out_of_time();
     match ticket.decision() {
@@ -176,7 +179,7 @@ fn is_out_of_time(ticket: Ticket) {
 #[test]
 fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     explore("driver, the timer stops whoever runs", || {
-        // Any service time that the timer sees is too long.
+        // With this limit the timer considers any service time too long.
         let stop = Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_nanos(1) };
         let driver = driver_that_grants(None, Some(stop));
         let lives = [is_stopped_or_served, is_out_of_time, is_stopped_or_served, leaves];
@@ -193,7 +196,8 @@ fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     });
 }
 
-/// A task that calls the driver while it is woken.
+/// A waker that takes the driver's lock when it is called, which deadlocks if the lock is held
+/// then.
 struct Curious(Arc<Driver>);
 
 impl Wake for Curious {
@@ -216,7 +220,7 @@ fn schedules_in_which_whoever_is_woken_takes_the_lock() {
     });
 }
 
-/// Checks that `waits` has its slot once the others are over.
+/// Waits for the other threads to end, and checks that `waits` then has the slot.
 fn all_is_given_back_but(waits: Ticket, driver: &Driver, others: Vec<JoinHandle<()>>) {
     for other in others {
         other.join().expect("it has not panicked");

@@ -1,4 +1,4 @@
-//! Tests of the lock: copying under it, and a panic under it.
+//! Tests of the engine's lock: copying sessions slice by slice, and a panic while it is held.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -72,7 +72,7 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
     });
 }
 
-/// Set for the process that is to abort.
+/// The environment variable that tells the child process to panic and abort.
 const CHILD: &str = "BYWASH_TEST_ENGINE_PANICS";
 
 #[test]
@@ -84,7 +84,7 @@ fn a_panic_of_the_engine_aborts_the_process() {
         let worker = std::thread::spawn(move || panics.with(|_, _, _| panic!("a test's own")));
         assert!(worker.join().is_err());
         driver.status();
-        // The process survives, and the parent sees that.
+        // Not reached if the process aborts as it should. Otherwise the parent sees a normal exit.
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap());

@@ -1,4 +1,4 @@
-//! A request's place with the engine.
+//! Tickets: a request's place in the engine's queue or on a slot.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,50 +10,56 @@ use bywash_engine::{
 
 use super::{Driver, Progress};
 
-/// A request's place with the engine: in the queue, or on a slot. Only dropping it gives the place
-/// back.
+/// The place of a request in the engine's queue or on a slot. Ending or dropping the ticket gives
+/// the place back.
 pub(crate) struct Ticket {
     pub(super) driver: Arc<Driver>,
     pub(super) id: RequestId,
+    /// The standing of the request's session when the request arrived.
     pub(super) standing: Standing,
+    /// The facts of the request that the engine needs again at the end.
     pub(super) claimed: Claimed,
-    /// Whether it ran while the engine considered it running, so that its end is a measurement.
+    /// Whether the request's end is a measurement for the engine. It is not if the request was only
+    /// observed and did not get a slot on arrival.
     pub(super) measured: bool,
+    /// Whether the engine was told about the end, so that dropping the ticket does nothing.
     pub(super) done: bool,
-    /// The departure of the client, if it has left while the application works on.
+    /// The departure of the client, if the client has left and the request keeps its slot.
     pub(super) departure: Option<Departure>,
 }
 
-/// The departure of a client while the application works on.
+/// The departure of a client whose request keeps its slot, because the application still works on
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
-    /// Whether the application answered all the same.
+    /// Whether the application answered although the client had left.
     answered: bool,
 }
 
-/// The facts of a request that are needed again when it is over.
+/// The facts of a request that the engine needs again when the request has ended.
 #[derive(Clone, Copy)]
 pub(super) struct Claimed {
     pub(super) class: ClassId,
     pub(super) session: Option<SessionKey>,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
-    /// Whether the session had begun before, according to its token.
+    /// Whether the session had begun before this request, according to its token.
     pub(super) had_begun: bool,
 }
 
 impl Ticket {
-    /// The standing of the request when it arrived.
+    /// Returns the standing of the request's session when the request arrived.
     pub(crate) const fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Returns the engine's decision so far.
+    /// Returns the engine's decision about the request so far.
     pub(crate) fn decision(&self) -> Decision {
         self.driver.lock().decision(self.id)
     }
 
-    /// Ready when the request has a slot or is refused.
+    /// Waits for the engine's decision. Ready when the request has a slot, was refused or was
+    /// stopped.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
         self.driver.lock().poll(self.id, cx, |decision| match decision {
             Decision::Waits => None,
@@ -61,8 +67,8 @@ impl Ticket {
         })
     }
 
-    /// Ends the wait because the client's own deadline has passed. If the request has a slot
-    /// already, it keeps it.
+    /// Tells the engine that the client's own deadline has passed, so that a waiting request is
+    /// refused. A request that has a slot already keeps it.
     pub(crate) fn out_of_time(&self) {
         self.driver.with(|requests, now, wakers| {
             if matches!(requests.decision(self.id), Decision::Waits) {
@@ -71,7 +77,7 @@ impl Ticket {
         });
     }
 
-    /// Ready when the running request is stopped.
+    /// Waits for the engine to stop the running request. Pending for as long as it may run.
     pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
         self.driver.lock().poll(self.id, cx, |decision| match decision {
             Decision::Stopped(refusal) => Some(refusal),
@@ -79,8 +85,8 @@ impl Ticket {
         })
     }
 
-    /// Tells the engine that the request waits for its client, which moves `rate` bytes a second,
-    /// and not for the application.
+    /// Tells the engine that the request does not wait for the application but for its client,
+    /// which moves `rate` bytes per second.
     pub(crate) fn client_slow(&self, rate: u64) {
         self.while_granted(Event::ClientSlow { id: self.id, rate });
     }
@@ -101,8 +107,8 @@ impl Ticket {
         self.while_granted(Event::Answering { id: self.id });
     }
 
-    /// Notes that the client has left while the request keeps its slot until it is dropped. Returns
-    /// whether it has one.
+    /// Notes that the client has left and that the request keeps its slot until the ticket is
+    /// dropped. Returns whether the request has a slot. If not, nothing is noted.
     pub(crate) fn departs(&mut self) -> bool {
         let holds_slot = matches!(self.decision(), Decision::Granted { .. });
         self.departure = (holds_slot && self.measured).then_some(Departure { answered: false });
@@ -112,15 +118,16 @@ impl Ticket {
         holds_slot
     }
 
-    /// Notes that the application answered although the client had left.
+    /// Notes that the application answered although the client had left. It has no effect unless
+    /// [`Ticket::departs`] has noted the departure.
     pub(crate) const fn answers_nobody(&mut self) {
         if let Some(departure) = &mut self.departure {
             departure.answered = true;
         }
     }
 
-    /// Tells the engine about a request that holds a slot. For any other request the event has no
-    /// meaning.
+    /// Hands the engine an event of a request that holds a slot. For any other request the event
+    /// has no meaning and is dropped.
     fn while_granted(&self, event: Event) {
         self.driver.with(|requests, now, wakers| {
             if matches!(requests.decision(self.id), Decision::Granted { .. }) {
@@ -130,7 +137,8 @@ impl Ticket {
     }
 
     /// Ends a request that the upstream has answered in full. `progress` is that of the session
-    /// that the answer has advanced: the request's own, or one that the answer has begun.
+    /// that the answer has advanced; `None` if it has advanced none. That session is the request's
+    /// own, or one that the answer has begun.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
         let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);

@@ -1,9 +1,9 @@
-//! Pacing of elephants' answers at their rule's rate: all answers under one rule share one bucket.
-//! Answers in a lane of the network device take nothing from it.
+//! Paces answers under a rule that limits bytes. All answers under one rule share one token bucket.
+//! Answers in a lane of the network device take nothing from the bucket.
 //!
 //! A piece that is not due waits here, and the upstream waits behind it. So no answer is buffered,
-//! and an elephant keeps its slot for as long as its answer takes: their number is bounded by the
-//! concurrency of the rule.
+//! and a throttled request keeps its slot for as long as its answer takes. The concurrency of the
+//! rule bounds the number of these slots.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,15 @@ use bywash_shaper::Bucket;
 use bywash_units::Time;
 use tokio::time::Sleep;
 
-/// The bucket that all answers under a rule share.
+/// The token bucket that all answers under a rule share.
 pub(crate) type SharedBucket = Arc<Mutex<Bucket>>;
 
-/// The pacing of one answer under a rule.
+/// The pacing of one answer under a rule that limits bytes.
 pub(crate) struct Paced {
     bucket: SharedBucket,
+    /// The piece that is not due yet, with the timer until it is; `None` if no piece waits.
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
-    /// Whether the kernel throttles it.
+    /// Whether the answer is in a lane, so that the kernel throttles it.
     has_lane: bool,
 }
 
@@ -30,24 +31,25 @@ impl Paced {
         Self { bucket, held: None, has_lane: false }
     }
 
-    /// Notes that the connection is in a lane. From now on its pieces do not wait here.
+    /// Notes that the answer's connection is in a lane. From now on its pieces do not wait here.
     pub(crate) const fn enters_lane(&mut self) {
         self.has_lane = true;
     }
 
-    /// Returns whether the answer is still in its lane; `there_are` says whether any lanes exist.
-    /// If the lane is gone, the bucket paces the rest of the answer.
+    /// Returns whether the answer is still in its lane. `there_are` says whether any lanes exist.
+    /// If not, the bucket paces the rest of the answer, even if lanes exist again later.
     pub(crate) const fn stays_in_lane(&mut self, there_are: bool) -> bool {
         self.has_lane = self.has_lane && there_are;
         self.has_lane
     }
 
-    /// Returns whether a piece waits.
+    /// Returns whether a piece waits until it is due.
     pub(crate) const fn holds(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Takes a piece at time `now`. Returns it at once if it is due, or keeps it until then.
+    /// Takes a piece of the answer at time `now`. Returns it at once if it may be sent now.
+    /// Otherwise keeps it until it is due, and returns `None`. No other piece may wait then.
     pub(crate) fn take(&mut self, now: Time, piece: Bytes) -> Option<Bytes> {
         let many = u32::try_from(piece.len()).unwrap_or(u32::MAX);
         let Some(due) = self.bucket().take(now, many) else { return Some(piece) };
@@ -56,7 +58,7 @@ impl Paced {
         None
     }
 
-    /// Returns the waiting piece when it is due; `None` if none waits.
+    /// Waits until the kept piece is due, and returns it; `None` at once if no piece is kept.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some((_, sleep)) = &mut self.held else { return Poll::Ready(None) };
         ready!(sleep.as_mut().poll(cx));
@@ -68,7 +70,7 @@ impl Paced {
     }
 }
 
-/// When a client leaves while a piece waits, the piece's bytes go back to the bucket.
+/// Gives the bytes of a waiting piece back to the bucket, because they will not be sent.
 impl Drop for Paced {
     fn drop(&mut self) {
         if let Some((piece, _)) = self.held.take() {
@@ -91,7 +93,7 @@ mod tests {
         Time::ZERO + TimeSpan::from_millis(millis)
     }
 
-    /// Returns a bucket with 8,000 bytes a second, of which 10,000 may go at once.
+    /// Returns a bucket with 8,000 bytes per second and a burst of 10,000 bytes.
     fn bucket() -> SharedBucket {
         Arc::new(Mutex::new(Bucket::new(BitRate::LEAST, 10_000)))
     }
@@ -131,8 +133,7 @@ mod tests {
         assert!(one.take(at(0), piece(18_000)).is_some());
         assert!(one.take(at(0), piece(80_000)).is_none());
         drop(one);
-        // The bucket is one second in debt. The ten seconds of the piece that was dropped were
-        // given back.
+        // The bucket is one second in debt. The ten seconds of the dropped piece were given back.
         assert!(other.take(at(0), piece(1)).is_none() && other.holds());
         let begun = tokio::time::Instant::now();
         assert!(poll_fn(|cx| other.poll(cx)).await.is_some());

@@ -1,4 +1,5 @@
-//! Lanes of the network device for answers that a rule throttles, if the device has any.
+//! Lanes of the network device (traffic classes of the kernel) for answers that a rule throttles,
+//! if the device has any.
 //!
 //! `bywash shaper` makes the lanes. The gateway asks the kernel every second whether they exist
 //! ([`Lanes::look`]).
@@ -8,22 +9,22 @@ use std::os::fd::AsFd;
 use bywash_shaper::{Lane, Mark, Shaper, Without};
 use bywash_terminal::stderr;
 
-/// Why an answer has no lane, so that a bucket throttles it.
+/// The reason why an answer has no lane, so that a token bucket throttles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoLane {
-    /// Other answers are on the same connection at the same time.
+    /// The connection is HTTP/2, so other answers are on it at the same time.
     Http2,
-    /// There is no lane for it.
+    /// There are no lanes, or none for this connection.
     Without(Without),
 }
 
 impl NoLane {
-    /// Returns all reasons.
+    /// Returns all reasons, in the order of their numbers.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [Self::Http2].into_iter().chain(Without::ALL.map(Self::Without))
     }
 
-    /// The reason's name, a single word.
+    /// Returns the reason's name for metrics, a single word.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Http2 => "http2",
@@ -31,7 +32,7 @@ impl NoLane {
         }
     }
 
-    /// The reason's position in [`NoLane::all`].
+    /// Returns the reason's position in [`NoLane::all`].
     pub(crate) const fn number(self) -> usize {
         match self {
             Self::Http2 => 0,
@@ -40,11 +41,11 @@ impl NoLane {
     }
 }
 
-/// The lanes, shared by all workers.
+/// The lanes of the network device, shared by all workers.
 pub(crate) struct Lanes(Shaper);
 
 impl Lanes {
-    /// Looks for lanes, and logs a line if there are any.
+    /// Asks the kernel for lanes, and logs a line if there are any.
     pub(crate) fn open() -> Self {
         let shaper = Shaper::without_pacing();
         if shaper.shaping().without().is_none() {
@@ -53,33 +54,33 @@ impl Lanes {
         Self(shaper)
     }
 
-    /// Looks whether lanes have come or gone, and logs a line if so. This waits for the kernel's
-    /// list of devices.
+    /// Asks the kernel again whether lanes exist, and logs a line if that has changed. The call
+    /// waits for the kernel's list of devices.
     pub(crate) fn look(&self) {
         if let Some(now) = self.0.look() {
             say(now.without());
         }
     }
 
-    /// Returns why there were no lanes at the last check.
+    /// Returns why there were no lanes at the last check; `None` if there were lanes.
     pub(crate) fn missing(&self) -> Option<Without> {
         self.0.shaping().without()
     }
 
-    /// Puts a connection into the lane of its next answer. Returns an error if that is not an
-    /// elephant's lane.
+    /// Puts a connection into the lane of its next answer, and stores that lane in `mark`. Returns
+    /// an error if the connection cannot use lanes.
     pub(crate) fn enter(
         &self,
         socket: impl AsFd,
         mark: &mut Mark,
         lane: Lane,
     ) -> Result<(), Without> {
-        // A closed connection has no device.
+        // An error means that the connection is closed. It has no device then.
         let shaping = self.0.lane(socket, mark, lane).map_err(|_| Without::Elsewhere)?;
         shaping.without().map_or(Ok(()), Err)
     }
 
-    /// Returns the state for operators.
+    /// Returns for operators whether there are lanes, and if not, why.
     pub(crate) fn status(&self) -> bywash_api::Lanes {
         let why = self.missing();
         bywash_api::Lanes { in_force: why.is_none(), why: why.map(|why| why.to_string()) }

@@ -1,19 +1,23 @@
 //! Elephants in force: which requests fall under which rule, and the store of all findings and
 //! decisions.
 //!
-//! Three threads meet here. Requests ask [`Elephants::rule_of`], which never waits: the rules are
-//! one immutable list that is exchanged as a whole. The watching thread (`decisions/watch.rs`)
-//! brings its findings, and ends rules whose time is over. Operators (`admin/elephants.rs`) read
-//! the store and decide. Each change of the store puts its rules in force and hands its text to
-//! `state/writer.rs`, under one lock. No request takes that lock, and nobody holds it while waiting
-//! for a disk.
+//! Three kinds of threads use this state:
+//! - Requests call [`Elephants::rule_of`], which never waits: the rules are one immutable list that
+//!   is exchanged as a whole.
+//! - The watching thread (`decisions/watch.rs`) brings its findings, and ends rules whose time is
+//!   over.
+//! - Operators (`admin/elephants.rs`) read the store and decide.
 //!
-//! **Bytes.** Answers under a rule that limits bytes go through a lane of the network device
-//! ([`lanes`]) or through the rule's bucket ([`bytes`]), each answer by itself. An answer begins
-//! with the bucket (`request/answer.rs`). HTTP/1 writes one answer at a time and has the socket for
-//! itself. Before it writes a head, it puts the connection into the lane of that answer
-//! (`client/h1/answer.rs`). An answer that got the elephants' lane bypasses the bucket for as long
-//! as there are lanes. On HTTP/2 answers share a socket, and keep the bucket.
+//! Each change of the store puts its rules in force and hands the store's text to
+//! `state/writer.rs`, under one lock. No request takes that lock, and no thread holds it while
+//! waiting for a disk.
+//!
+//! **Bytes.** Answers under a rule that limits bytes are throttled one by one, in a lane of the
+//! network device ([`lanes`]) or by the rule's bucket ([`bytes`]). An answer begins with the bucket
+//! (`request/answer.rs`). HTTP/1 writes one answer at a time and has the socket for itself. Before
+//! it writes a head, it puts the connection into the lane of that answer (`client/h1/answer.rs`).
+//! An answer that got the elephants' lane bypasses the bucket for as long as there are lanes. On
+//! HTTP/2 answers share a socket, so they stay with the bucket.
 
 mod bytes;
 mod lanes;
@@ -36,31 +40,32 @@ pub(crate) use lanes::{Lanes, NoLane};
 pub(crate) use report::{Looked, Sight};
 pub(crate) use rules::Rules;
 
-/// The state of a gateway's elephants that its threads share.
+/// The state of a gateway's elephants, shared by its threads.
 pub(crate) struct Elephants {
     rules: RwLock<Arc<Rules>>,
-    /// Whether there are any rules. If not, requests skip the look-up.
+    /// Whether any rules are in force. If not, requests skip the look-up of their rule.
     has_rules: AtomicBool,
-    /// The lanes for answers that are throttled.
+    /// The lanes of the network device for throttled answers.
     pub(crate) lanes: Lanes,
     findings: Mutex<Findings>,
-    /// Observations of requests and of use. A thread that locks both this and the findings locks
-    /// the findings first.
+    /// The watch, with its observations of requests and of the use of resources. A thread that
+    /// locks both this and `findings` locks `findings` first.
     watch: Mutex<Watch>,
 }
 
-/// All findings and decisions, and the state of the watch.
+/// All findings and decisions about elephants, and the last report of the watch.
 #[derive(Default)]
 pub(crate) struct Findings {
+    /// The findings and decisions, as they are saved.
     pub(crate) store: Stored<RuleStore>,
-    /// The state of the watch when it last reported.
+    /// The last report of the watch: how each resource was read.
     pub(crate) sight: Sight,
-    /// Increased with every finding and decision.
+    /// A number that increases with every report and every decision, so that clients see changes.
     pub(crate) revision: u64,
 }
 
 impl Findings {
-    /// Stores the state of the watch. Its findings follow.
+    /// Stores a report of the watch. The findings that belong to it are stored after this.
     pub(crate) fn saw(&mut self, sight: Sight) {
         self.sight = sight;
         self.revision += 1;
@@ -82,7 +87,8 @@ impl Elephants {
         }
     }
 
-    /// Returns the rule that a request falls under. Its path is read as the classifier reads it.
+    /// Returns the rule that a request falls under; `None` if it falls under none. The path is
+    /// interpreted as the classifier does it.
     pub(crate) fn rule_of(&self, request: &Request, classifier: &Classifier) -> Option<RuleId> {
         if !self.has_rules.load(Ordering::Relaxed) {
             return None;
@@ -91,7 +97,8 @@ impl Elephants {
         self.rules().of(method, target.path_and_query(), classifier.readings(target.path()))
     }
 
-    /// Returns the pacing for an answer under this rule, if the rule limits bytes.
+    /// Returns the pacing for an answer under this rule; `None` if there is no rule, or the rule
+    /// does not limit bytes.
     pub(crate) fn paced(&self, rule: Option<RuleId>) -> Option<Paced> {
         self.rules().bucket_of(rule?).map(Paced::new)
     }
@@ -100,24 +107,25 @@ impl Elephants {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks the findings.
+    /// Locks the findings and decisions.
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the observations, for new ones or for questions.
+    /// Locks the watch, to add observations or to query them.
     pub(crate) fn watched(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the watch, because the resources or the patterns that are always tracked have
-    /// changed.
+    /// Replaces the watch and so discards all observations. Called when the resources or the
+    /// patterns that are always tracked have changed.
     pub(crate) fn watch(&self, watch: Watch) {
         *self.watched() = watch;
     }
 
-    /// The engine gets a rule before requests fall under it. A request that still falls under a
-    /// rule that the engine has removed is queued like any other.
+    /// Puts the rules of the store in force, in place of all earlier ones. The engine gets a rule
+    /// before requests fall under it. A request that still falls under a rule that the engine has
+    /// removed is queued like any other.
     pub(crate) fn put_in_force(&self, store: &RuleStore, driver: &Driver) {
         let in_force = store.in_force();
         let rules = Arc::new(Rules::new(&in_force, &self.rules(), driver.now()));

@@ -1,35 +1,41 @@
-//! The report of the watch: how each resource was last read.
+//! The report of the watch for elephants: how each resource was last read.
 
 use bywash_units::TimeSpan;
 
-/// The state of the watch when it last reported.
+/// A report of the watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
+    /// The resources that the watch reads, and the slots if requests are counted.
     pub(crate) resources: Vec<Looked>,
+    /// The total number of requests that the watch was too slow to count.
     pub(crate) missed: u64,
 }
 
-/// A resource, as last read.
+/// The state of one resource in a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Looked {
     pub(crate) name: String,
+    /// The time for which the resource was observed.
     pub(crate) seen: TimeSpan,
+    /// The fraction of the resource's capacity that was used; `None` if nothing was observed yet.
     pub(crate) used: Option<f64>,
+    /// The reason why the resource cannot be read; `None` if it can.
     pub(crate) trouble: Option<String>,
 }
 
 impl Sight {
-    /// Returns for how long requests were compared with resources.
+    /// Returns the time for which requests were compared with the use of resources: that of the
+    /// resource observed for longest. Zero if there are no resources.
     pub(crate) fn seen(&self) -> TimeSpan {
         self.resources.iter().map(|one| one.seen).max().unwrap_or(TimeSpan::ZERO)
     }
 
-    /// The number of requests that the watch was too slow to count.
+    /// Returns the total number of requests that the watch was too slow to count.
     pub(crate) const fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Returns the resources for operators.
+    /// Returns the state of each resource, for operators.
     pub(crate) fn looked(&self) -> Vec<bywash_api::Looked> {
         let resource = |one: &Looked| bywash_api::Looked {
             name: one.name.clone(),

@@ -1,4 +1,5 @@
-//! The rules in force, in the order in which requests are matched: the most specific first.
+//! The rules for elephants in force, in the order in which requests are matched: the most specific
+//! first.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,29 +11,32 @@ use bywash_units::{Rate, Time};
 
 use super::bytes::SharedBucket;
 
-/// The list of rules, the most specific first.
+/// The list of rules in force, the most specific first.
 #[derive(Default)]
 pub(crate) struct Rules(Vec<Rule>);
 
 struct Rule {
     pattern: Pattern,
-    /// Separate routes that the pattern matches too, which the rule leaves alone.
+    /// The patterns of routes that `pattern` matches too, but to which the rule does not apply.
     exempt: Vec<Pattern>,
     id: RuleId,
-    /// The rule's limits: requests at once, and starts per second.
+    /// The maximum number of requests under the rule that run at once.
     max_concurrency: u32,
+    /// The maximum number of requests under the rule that start per second; `None` for no limit.
     rate: Option<f64>,
-    /// The bucket, if the rule limits bytes of answers.
+    /// The token bucket that paces answers under the rule; `None` if the rule does not limit bytes.
     bucket: Option<SharedBucket>,
 }
 
-/// Bytes that may go at once, after however long a pause.
+/// The burst of a rule's token bucket: the maximum number of bytes that may be sent at once,
+/// however long the pause before.
 const BURST: u32 = 64 * 1024;
 
 impl Rules {
-    /// Builds the rules that are in force. A rule whose pattern cannot be parsed any more, because
-    /// another version has written it, applies to no request. Answers in progress keep the bucket
-    /// that they had `before`, at the new rate.
+    /// Builds the list of the rules that are in force. A rule whose pattern cannot be parsed
+    /// applies to no request; another version of bywash may have written such a pattern. A rule
+    /// that was in force `before` keeps its bucket, at the new rate, because answers in progress
+    /// use it.
     pub(crate) fn new(in_force: &[InForce], before: &Self, now: Time) -> Self {
         let rule = |rule: &InForce| {
             let bucket = rule.bytes.and_then(BitRate::of_bytes);
@@ -56,7 +60,8 @@ impl Rules {
         bucket
     }
 
-    /// Returns the bucket that answers under this rule share, if it limits bytes.
+    /// Returns the bucket that answers under this rule share; `None` if the rule is unknown or does
+    /// not limit bytes.
     pub(crate) fn bucket_of(&self, id: RuleId) -> Option<SharedBucket> {
         self.0.iter().find(|rule| rule.id == id)?.bucket.clone()
     }
@@ -65,11 +70,14 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// Returns the rule for a request whose path can be read in these ways: the narrowest of the
-    /// rules that a reading falls under. A reading falls under the first rule that matches it, or
-    /// else under the first that matches it with the slash at its end added or removed. If it ends
-    /// with a slash, it falls under either. Without `readings`, because the path is too long, the
-    /// request may fall under any rule.
+    /// Returns the rule that a request falls under; `None` if there is none.
+    ///
+    /// Applications may interpret the request's path in different ways, which `readings` lists.
+    /// Each reading falls under the first rule that matches it. If none does, it falls under the
+    /// first rule that matches it with the slash at its end added or removed. A reading that ends
+    /// with a slash falls under both rules. Of all the rules found, the request gets the one with
+    /// the lowest limits ([`Rule::narrower`]). `readings` is `None` if the path is too long to be
+    /// interpreted. Then the request gets the rule with the lowest limits of all.
     pub(crate) fn of<'t>(
         &self,
         method: &'t str,
@@ -95,7 +103,8 @@ impl Rules {
         narrowest.map(|rule| rule.id)
     }
 
-    /// Returns the most specific rule that a request falls under.
+    /// Returns the most specific rule that applies to this reading of a request; `None` if there is
+    /// none.
     fn first(&self, line: &RequestLine<'_>) -> Option<&Rule> {
         self.0.iter().find(|rule| {
             rule.pattern.is_of(line) && !rule.exempt.iter().any(|route| route.is_of(line))
@@ -104,8 +113,8 @@ impl Rules {
 }
 
 impl Rule {
-    /// Returns the rule that lets fewer requests run at once, or start in a second; if they are
-    /// equal, the first.
+    /// Returns the rule of the two with the lower maximum concurrency. If these are equal, returns
+    /// the one with the lower rate of starts; if both are equal, `self`.
     fn narrower<'r>(&'r self, other: &'r Self) -> &'r Self {
         let rate = |rule: &Self| rule.rate.unwrap_or(f64::INFINITY);
         let rates = || rate(other).total_cmp(&rate(self));

@@ -1,15 +1,16 @@
-//! Numbers the classes of a new configuration as the one before did.
+//! Numbers the classes of a new configuration as the configuration before did.
 //!
 //! A class keeps its number for as long as the process lives, because requests, sessions and
 //! counters refer to it by number. New classes get new numbers. A class that was removed from the
-//! file stays as a class that no pattern matches.
+//! configuration file stays in the list as a class that no pattern matches.
 
 use bywash_config::{ClassConfig, Config};
 use bywash_engine::{ClassId, ClassSet};
 
 use crate::error::TooManyClasses;
 
-/// Returns `config` with its classes numbered as in `before`.
+/// Returns `config` with its classes numbered as in `before`. Returns an error if removed and
+/// present classes together are more than [`ClassSet::MOST`].
 pub(crate) fn continuing(config: Config, before: &Config) -> Result<Config, TooManyClasses> {
     let mut classes = before.classes.clone();
     let place = |classes: &[ClassConfig], class: &ClassConfig| {

@@ -1,4 +1,4 @@
-//! The number of files that the gateway may have open at once, by purpose.
+//! The number of file descriptors that the gateway may have open at once, by purpose.
 
 use std::fmt;
 
@@ -7,18 +7,19 @@ use bywash_config::Config;
 use crate::admin;
 use crate::connections::SPARE;
 
-/// The file descriptors that a configuration can use.
+/// The maximum number of file descriptors that a configuration can use, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Client connections: `client_limits.connections`.
+    /// Open client connections: `client_limits.connections`.
     clients: u64,
-    /// Client connections beyond the limit that are being closed.
+    /// Client connections beyond that limit, which are evicted and still close.
     closing: u64,
-    /// Connections to servers for requests that run: `upstream.limit` or `concurrency.max`.
+    /// Connections to servers for requests that hold a slot: `upstream.limit` or `concurrency.max`.
     running: u64,
-    /// Idle connections to servers, kept for the next request: up to the limit for each worker.
+    /// Idle connections to servers, kept for the next request: up to `upstream.limit` or
+    /// `concurrency.max` for each worker.
     idle: u64,
-    /// Connections to servers that belong to one client connection each:
+    /// Pinned connections to servers, each of which only one client connection uses:
     /// `upstream.pinned_connections`.
     pinned: u64,
     /// Connections to servers for requests that hold no slot: `client_limits.observed`.
@@ -27,21 +28,23 @@ pub struct Files {
     streams: u64,
     /// Connections to servers for probes: one per server.
     probes: u64,
-    /// Connections of operators.
+    /// Connections of operators, on the admin listener.
     admin: u64,
-    /// Runtimes and listeners of the workers, logs, state, everything else.
+    /// Everything else: runtimes and listeners of the workers, logs, state.
     others: u64,
 }
 
-/// Files of one worker: its runtime, the watch for disconnects and its copies of the listeners.
+/// The number of file descriptors of one worker: its runtime, the watch for disconnects and its
+/// copies of the listeners.
 const PER_WORKER: u64 = 8;
 
-/// Standard streams, listeners, logs, state, the runtimes of other threads, sources of
-/// measurements.
+/// The number of file descriptors for standard streams, listeners, logs, state, the runtimes of
+/// other threads, and sources of measurements.
 const OTHERS: u64 = 96;
 
 impl Files {
-    /// Returns the files that a configuration can use with `workers` workers.
+    /// Returns the maximum numbers of file descriptors that a configuration can use with `workers`
+    /// workers.
     pub fn of(config: &Config, workers: usize) -> Self {
         let (limits, limit) = (&config.client_limits, u64::from(config.upstream.limit));
         let probes =
@@ -60,7 +63,7 @@ impl Files {
         }
     }
 
-    /// The sum of all purposes.
+    /// Returns the total number of file descriptors of all purposes.
     pub const fn sum(&self) -> u64 {
         self.clients
             + self.closing
@@ -75,7 +78,7 @@ impl Files {
     }
 }
 
-/// Prints the sum for operators, with the names of the keys that they can change.
+/// Prints each number and the total for operators, with the names of the keys that they can change.
 impl fmt::Display for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -1,9 +1,9 @@
 //! The learned state of a gateway as bytes: for the disk, and for the process that takes over.
 //!
-//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them: a reader
-//! of these bytes can tell whether a known cookie was served here. Classes are stored by name, as
-//! their numbers differ from process to process. Operators' decisions are included only for the
-//! process that takes over.
+//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them. So a
+//! reader of these bytes can tell whether a known cookie was served here. Classes are stored by
+//! name, because their numbers differ from process to process. Operators' decisions are included
+//! only for the process that takes over.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,46 +24,56 @@ use crate::shared::Shared;
 use crate::state::quarantine::Inherited;
 use crate::telemetry::history::HistoryRecorder;
 
-/// The format of the bytes. Bytes in another format are not read.
+/// The number of the format of the bytes. Bytes in another format are not read.
 const FORMAT: u64 = 1;
 
-/// The state that an earlier process had learned.
+/// The state that an earlier process had learned, as read from its bytes.
 pub(crate) struct Learned {
+    /// The key of the hashes of sessions' cookies.
     secret: Secret,
+    /// The mean service time of requests.
     pace: MeanService,
-    /// When the state was saved, in milliseconds since 1970.
+    /// The time at which the state was saved, in milliseconds since 1970.
     at: u64,
+    /// The names of the classes, in the order of their numbers at that time.
     classes: Vec<String>,
-    /// The counts of those classes.
+    /// The counts of `classes`, in the same order; empty if an earlier version of bywash saved
+    /// none.
     counts: Vec<Known>,
+    /// The state of the signals; see [`Knowledge::signals`].
     signals: (u64, Vec<[f64; 3]>),
+    /// The remembered sessions, with their ages at the time `at`.
     sessions: Vec<Remembered>,
-    /// The cookie that was picked for sessions.
+    /// The name of the cookie that the gateway had picked to identify sessions; `None` if it had
+    /// picked none.
     session_cookie: Option<String>,
     history: History,
 }
 
-/// Operators' decisions in the process that hands over. Its names stay the same in every format,
-/// and everything else is ignored: a program of another version must keep a bypass, whatever else
-/// it cannot read.
+/// Operators' decisions in the process that hands over.
+///
+/// The names of the fields stay the same in every format, and other fields are ignored. So a
+/// program of another version keeps a bypass, whatever else it cannot read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Decided {
+    /// The text of the overrides.
     overrides: Option<String>,
+    /// The text of the rule store.
     elephants: Option<String>,
-    /// The folder in which that process saved both, if it did.
+    /// The folder in which that process saved both documents; `None` if it has no state directory.
     #[serde(rename = "decided_in")]
     directory: Option<PathBuf>,
 }
 
 impl Decided {
-    /// Reads the decisions from the bytes that [`write()`] returned. Fails if they are not a JSON
-    /// object.
+    /// Reads the decisions from the bytes that [`write()`] returned. Returns an error if the bytes
+    /// are not a JSON object.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// Hands the decisions to the gateway, which puts them in force when it opens.
+    /// Hands the decisions to the stores of the gateway, which puts them in force when it opens.
     pub(crate) fn restore(self, shared: &Shared) {
         let Self { overrides, elephants, directory } = self;
         let inherited = Inherited::kept_in(directory);
@@ -76,17 +86,19 @@ impl Decided {
     }
 }
 
-/// The reader of the bytes.
+/// The reader for which the bytes are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum For {
-    /// The process that starts next. Decisions have their own files.
+    /// The process that starts next, which reads the bytes from the disk. Decisions are not
+    /// included: they have their own files.
     Disk,
-    /// The process that takes over. The bytes include the decisions.
+    /// The process that takes over while this one still runs. The bytes include the decisions.
     Successor,
 }
 
-/// Returns all state that is worth keeping and fits. State longer than [`MOST_STATE`] would be
-/// neither taken over nor read at a start.
+/// Returns all state that is worth keeping, as JSON of at most [`MOST_STATE`] bytes. Longer state
+/// would neither be taken over nor be read at a start, so the oldest sessions are left out if
+/// necessary.
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
     let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
@@ -112,8 +124,8 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
-/// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
-/// take fifty times the memory.
+/// Adds the history to the JSON object `rest`. This works on text, because as JSON values that many
+/// numbers would take fifty times the memory.
 fn with_history(rest: String, history_recorder: &HistoryRecorder) -> String {
     let mut text = rest;
     text.pop();
@@ -127,8 +139,8 @@ fn with_history(rest: String, history_recorder: &HistoryRecorder) -> String {
     text
 }
 
-/// Adds the sessions, sorted by age with the oldest first, to the object `rest`. If they do not all
-/// fit, the youngest that fit are kept.
+/// Adds the sessions to the JSON object `rest`. They must be sorted by age, the oldest first. If
+/// the result would exceed `most` bytes, the oldest sessions are left out.
 fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     const KEY: &str = ",\"sessions\":[";
     let mut text = rest;
@@ -152,7 +164,8 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     text
 }
 
-/// The counts of a class, and the values published from them.
+/// The counts of a class, and its published indices (worth per second of service, for later and for
+/// first visits); `None` if none were published.
 type Known = (Counts, Option<[f64; 2]>);
 
 fn known_values((counts, published): &Known) -> Value {
@@ -199,7 +212,8 @@ fn write_session(text: &mut String, session: &Remembered) {
     let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
-/// The fields that [`write()`] writes. All are small but the history, which is left as text.
+/// The fields that [`write()`] writes, decisions excepted. The history is left as text, because it
+/// is large.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SavedState<'t> {
@@ -222,14 +236,16 @@ struct KeptHistory {
     minutes: Columns,
 }
 
-/// Reads the history. A part that cannot be read is left out: no decision depends on it.
+/// Reads the saved history. Returns an empty history if it cannot be parsed, because no decision
+/// depends on it.
 fn read_history(text: &RawValue) -> History {
     let kept: Option<KeptHistory> = serde_json::from_str(text.get()).ok();
     kept.map_or_else(History::default, |kept| History::restored(kept.seconds, kept.minutes))
 }
 
 impl Learned {
-    /// Returns `None` if the bytes are not in the format of [`write()`].
+    /// Reads the learned state from the bytes that [`write()`] returned. Returns `None` if the
+    /// bytes are not in that format.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let saved: SavedState<'_> = serde_json::from_slice(bytes).ok()?;
         if saved.format != FORMAT {
@@ -256,7 +272,7 @@ impl Learned {
             at: number(&saved.at)?,
             classes: saved.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
-            // Earlier versions wrote no signals either.
+            // Earlier versions of bywash wrote no signals either.
             signals: saved.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
             sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             session_cookie: saved.session_cookie,
@@ -268,7 +284,8 @@ impl Learned {
         self.secret
     }
 
-    /// Restores the state into the engine. Returns how many sessions it remembers now.
+    /// Restores the learned state into the gateway: sessions, counts, history and the session
+    /// cookie. Returns the number of sessions that the engine has restored.
     pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
         let numbers: Vec<Option<ClassId>> = self
             .classes
@@ -296,8 +313,8 @@ impl Learned {
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }
 
-    /// Returns the counts, indexed by the present numbers of classes. Counts of removed classes,
-    /// and transitions to them, are left out.
+    /// Returns the counts, indexed by the present numbers of classes, for `classes` classes. Counts
+    /// of classes that no longer exist, and transitions to them, are left out.
     fn counts_by(&self, classes: usize, number: impl Fn(ClassId) -> Option<ClassId>) -> Vec<Known> {
         let mut counts = vec![Known::default(); classes];
         let moved = |(visits, next): &(f64, Vec<f64>)| {

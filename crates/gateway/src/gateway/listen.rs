@@ -1,4 +1,4 @@
-//! Listening sockets: inherited ones if there are any, else new ones.
+//! Creates the listening sockets of a gateway, or takes over inherited ones.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,10 +12,11 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::error::GatewayError;
 
-/// The number of connections that may wait to be accepted.
+/// The maximum number of connections that may wait in the kernel to be accepted, per socket.
 const BACKLOG: i32 = 4096;
 
-/// Returns every socket that the configuration asks for.
+/// Returns every listening socket that the configuration asks for. A socket with the right name in
+/// `inherited` is used, whatever its address.
 pub(crate) fn all(
     listen: &Listen,
     inherited: &mut Sockets,
@@ -32,7 +33,7 @@ pub(crate) fn all(
     Ok(all)
 }
 
-/// Returns the address that a socket listens on.
+/// Returns the address that a socket listens on; `None` if the kernel does not tell it.
 pub(crate) fn place(listener: &Listener) -> Option<AdminAddress> {
     match listener {
         Listener::Tcp(listener) => listener.local_addr().ok().map(AdminAddress::Tcp),
@@ -43,8 +44,8 @@ pub(crate) fn place(listener: &Listener) -> Option<AdminAddress> {
     }
 }
 
-/// Returns the sockets that are not where the configuration wants them: the key, the present
-/// address, the configured address.
+/// Returns the sockets whose address is not the configured one: the configuration key, the present
+/// address, and the configured address of each.
 pub(crate) fn misplaced(
     listen: &Listen,
     all: &[(Name, Listener)],
@@ -63,7 +64,7 @@ pub(crate) fn misplaced(
 
 fn is_there(wanted: &AdminAddress, place: &AdminAddress) -> bool {
     match (wanted, place) {
-        // Port 0 matches any port.
+        // A configured port 0 matches any port.
         (AdminAddress::Tcp(wanted), AdminAddress::Tcp(place)) => {
             wanted.ip() == place.ip() && [0, place.port()].contains(&wanted.port())
         }
@@ -91,8 +92,8 @@ fn tcp(
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // Lets a restart bind while old connections of the last process are in `TIME_WAIT`. This does
-    // not let two processes share the port.
+    // Lets a restarted process bind while old connections of the last one are in `TIME_WAIT`. This
+    // does not let two processes share the port.
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -111,8 +112,8 @@ fn unix(inherited: &mut Sockets, path: &Path) -> Result<Listener, GatewayError> 
     })
 }
 
-/// Binds a socket that only its owner may use. A socket left behind by a killed process is
-/// replaced; one that a process answers on is not.
+/// Binds a unix socket that only its owner may use. A socket left behind by a killed process is
+/// replaced. If a process still answers on the socket, this returns `AddrInUse`.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = path.symlink_metadata().is_ok_and(|found| {
         use std::os::unix::fs::FileTypeExt;

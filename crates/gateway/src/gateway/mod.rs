@@ -41,32 +41,38 @@ use crate::telemetry::access_log::AccessLog;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_log::RequestLog;
 
-/// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
+/// A running gateway. Dropping it cuts off all requests; [`Gateway::stop`] lets them finish.
 pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<(Name, Listener)>,
     lifecycle: watch::Sender<Lifecycle>,
-    /// The lifecycle of the operators' listener. It accepts until the end, unless another process
-    /// takes over.
+    /// The lifecycle of the operators' listener. That listener accepts connections until the
+    /// gateway ends, unless another process takes over.
     operators: watch::Sender<Lifecycle>,
+    /// The threads of the workers.
     workers: Vec<Server>,
+    /// The other threads that are joined at the end.
     helpers: Vec<Server>,
+    /// One counter per worker, which the worker increases while its event loop turns.
     heartbeats: Vec<Arc<AtomicU64>>,
-    /// Serializes reloads.
+    /// A lock that serializes reloads.
     reloads: Mutex<()>,
 }
 
-/// The heartbeats of the workers. The operators' thread is not among them: requests are served
-/// without it, and a restart would end them.
+/// Checks whether the workers are alive, by their heartbeats.
+///
+/// The operators' thread is not checked. Requests are served without it, and a restart of the
+/// process would end them.
 #[derive(Debug)]
 pub struct Liveness {
     beats: Vec<Arc<AtomicU64>>,
-    /// The slowest worker's count at the last check.
+    /// The heartbeat count of the slowest worker at the last check.
     last: u64,
 }
 
 impl Liveness {
-    /// Returns whether every worker's event loop has turned since the last call. Does not block.
+    /// Returns whether the slowest worker's heartbeat count has risen since the last call. Does not
+    /// block.
     pub fn is_alive(&mut self) -> bool {
         let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
         let slowest = slowest.unwrap_or(0);
@@ -74,27 +80,29 @@ impl Liveness {
     }
 }
 
-/// State that a gateway may get from the process before it or from its supervisor.
+/// The state that a gateway may get from the process before it or from its supervisor.
 #[derive(Debug, Default)]
 pub struct Inheritance {
-    /// Sockets that already listen.
+    /// The sockets that already listen.
     pub sockets: Sockets,
-    /// The bytes that [`Gateway::learned`] returned.
+    /// The bytes that [`Gateway::learned`] returned in the process before; `None` if there are
+    /// none.
     pub learned: Option<Vec<u8>>,
 }
 
-/// How long the workers may take to cut off the connections that are left.
+/// The time limit for the workers to cut off the connections that are left.
 const CUT_OFF: TimeSpan = TimeSpan::from_secs(1);
 
-/// Starts a gateway that lets clients in at once.
+/// Starts a gateway that accepts clients at once. Returns an error if the gateway cannot be
+/// prepared.
 pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let gateway = prepare(config, inheritance)?;
     gateway.open();
     Ok(gateway)
 }
 
-/// Starts a gateway without accepting connections, which begins with [`Gateway::open`]. Everything
-/// that can fail fails here.
+/// Starts a gateway that does not accept connections before [`Gateway::open`]. Every error that can
+/// occur at a start occurs here: a socket, a file or a thread that cannot be opened or started.
 pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let Inheritance { mut sockets, learned } = inheritance;
     let handed = learned;
@@ -134,7 +142,8 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     Ok(gateway)
 }
 
-/// Returns what was learned before. Logs a line if it cannot be read.
+/// Reads what the process before had learned. If the bytes cannot be read, logs a line and returns
+/// `None`.
 fn read_learned(bytes: &[u8]) -> Option<Learned> {
     let learned = Learned::read(bytes);
     if learned.is_none() {
@@ -144,11 +153,13 @@ fn read_learned(bytes: &[u8]) -> Option<Learned> {
     learned
 }
 
-/// Takes over the decisions that operators made before, whatever the format of the other state is.
+/// Takes over the decisions that operators made in the process before, even if the learned state
+/// has another format. If they cannot be read and there is no state directory, that is recorded:
+/// the gateway then opens bypassed.
 fn restore_decided(bytes: &[u8], shared: &Shared, settings: &Settings) {
     match Decided::read(bytes) {
         Ok(decided) => decided.restore(shared),
-        // With a state directory, the decisions are on disk as well.
+        // With a state directory the decisions are read from the disk instead.
         Err(why) if settings.config.state.is_none() => {
             shared.overrides().lose(why.to_string());
         }
@@ -166,26 +177,26 @@ fn engine_classes(config: &Config) -> Vec<Class> {
     config.classes.iter().map(|class| class.class.clone()).collect()
 }
 
-/// A handle that feeds the policy with measurements of the machine.
+/// A handle by which a thread feeds the policy with measurements of the machine.
 pub struct Senses {
     driver: Arc<Driver>,
 }
 
 impl Senses {
-    /// Returns the reading that the policy in force wants, and the time that it covers, if it wants
-    /// one.
+    /// Returns which reading the policy in force needs, and the time to average it over; `None` if
+    /// it needs none.
     pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.driver.meter()
     }
 
-    /// Hands the engine a reading.
+    /// Hands the engine one reading of the machine.
     pub fn read(&self, reading: Reading) {
         self.driver.read(reading);
     }
 }
 
 impl Gateway {
-    /// Lets clients and operators in.
+    /// Puts saved decisions in force, and begins to accept clients and operators.
     pub fn open(&self) {
         let shared = &self.shared;
         decisions::open(shared);
@@ -193,17 +204,17 @@ impl Gateway {
         self.operators.send_replace(Lifecycle::Runs);
     }
 
-    /// The address of the listener for clients in clear text.
+    /// Returns the address of the listener for clients without TLS.
     pub fn http(&self) -> SocketAddr {
         self.address(Name::Http).unwrap_or_else(|| self.shared.settings().config.listen.http)
     }
 
-    /// The address of the listener for clients that use TLS.
+    /// Returns the address of the listener for clients that use TLS; `None` if there is none.
     pub fn https(&self) -> Option<SocketAddr> {
         self.address(Name::Https)
     }
 
-    /// The address of the listener for operators.
+    /// Returns the address of the listener for operators.
     pub fn admin(&self) -> AdminAddress {
         let place = self.place(Name::Admin);
         place.unwrap_or_else(|| self.shared.settings().config.listen.admin.clone())
@@ -221,33 +232,35 @@ impl Gateway {
         listen::place(listener)
     }
 
-    /// Returns the sockets that are not where the configuration wants them: the key, the present
-    /// address, the configured address. They were inherited, and stay as they are until a start
-    /// without inherited sockets.
+    /// Returns the sockets whose address is not the configured one: the configuration key, the
+    /// present address, and the configured address of each. These sockets were inherited, and stay
+    /// as they are until a start without inherited sockets.
     pub fn misplaced(&self) -> Vec<(&'static str, AdminAddress, AdminAddress)> {
         listen::misplaced(&self.shared.settings().config.listen, &self.listeners)
     }
 
-    /// The listening sockets, for a process that takes over.
+    /// Returns the listening sockets with their names, for a process that takes over.
     pub fn sockets(&self) -> Vec<(Name, BorrowedFd<'_>)> {
         self.listeners.iter().map(|(name, listener)| (*name, listener.as_fd())).collect()
     }
 
-    /// Returns the state that is worth keeping when the process ends.
+    /// Returns the learned state and the operators' decisions as bytes, for the process that takes
+    /// over.
     pub fn learned(&self) -> Vec<u8> {
         learned::write(&self.shared, &self.shared.settings(), For::Successor)
     }
 
-    /// Returns a handle for a thread that saves the learned state. Decisions are not included: they
-    /// are saved as they are made.
+    /// Returns a function for the thread that saves the learned state to disk: each call returns
+    /// the present state as bytes. Decisions are not included, because they are saved as they are
+    /// made.
     pub fn learner(&self) -> impl Fn() -> Vec<u8> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
-    /// Reports decisions to `reporter` from now on, and no longer on standard error, so that a
-    /// program that links the library can word them itself. The next decision waits for `reporter`,
-    /// so it must not ask anything of this gateway.
+    /// Reports decisions to `reporter` from now on, and no longer on standard error. So a program
+    /// that links the library can word them itself. The next decision waits for `reporter`, so it
+    /// must not call this gateway.
     pub fn tell_decisions(&self, reporter: impl Fn(&Note) + Send + 'static) {
         self.shared.audit.report_to(reporter);
     }
@@ -258,24 +271,25 @@ impl Gateway {
         overrides::start_bypassed(&self.shared, on);
     }
 
-    /// Returns whether the gateway is bypassed for as long as it runs. A temporary bypass that an
-    /// operator has set does not count.
+    /// Returns whether start-up bypass is on. It lasts until an operator ends it; a temporary
+    /// bypass that an operator has set does not count.
     pub fn starts_bypassed(&self) -> bool {
         self.shared.starts_bypassed.load(Ordering::Relaxed)
     }
 
-    /// Freezes decisions (`true`) before a successor reads them, or releases them (`false`) because
-    /// the successor did not take over.
+    /// Freezes operators' decisions (`true`) before a successor reads them, or allows them again
+    /// (`false`) because the successor did not take over.
     pub fn give_decisions_away(&self, are_given_away: bool) {
         decisions::hand_over(&self.shared, are_given_away);
     }
 
-    /// The grace period in force for running requests at the end.
+    /// Returns the configured grace period for requests that still run when the gateway stops
+    /// (`stop.grace`).
     pub fn grace(&self) -> TimeSpan {
         self.shared.settings().config.stop.grace
     }
 
-    /// Returns a handle for a thread that reads the machine.
+    /// Returns a handle for the thread that takes measurements of the machine.
     pub fn senses(&self) -> Senses {
         Senses { driver: Arc::clone(&self.shared.driver) }
     }
@@ -285,33 +299,33 @@ impl Gateway {
         Liveness { beats: self.heartbeats.clone(), last: 0 }
     }
 
-    /// Puts another configuration in force. Requests that run and wait go on; new ones begin under
-    /// it.
+    /// Puts another configuration in force. Requests that already run or wait go on; new requests
+    /// are handled under the new configuration.
     ///
     /// # Errors
-    /// If the configuration cannot be put in force. Then nothing has changed.
+    /// Returns an error if the configuration cannot be put in force. Then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
         let exchanged = self.exchange(config);
         self.shared.reloaded(exchanged.as_ref().err().map(ToString::to_string));
         exchanged
     }
 
-    /// Records a reload that failed before there was a configuration, because its file cannot be
-    /// read, or is wrong.
+    /// Records that a reload failed because the configuration file cannot be read or is wrong.
+    /// Operators see `why` in the status.
     pub fn reload_failed(&self, why: impl Into<String>) {
         self.shared.reloaded(Some(why.into()));
     }
 
     fn exchange(&self, config: Config) -> Result<(), GatewayError> {
-        // Files are read without the lock of decisions, so that decisions do not wait for a disk.
-        // Decisions are put in force again at the end.
+        // Files are read without holding the lock of decisions, so that decisions do not wait for a
+        // disk. The decisions in force are applied to the new settings at the end.
         let _reload = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.shared.settings();
         fixed(&before.config, &config)?;
         let config = classes::continuing(config, &before.config)?;
         let log = access_log::open(&config.access_log)?;
         let now = self.shared.driver.now();
-        // Certificates are exchanged here, as the last step that can fail.
+        // Certificates are exchanged here. This is the last operation of the reload that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
         self.shared.request_log.log().go_on(log);
         let (config, was) = (&settings.config, &before.config.scheduler);
@@ -325,16 +339,18 @@ impl Gateway {
         Ok(())
     }
 
-    /// Stops the gateway. It reports itself as not ready, goes on for the configured delay, and
-    /// takes no more connections. Running and waiting requests may end for at most `grace`; then
-    /// the remaining connections are cut off. Returns how many connections those were.
+    /// Stops the gateway. It first reports itself as not ready, and goes on to serve for the
+    /// configured delay (`stop.delay`). Then it takes no more connections, and running and waiting
+    /// requests may end for at most `grace`. After that the remaining connections are cut off.
+    /// Returns the number of connections that were cut off.
     pub fn stop(self, grace: TimeSpan) -> usize {
         let delay = self.shared.settings().config.stop.delay;
         self.leave(delay, grace)
     }
 
     /// Stops the gateway without the delay, because another process already serves on the same
-    /// sockets. Operators are meant to reach that process, so they are no longer let in here.
+    /// sockets. Operators must reach that process, so they are no longer accepted here. Returns the
+    /// number of connections that were cut off after `grace`.
     pub fn give_way(mut self, grace: TimeSpan) -> usize {
         self.operators.send_replace(Lifecycle::Drains);
         self.listeners.clear();
@@ -346,7 +362,7 @@ impl Gateway {
         std::thread::sleep(delay.to_std());
         self.shared.is_draining.store(true, Ordering::Relaxed);
         self.lifecycle.send_replace(Lifecycle::Drains);
-        // A socket that no other process has open refuses connections from here on.
+        // From here on the kernel refuses connections to a socket that no other process has open.
         self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
         let left = self.shared.connections.open();
@@ -377,7 +393,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Checks that the keys that only a restart can change have not changed.
+/// Checks that the configuration keys that only a restart can change have not changed. Returns an
+/// error that names the first changed key.
 fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
     let directory = |config: &Config| config.state.as_ref().map(|state| state.directory.clone());
     let save_every = |config: &Config| config.state.as_ref().map(|state| state.save_every);

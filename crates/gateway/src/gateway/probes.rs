@@ -1,7 +1,8 @@
 //! Active health checks: a `GET` to each server at intervals.
 //!
-//! The probes run on a thread of their own, and a server that hangs delays neither requests nor
-//! other probes. A status from 200 to 399 counts as healthy.
+//! The probes run on a thread of their own, so a server that hangs delays neither requests nor
+//! other probes. A status from 200 to 399 counts as healthy. The same thread looks up the names of
+//! servers.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use crate::shared::Shared;
 use crate::upstream::health::Schedule;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamError};
 
-/// Probes servers and looks up their names until the gateway drains.
+/// Probes servers and looks up their names until the gateway drains. Returns an error if the
+/// runtime cannot be created.
 pub(super) fn run(
     shared: &Arc<Shared>,
     settings: watch::Receiver<Arc<Settings>>,
@@ -32,7 +34,8 @@ pub(super) fn run(
     let probes = probe(Arc::clone(shared), settings.clone(), lifecycle.clone());
     let looks_up = look_up(Arc::clone(shared), settings, lifecycle);
     LocalSet::new().block_on(&runtime, async { tokio::join!(probes, looks_up) });
-    // A look-up without an answer occupies a thread of the runtime, but must not delay the end.
+    // A name look-up without an answer occupies a thread of the runtime, but must not delay the end
+    // of this one.
     runtime.shutdown_background();
     Ok(())
 }
@@ -52,7 +55,7 @@ async fn probe(
     }
 }
 
-/// Looks up the names of the current servers until the gateway drains.
+/// Keeps the addresses of the current servers' names up to date until the gateway drains.
 async fn look_up(
     shared: Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
@@ -72,7 +75,8 @@ async fn look_up(
     }
 }
 
-/// Probes the servers of these settings for as long as the settings are in force.
+/// Probes the servers of these settings at intervals. Never returns; the caller drops the future
+/// when the settings change.
 async fn rounds(shared: &Shared, settings: &Settings) {
     let health = &settings.config.upstream.health;
     let Some(path) = &health.path else { return std::future::pending().await };
@@ -82,13 +86,13 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     let (done, mut finished) = mpsc::unbounded_channel();
     loop {
         let now = shared.driver.now();
-        // Read responses before checking deadlines: this thread may have been the one that was
-        // late.
+        // Read responses before checking deadlines, because this thread may have been late, and not
+        // the server.
         while let Ok((server, is_well)) = finished.try_recv() {
             match is_well {
                 _ if !schedule.answered(server, now) => {}
                 Ok(is_well) => upstreams.servers.probed(server, now, is_well),
-                // The server was not asked.
+                // The fault is on this machine, so the server was not asked.
                 Err(fault) => shared.metrics.local_fault(fault),
             }
         }
@@ -115,7 +119,7 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     }
 }
 
-/// Returns whether a server is healthy, or why this machine could not probe it.
+/// Probes a server once. Returns whether it is healthy, or why this machine could not probe it.
 async fn ask(
     upstreams: &SharedUpstreams,
     server: usize,
@@ -139,7 +143,7 @@ async fn ask(
         upgrade: None,
     };
     let mut exchange = Exchange::begin(link, &outbound, Upload::none());
-    // Interim responses (early hints, say) say nothing about health.
+    // Interim responses, such as 103, say nothing about health.
     for _ in 0..MOST_HEADS {
         let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
         let Ok(status) = answer.map(|answer| answer.status) else { return Ok(false) };
@@ -150,5 +154,5 @@ async fn ask(
     Ok(false)
 }
 
-/// A time limit without effect, because the probe as a whole has its own.
+/// A time limit for connecting that has no effect, because the probe as a whole has its own.
 const FOREVER: TimeSpan = TimeSpan::from_secs(3600);

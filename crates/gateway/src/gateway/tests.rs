@@ -9,7 +9,7 @@ use bywash_config::{AdminAddress, Config};
 use crate::process::panics::Trap;
 use crate::{Gateway, Inheritance};
 
-/// Starts a gateway with one worker before an upstream that never answers `/held` and answers
+/// Starts a gateway with one worker in front of an upstream that never answers `/held` and answers
 /// everything else at once.
 fn gateway() -> Gateway {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,7 +44,7 @@ fn asks(address: SocketAddr, target: &str) -> TcpStream {
     stream
 }
 
-/// Reads the whole answer; empty if the connection was cut off.
+/// Reads the whole answer. Returns what has arrived if the connection was cut off.
 fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
     let _ = stream.read_to_string(&mut text);
@@ -76,8 +76,8 @@ fn count(gateway: &Gateway, sample: &str) -> u64 {
 
 const WORKER_PANICS: &str = "bywash_panics_total{thread=\"worker\"}";
 
-/// Checks that a worker whose task panics at `trap`, after `spring` was called, becomes unready,
-/// releases everything that its requests held, and serves again.
+/// Checks that a worker recovers from a panic of one of its tasks at `trap`, which `spring` sets
+/// off. The worker must become unready, release everything that its requests held, and serve again.
 fn a_worker_starts_again_after(trap: Trap, spring: impl Fn(&Gateway)) {
     let gateway = gateway();
     let shared = &gateway.shared;
@@ -134,7 +134,7 @@ fn a_worker_that_hangs_is_not_alive() {
     let hangs = gateway.shared.traps.hang.lock().unwrap();
     gateway.shared.traps.set(Trap::Hang);
     eventually("it hangs", || !gateway.shared.traps.is_set(Trap::Hang));
-    // The first call takes the beats up to now.
+    // The first call takes note of the heartbeats up to now.
     let mut liveness = gateway.liveness();
     liveness.is_alive();
     assert!(!liveness.is_alive(), "the watchdog is fed");

@@ -1,4 +1,4 @@
-//! The threads of a gateway: workers, and helper threads.
+//! Starts the threads of a gateway: workers, and helper threads.
 
 use std::io;
 use std::net::TcpListener;
@@ -80,7 +80,7 @@ impl Gateway {
             shared.state_writer.run();
             Ok(())
         };
-        // Not joined, as it may wait for a disk that does not answer.
+        // Not joined, because this thread may wait for a disk that does not answer.
         drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
         let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
         let run = move || {
@@ -101,8 +101,8 @@ impl Gateway {
     }
 }
 
-/// Starts a thread whose panics are counted. If `name` is `None`, the thread gets the name of its
-/// kind.
+/// Starts a thread that runs `run`, and counts its panics. If `name` is `None`, the thread gets the
+/// name of its kind.
 fn spawn(
     shared: &Shared,
     thread: Thread,
@@ -118,7 +118,8 @@ fn spawn(
     std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
 }
 
-/// Starts a thread that serves, and waits until it does. If it ends before, returns the reason.
+/// Starts a thread that serves, and waits until it signals that it is ready. If the thread ends
+/// earlier, returns the reason as an error.
 fn start_server<R>(
     shared: &Shared,
     thread: Thread,
@@ -140,10 +141,11 @@ where
     ))
 }
 
-/// Calls the engine when its timer is due: when a request has waited as long as it may.
+/// Calls the engine whenever its timer is due, for example when a request has waited as long as it
+/// may.
 ///
-/// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting, so
-/// that it sees a new limit, and ends soon after the gateway does.
+/// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting. So it
+/// sees a new time limit soon, and ends soon after the gateway does.
 fn keep_time(driver: &Driver, lifecycle: &watch::Receiver<Lifecycle>) {
     const STEP: TimeSpan = TimeSpan::from_millis(50);
     while *lifecycle.borrow() != Lifecycle::Ends {

@@ -1,11 +1,11 @@
 //! One thread of the data plane: a current-thread runtime that accepts and serves connections.
 //!
-//! **A panic.** A panic in the task of a connection ends that connection. A worker whose accept
-//! loop, tick or watch of disconnects ends cannot serve. It counts as not serving (`/readyz` is
-//! 503), its connections are cut off, and it starts again on the same listening sockets with a new
-//! runtime and new tasks. It starts at most once in [`LEAST_LIFE`], so a worker that fails at every
-//! start costs little. Meanwhile clients reach the other workers, which accept from the same
-//! sockets.
+//! **A panic.** A panic in the task of a connection ends that connection. If a worker's accept
+//! loop, tick or watch of disconnects ends, the worker cannot serve. Then it counts as not serving
+//! (`/readyz` is 503), and its connections are cut off. It starts again on the same listening
+//! sockets with a new runtime and new tasks. It starts at most once in [`LEAST_LIFE`], so a worker
+//! that fails at every start costs little. Meanwhile clients reach the other workers, which accept
+//! from the same sockets.
 
 use std::io;
 use std::net::TcpListener as StdListener;
@@ -30,27 +30,28 @@ use crate::process::panics::Trap;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
-/// The parts that a worker needs to start, and to start again.
+/// The parts that a worker needs to start, and to start again after a failure.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, ListenerKind)>,
     pub(crate) lifecycle: watch::Receiver<Lifecycle>,
     pub(crate) settings: watch::Receiver<Arc<Settings>>,
-    /// Counts up as long as the worker is alive.
+    /// A counter that the worker increases with every tick while its event loop turns.
     pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
-/// How often idle connections are checked: the resolution of the limits on heads and idle time.
+/// The interval at which connections are checked for their time limits, and the resolution of the
+/// limits on heads and idle time.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The pause after a failed accept (most often, no file descriptors are left): long enough not to
-/// spin, short enough not to be noticed.
+/// The pause after a failed accept, which mostly means that no file descriptors are left. It is
+/// long enough not to spin, and short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The least time from one start of a worker to the next.
+/// The minimum time from one start of a worker to the next.
 const LEAST_LIFE: Duration = Duration::from_secs(1);
 
-/// Counts a worker for as long as it serves, however it ends.
+/// Counts a worker as serving for as long as this value lives.
 struct Serving(Arc<Shared>);
 
 impl Serving {
@@ -66,17 +67,17 @@ impl Drop for Serving {
     }
 }
 
-/// How a worker that had started has ended.
+/// How a run of a worker that had started has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Stopped,
-    /// A task without which it cannot serve has ended or panicked.
+    /// A task without which the worker cannot serve has ended or panicked.
     Failed,
 }
 
 /// Runs one worker until the gateway stops it *and* its last connection has ended or is cut off.
-/// Starts it again when it fails. Signals when it is `ready`; if it fails before, the error is
-/// returned.
+/// Starts the worker again when it fails. Signals `ready` when the worker has started. If the first
+/// start fails, returns its error.
 pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
     for number in 0_u64.. {
         let began = Instant::now();
@@ -125,7 +126,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     tasks.spawn_local(evict(Rc::clone(&worker), Rc::clone(&clients)));
     tasks.spawn_local(tick(Rc::clone(&worker), Rc::clone(&clients), Arc::clone(&start.heartbeat)));
     let _serving = Serving::new(shared);
-    // After a restart no thread waits for this any more.
+    // After a restart no thread waits for this signal any more.
     let _ = ready.send(());
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
     let mut accepting = JoinSet::new();
@@ -137,7 +138,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
         _ = tasks.join_next() => return Ok(Ended::Failed),
         Some(_) = accepting.join_next() => return Ok(Ended::Failed),
     }
-    // A socket that no process has open any more refuses connections.
+    // Close the listeners. The kernel refuses connections to a socket that no process has open.
     start.listeners.clear();
     drop(accepting);
     clients.stop();
@@ -145,7 +146,8 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     Ok(Ended::Stopped)
 }
 
-/// Accepts connections. Dropping the listener ends it.
+/// Accepts connections for ever and serves each in a task of its own. Dropping the future closes
+/// its copy of the listener.
 async fn accept(
     worker: Rc<Worker>,
     clients: Rc<Clients>,
@@ -173,8 +175,8 @@ async fn accept(
     }
 }
 
-/// Waits for the last connection, unless the gateway ends before. When it returns, the caller drops
-/// the rest.
+/// Waits until the last connection has ended, or until the gateway ends. The caller then drops the
+/// connections that are left.
 async fn drain(clients: &Clients, mut lifecycle: watch::Receiver<Lifecycle>) {
     let empty = async {
         while clients.open() > 0 {
@@ -190,21 +192,22 @@ async fn drain(clients: &Clients, mut lifecycle: watch::Receiver<Lifecycle>) {
 async fn watch_departures(worker: Rc<Worker>, clients: Rc<Clients>) {
     loop {
         if clients.departures().await.is_err() {
-            // The watch itself has failed: disconnects behind unread bytes would go unseen.
+            // The watch itself has failed, so disconnects behind unread bytes would go unseen.
+            // Returning restarts the worker.
             worker.shared.metrics.watch_failed();
             return;
         }
     }
 }
 
-/// Polls the requests whose clients have left.
+/// Runs the requests whose clients have left to their end, each in a task of its own.
 async fn poll_departed(mut departed: UnboundedReceiver<LocalFuture>) {
     while let Some(request) = departed.recv().await {
         tokio::task::spawn_local(request);
     }
 }
 
-/// Ends connections that are evicted.
+/// Ends the connections that were chosen for eviction, and keeps those that are not idle any more.
 async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
     loop {
         for eviction in clients.inbox().next().await {
@@ -218,8 +221,8 @@ async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
 
 async fn tick(worker: Rc<Worker>, clients: Rc<Clients>, heartbeat: Arc<AtomicU64>) {
     let mut interval = tokio::time::interval(TICK);
-    // After a pause of the whole machine, missed ticks are not made up: clients could not use that
-    // time.
+    // After a pause of the whole machine, missed ticks are not made up, because clients could not
+    // use that time.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for quarter in 1_u64.. {
         interval.tick().await;

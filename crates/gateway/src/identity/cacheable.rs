@@ -1,27 +1,28 @@
-//! Decides whether a shared cache may keep a response, and hand its cookie to the next visitor.
+//! Decides whether a shared cache may store a response and serve its cookie to another visitor.
 //!
-//! **A response may be kept unless it says no.** A cache acts on the directives that it
-//! understands. If one is unknown to it, or with `no-cache` or `max-age=0`, it keeps the response
-//! and validates it before it serves it (RFC 9111 §4.3), or serves it stale (RFC 5861). From a date
-//! or a validator it may guess for how long a response is fresh (§4.2.2). So only two directives
-//! guarantee that no shared cache keeps the response (`private` and `no-store`). A response without
-//! directive, date or validator is not kept in practice.
+//! **A response counts as storable unless it forbids that.** A cache acts only on the directives
+//! that it understands. With an unknown directive, with `no-cache` or with `max-age=0`, it stores
+//! the response. Later it validates the response before it serves it (RFC 9111 §4.3), or serves it
+//! stale (RFC 5861). If the response has a date or a validator, a cache may estimate how long the
+//! response is fresh (§4.2.2). So only two directives guarantee that no shared cache stores the
+//! response: `private` and `no-store`. In practice, caches do not store a response without
+//! directive, date and validator.
 
 use bywash_message::{Fields, Name};
 use http::StatusCode;
 
-/// Fields by which a cache keeps a response without any directive.
+/// The header fields that let a cache store a response that has no `Cache-Control`.
 const GROUNDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
 
-/// The endings of the names of fields that control only some caches, and override `Cache-Control`
-/// there (RFC 9213 and its predecessors): `CDN-Cache-Control` and similar, Varnish, Fastly and
-/// Akamai, nginx.
+/// The endings of the names of header fields that control only some caches, and that override
+/// `Cache-Control` there (RFC 9213 and its predecessors). Examples are `CDN-Cache-Control`, and the
+/// fields of Varnish, Fastly, Akamai and nginx.
 const FOR_SOME: [&[u8]; 4] =
     [b"-cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"];
 
-/// The statuses by which a cache keeps a response that says nothing about caching (RFC 9110 §15.1).
-/// The others of that list (200, 203, 204, 206) belong to ordinary pages, which no cache keeps in
-/// practice without a validator or a date.
+/// The statuses with which a cache may store a response that says nothing about caching (RFC 9110
+/// §15.1). The RFC also lists 200, 203, 204 and 206. They are left out here, because ordinary pages
+/// have them, and caches store those in practice only with a validator or a date.
 const KEPT_BY_STATUS: [StatusCode; 8] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
@@ -33,8 +34,8 @@ const KEPT_BY_STATUS: [StatusCode; 8] = [
     StatusCode::NOT_IMPLEMENTED,
 ];
 
-/// Returns whether a shared cache may keep the response. A response that revalidates a stored one
-/// (304) counts as kept.
+/// Returns whether a shared cache may store the response. A 304 counts as storable, because it
+/// updates a response that a cache has stored.
 pub(crate) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
     if status == StatusCode::NOT_MODIFIED || fields.iter().any(|field| is_for_some(field.spelled)) {
         return true;
@@ -48,15 +49,15 @@ pub(crate) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
         || KEPT_BY_STATUS.contains(&status)
 }
 
-/// Adds `private` to a response that receives a visitor's cookie, unless the response already
-/// forbids shared caches to keep it.
+/// Adds `Cache-Control: private` to a response that sets a visitor's cookie, unless the response
+/// already forbids shared caches to store it.
 pub(crate) fn keep_private(fields: &mut Fields) {
     if !is_kept_by_nobody(fields) {
         fields.push(b"Cache-Control", b"private");
     }
 }
 
-/// Returns whether a response says that no shared cache may keep it.
+/// Returns whether the response forbids every shared cache to store it.
 fn is_kept_by_nobody(fields: &Fields) -> bool {
     let says =
         |name: &[u8]| directives(fields).any(|directive| directive.eq_ignore_ascii_case(name));
@@ -72,8 +73,9 @@ fn is_for_some(name: &[u8]) -> bool {
     FOR_SOME.iter().any(ends)
 }
 
-/// Returns the directives of `Cache-Control`. Everything behind a quote counts as one directive: a
-/// comma in a quoted text does not begin a new one.
+/// Returns the directives of `Cache-Control`, over all its lines. Everything behind the first
+/// quotation mark of a line counts as one directive, because a comma in a quoted string does not
+/// separate directives.
 fn directives(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     fields.all(Name::CacheControl).flat_map(|line| {
         let quote = line.iter().position(|byte| *byte == b'"').unwrap_or(line.len());

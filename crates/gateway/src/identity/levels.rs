@@ -1,18 +1,19 @@
-//! Service levels in force: the level of a request, and the field that tells the application.
+//! Service levels in force: determines the level of a request, and sends it to the application.
 //!
-//! A request has the better of its class's level and its customer's level, else the default. Only a
-//! hop of `listen.trusted_proxies` can name the customer's level, and it must name exactly one: two
-//! values, or a value that is not a level, count as none, and the class's level applies.
+//! A request gets the better of two levels: that of its class and that of its customer. Without
+//! either it gets the default level. Only a hop of `listen.trusted_proxies` can name the customer's
+//! level. It must name exactly one: with two values, or with a value that is not a level, the
+//! class's level applies.
 //!
-//! A client never sets its own level: every field whose name begins with `bywash-` is removed from
-//! its request, and so is the customer's field, in every spelling. The field of a trusted hop is
-//! not forwarded either: the application gets the level in the gateway's own, signed field.
+//! A client never sets its own level. The gateway removes every field whose name begins with
+//! `bywash-` from a request, and the field for the customer's level, in every spelling. It does not
+//! forward the customer's field of a trusted hop either: the application gets the level in the
+//! gateway's own, signed field.
 //!
-//! **Not in mode observe,** which promises to change nothing, nor while bypassed: then the level is
-//! counted and logged, the gateway adds no field, and the field of a trusted hop is forwarded
-//! unchanged.
+//! **Not in mode `observe`, nor while bypassed.** In these states the gateway must change nothing.
+//! It counts and logs the level, adds no field, and forwards the field of a trusted hop unchanged.
 //!
-//! **Signed when the request is sent,** not when it arrives: a wait in the queue does not use up
+//! **Signed when the request is sent,** not when it arrives. So a wait in the queue does not use up
 //! the signature's lifetime.
 
 use std::sync::Arc;
@@ -24,20 +25,20 @@ use bywash_token::{UnixTime, sign_level};
 use crate::process::wall_clock::unix_ms;
 use crate::telemetry::metrics::{CustomerLevel, LevelMetrics, Metrics};
 
-/// The field that tells the application.
+/// The name of the field that tells the application the level.
 const FIELD: &[u8] = b"Bywash-Level";
 
-/// The levels in force.
+/// The service levels of the configuration, with their counters.
 #[derive(Clone)]
 pub(crate) struct Levels {
     config: bywash_config::Levels,
     /// The name of the field in which a trusted hop gives the customer's level.
     customer_header: Option<Arc<str>>,
-    /// Best first.
+    /// The levels with their names and counters, the best level first.
     named: Vec<Named>,
 }
 
-/// A level's counters and its name as the request log keeps it.
+/// The counters of one level, and its name in the form that the request log stores.
 #[derive(Clone)]
 struct Named {
     name: Arc<str>,
@@ -45,7 +46,7 @@ struct Named {
 }
 
 impl Levels {
-    /// Returns the levels of the configuration; `None` if it has none.
+    /// Builds the levels of a configuration. Returns `None` if it has no `[levels]`.
     pub(crate) fn of(config: &Config, metrics: &Metrics) -> Option<Self> {
         let config = config.levels.clone()?;
         let named = |(_, name): (Level, &str)| Named {
@@ -57,7 +58,8 @@ impl Levels {
         Some(Self { config, customer_header, named })
     }
 
-    /// Reads the customer's level from a request's fields.
+    /// Returns what a request's fields say about the customer's level. `is_trusted`: the sender is
+    /// a trusted hop.
     pub(crate) fn customer_level(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
         let Some(header) = &self.customer_header else { return CustomerLevel::Nothing };
         let mut values = fields.named(header.as_bytes());
@@ -71,24 +73,24 @@ impl Levels {
         }
     }
 
-    /// Returns the level of a request, from the level of its class and the one named for its
-    /// customer.
+    /// Returns the level of a request: the better of its class's level and the level `claimed` for
+    /// its customer. Without either, returns the default level.
     pub(crate) fn level(&self, class: Option<Level>, claimed: CustomerLevel) -> Level {
         let customer = match claimed {
             CustomerLevel::Level(level) => Some(level),
             CustomerLevel::Nothing | CustomerLevel::Unknown | CustomerLevel::Untrusted => None,
         };
-        // A lower value is a better level.
+        // A smaller value of `Level` is a better level, so `min` picks the best.
         class.into_iter().chain(customer).min().unwrap_or(self.config.default)
     }
 
-    /// The field that names the customer's level. It is never forwarded, not even from a trusted
-    /// hop: see `Fields::remove_alike`.
+    /// Returns the name of the field that names the customer's level. The gateway removes this
+    /// field from requests even if a trusted hop sends it: see `Fields::remove_alike`.
     pub(crate) fn customer_header(&self) -> Option<Arc<str>> {
         self.customer_header.clone()
     }
 
-    /// Sets the field for the application, signed now.
+    /// Sets the field that tells the application the level. Its signature is made now.
     pub(crate) fn set_field(&self, fields: &mut Fields, level: Level) {
         let now = UnixTime::from_millis(unix_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);
@@ -96,7 +98,7 @@ impl Levels {
         fields.set(FIELD, text.as_bytes());
     }
 
-    /// The level's name, as the request log keeps it.
+    /// Returns the level's name in the form that the request log stores.
     pub(crate) fn name(&self, level: Level) -> &Arc<str> {
         &self.named[level.index()].name
     }

@@ -1,8 +1,8 @@
 //! Session tokens in force: checks the token of a request, and builds the cookie that carries the
 //! next one.
 //!
-//! A token never makes a request fail. A token that proves nothing is counted by its cause, and its
-//! request is treated as if it had none.
+//! An invalid token never makes a request fail. The gateway counts a token that proves nothing, by
+//! cause, and treats its request as one without a token.
 
 use bywash_config::{Config, Session, Signal, Token};
 use bywash_engine::{ClassId, ClassSet};
@@ -12,16 +12,16 @@ use bywash_token::{
 use bywash_units::TimeSpan;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// How long an order is remembered: a season.
+/// The time for which a token proves that its client has ordered: 90 days.
 const RETURNING: TimeSpan = TimeSpan::from_secs(90 * 86_400);
 
-/// The token settings in force.
+/// The token settings in force, with the keys and the marks of the classes.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     cookie: String,
     keys: Keys,
-    /// The mark of each class. A class whose mark would equal another's has none and is left out of
-    /// tokens.
+    /// The mark of each class, by class number. `None` for a class whose mark would equal
+    /// another's: tokens do not record such a class.
     marks: Vec<Option<Mark>>,
     ttl: TimeSpan,
     is_session: bool,
@@ -32,20 +32,23 @@ pub(crate) struct Tokens {
 /// The facts that a request's token proves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
-    /// The classes that its session was served, according to a good token.
+    /// The classes that the session was served, according to a valid token.
     pub(crate) proven: ClassSet,
-    /// Whether the token is good and will be for a while.
+    /// Whether the token is valid and need not be renewed yet.
     pub(crate) lasts: bool,
-    /// The session, by the name that tokens signed now give it.
+    /// The name of the session, as tokens that are signed now contain it. `None` if it is unknown
+    /// or not needed.
     pub(crate) session: Option<SessionName>,
-    /// The day of the client's last order, if the token knows of one.
+    /// The day of the client's last order. `None` if the token contains none, or if orders are not
+    /// remembered.
     pub(crate) ordered: Option<Day>,
-    /// Whether the request's token proves anything; `None` if it brought none.
+    /// Whether the request's token is valid, with the reason if not; `None` for a request without a
+    /// token.
     pub(crate) worth: Option<Result<(), Refusal>>,
 }
 
 impl Tokens {
-    /// Returns the token settings; `None` if the configuration has no tokens.
+    /// Builds the token settings of a configuration. Returns `None` if it has no tokens.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let Token { cookie, keys, .. } = config.identify.token.clone()?;
         let names = config.classes.iter().map(|class| class.class.name.as_str());
@@ -60,18 +63,20 @@ impl Tokens {
         })
     }
 
-    /// The name of the cookie.
+    /// Returns the name of the cookie that carries the token.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// Returns whether the token itself is the session, rather than an addition to another one.
+    /// Returns whether the token itself identifies the session. Otherwise the token is bound to the
+    /// application's session cookie.
     pub(crate) const fn are_sessions(&self) -> bool {
         self.is_session
     }
 
-    /// Reads the token of a request, if it has one, together with the application's session cookie.
-    /// `gives` says that the answer may bring a new token, for which the session's name is needed.
+    /// Reads `token`, the token of a request, together with `cookie`, the application's session
+    /// cookie. `gives`: the answer may bring a new token, so the session's name is needed. An
+    /// invalid token is reported in [`Shown::worth`].
     pub(crate) fn shown(
         &self,
         now: UnixTime,
@@ -86,7 +91,7 @@ impl Tokens {
         shown
     }
 
-    /// Returns the name that tokens signed now give the session of this cookie.
+    /// Returns the name of the session with this session cookie, as tokens signed now contain it.
     pub(crate) fn session(&self, cookie: &[u8]) -> SessionName {
         self.keys.session(&Holder::Cookie(cookie))
     }
@@ -114,16 +119,17 @@ impl Tokens {
         }
     }
 
-    /// Returns the classes with these marks. Marks of classes that only other gateways have are
-    /// ignored.
+    /// Returns the classes with these marks. Ignores marks of classes that this configuration does
+    /// not have.
     fn classes(&self, served: &Marks) -> ClassSet {
         let has = |mark: &Option<Mark>| mark.is_some_and(|mark| served.contains(mark));
         let marks = self.marks.iter().enumerate();
         marks.filter(|(_, mark)| has(mark)).map(|(index, _)| ClassId(index as u8)).collect()
     }
 
-    /// Returns whether a request is to be given a new token with its answer: it has none that
-    /// lasts, or this answer adds a fact. `class`: the class that the answer proves, if it does.
+    /// Returns whether an answer is to bring a new token, because the request has none that lasts
+    /// or because the answer adds a fact. `class` is the class that the answer proves, if any;
+    /// `ordered` is the day of the client's last order.
     pub(crate) fn is_due(
         &self,
         shown: &Shown,
@@ -137,20 +143,22 @@ impl Tokens {
         !shown.lasts || class.is_some_and(grows) || ordered != shown.ordered
     }
 
-    /// Returns the day of an order that was made now, if such days are kept.
+    /// Returns the present day, as the day of an order made now. Returns `None` if orders are not
+    /// remembered.
     pub(crate) fn day_of_order(&self, now: UnixTime) -> Option<Day> {
         now.day().filter(|_| self.remembers_orders)
     }
 
-    /// Draws a new session, where tokens are sessions. Returns `None` if the system has no
-    /// randomness to give.
+    /// Draws a random name for a new session, where tokens identify sessions. Returns `None` if the
+    /// system has no randomness to give.
     pub(crate) fn draw_session(&self) -> Option<SessionName> {
         let mut name = [0; 8];
         self.random.fill(&mut name).ok()?;
         Some(SessionName(name))
     }
 
-    /// Returns the cookie with a token of these claims (RFC 6265 §4.1), for an answer.
+    /// Returns the value of `Set-Cookie` (RFC 6265 §4.1) with a token that is signed now. The token
+    /// contains these claims. `secure`: adds the attribute `Secure`.
     pub(crate) fn set_cookie(
         &self,
         now: UnixTime,

@@ -1,22 +1,22 @@
-//! Bodies as they pass through: pieces of data, then an end.
+//! Bodies of messages as they pass through the gateway: pieces of data, then an end.
 
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Decoder, Fields, ParseError, Part};
 
-/// Data up to this size is copied out of the read buffer, so that it does not keep the buffer
-/// alive.
+/// The size in bytes up to which a piece of data is copied out of the read buffer, so that the
+/// piece does not keep the buffer alive.
 const COPIED: usize = 4096;
 
-/// A piece of a body.
+/// A piece of a message body.
 pub(crate) enum Piece {
     Data(Bytes),
     /// The end of the body, perhaps with trailers.
     End(Option<Box<Fields>>),
 }
 
-/// Why a client's body cannot be read to its end.
+/// The error that a client's request body cannot be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The body does not match its framing.
@@ -25,7 +25,7 @@ pub(crate) enum BodyError {
     /// The client closed the connection before the end of the body.
     #[error("the client closed the connection too early")]
     BrokenOff,
-    /// The client sends the body too slowly.
+    /// The client sends the body more slowly than the minimum rate.
     #[error("too slow")]
     TooSlow,
     /// The body is larger than its class allows.
@@ -35,14 +35,15 @@ pub(crate) enum BodyError {
 
 /// The body of a client's request, as the client's connection delivers it.
 pub(crate) trait Incoming {
-    /// Returns the next piece. Must not be called after the end.
+    /// Returns the next piece of the body. Must not be called after the end.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>>;
 
-    /// Marks the body as not being read for now.
+    /// Marks the body as not being read for now. A connection may charge its window to the memory
+    /// budget then.
     fn pauses(&mut self) {}
 }
 
-/// The body of a request, which may have none.
+/// The body of a request. A request without a body has an empty one.
 #[derive(Default)]
 pub(crate) struct Body(Option<Box<dyn Incoming>>);
 
@@ -51,7 +52,8 @@ impl Body {
         Self(Some(Box::new(incoming)))
     }
 
-    /// Returns the next piece. Must not be called after the end.
+    /// Returns the next piece of the body; the end at once if the request has none. Must not be
+    /// called after the end.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         match &mut self.0 {
             None => Poll::Ready(Ok(Piece::End(None))),
@@ -67,7 +69,8 @@ impl Body {
     }
 }
 
-/// Takes the next piece of a body out of the bytes read. Returns `None` if more must be read.
+/// Takes the next piece of a body out of the bytes read so far. Returns `None` if more must be
+/// read, and an error if the bytes do not match the framing.
 pub(crate) fn decode(
     decoder: &mut Decoder,
     input: &mut BytesMut,
@@ -88,7 +91,7 @@ pub(crate) fn decode(
             Ok(Some(Piece::Data(data)))
         }
         Part::Data(data) => {
-            // Data is the last part of the used bytes; chunk framing comes before it.
+            // The data is the last part of the used bytes. Chunk framing comes before it.
             let length = data.len();
             input.advance(used - length);
             Ok(Some(Piece::Data(input.split_to(length).freeze())))

@@ -1,4 +1,4 @@
-//! Bytes of connections, and bodies as they pass through.
+//! The bytes of connections, and message bodies as they pass through.
 
 pub(crate) mod body;
 pub(crate) mod stream;

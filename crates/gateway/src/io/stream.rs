@@ -1,4 +1,4 @@
-//! A connection's bytes over any transport: TCP, a unix socket, TLS on either side.
+//! Byte streams of connections over any transport: TCP, a unix socket, or TLS on either side.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::{client, server};
 
-/// One connection, on either side of the gateway.
+/// One connection, with a client or with a server.
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -21,17 +21,18 @@ pub(crate) enum Stream {
     TlsServer(Box<client::TlsStream<TcpStream>>),
 }
 
-/// A TCP connection of which some bytes were already read, to detect the protocol.
+/// A TCP connection of which some bytes were read already, to detect what the client speaks.
+/// Reading returns these bytes first.
 pub(crate) struct Rewound {
     pub(crate) stream: TcpStream,
-    /// The bytes that were read, returned first.
+    /// The bytes that were read already and not returned yet.
     pub(crate) ahead: Vec<u8>,
 }
 
 impl Stream {
     /// Sets whether the connection is reset when it is dropped, so that the other side does not
-    /// take a part for the whole. Only TCP needs this: TLS has its own message for the end, and a
-    /// unix socket has no reset.
+    /// take a truncated message for the whole. Only TCP needs this: TLS has its own message for the
+    /// end, and a unix socket has no reset.
     pub(crate) fn resets_on_close(&self, yes: bool) {
         if let Self::Tcp(stream) = self {
             let linger = yes.then_some(Duration::ZERO);
@@ -159,36 +160,38 @@ impl AsyncWrite for Rewound {
     }
 }
 
-/// Turns on TCP keep-alive, so that the kernel detects another side that has vanished without
-/// closing, and turns off Nagle's algorithm.
+/// Turns on TCP keep-alive, and turns off Nagle's algorithm. By keep-alive the kernel detects a
+/// peer that has vanished without closing: after a minute of silence and three probes, 10 s apart.
+/// Errors are ignored.
 pub(crate) fn keep_alive(stream: &TcpStream) {
     const QUIET: Duration = Duration::from_secs(60);
     const AGAIN: Duration = Duration::from_secs(10);
     let keepalive = TcpKeepalive::new().with_time(QUIET).with_interval(AGAIN).with_retries(3);
-    // Answers are small, and a client or a server waits for each.
+    // Many messages are small, and the other side waits for each.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// The most bytes for a client that may wait in the kernel and are not sent yet. Without a limit
-/// the kernel takes megabytes of an answer at once. Then a client that reads them slowly looks like
-/// one that does not read at all, and each slow client costs as much memory.
+/// The maximum number of bytes that may wait unsent in the kernel, per client connection. Without a
+/// limit the kernel takes megabytes of an answer at once. Then a client that reads them slowly
+/// looks like one that does not read at all, and each slow client costs as much memory.
 const UNSENT: u32 = 64 * 1024;
 
-/// Applies [`UNSENT`].
+/// Limits the unsent bytes in the kernel to [`UNSENT`]. Errors are ignored.
 pub(crate) fn limit_unsent(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
 
-/// Fixes the kernel's buffer for data from the other side, if a size is given. Without it the
-/// kernel chooses the size, up to megabytes.
+/// Sets the size in bytes of the kernel's receive buffer; with `None` the kernel chooses the size,
+/// up to megabytes. Errors are ignored.
 pub(crate) fn limit_unread(stream: &TcpStream, bytes: Option<usize>) {
     if let Some(bytes) = bytes {
         let _ = SockRef::from(stream).set_recv_buffer_size(bytes);
     }
 }
 
-/// Reads at least one more byte. Returns zero at the end.
+/// Waits for more bytes and appends them to `into`. Returns their number, which is zero at the end
+/// of the stream.
 pub(crate) async fn read_more(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut some = [0; 2048];
     let mut buffer = ReadBuf::new(&mut some);

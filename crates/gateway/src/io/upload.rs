@@ -11,50 +11,58 @@ use bywash_units::TimeSpan;
 use super::body::{Body, BodyError, Piece};
 use crate::process::memory::Memory;
 
+/// A request body that is forwarded to the upstream. A part of it is read ahead while the request
+/// waits for a slot.
 pub(crate) struct Upload {
     body: Body,
-    /// The part that was read ahead, in one buffer. Kept as separate pieces, a body in pieces of a
-    /// byte would pin a buffer for each. The buffer grows by doubling, up to the amount that may be
-    /// read ahead.
+    /// The part of the body that was read ahead, in one buffer. The buffer grows by doubling, up to
+    /// the amount that may be read ahead. With a list of pieces, a body that comes byte by byte
+    /// would pin a buffer for each byte.
     ahead: BytesMut,
-    /// `None` if there is no body to hold.
+    /// The memory charged for `ahead`; `None` if the request has no body.
     held: Option<ReadAheadMemory>,
-    /// The client waits for `100 Continue`. Reading the body would send that, which must not happen
-    /// before the request is admitted.
+    /// Whether the client waits for `100 Continue`. Reading the body would send that, which must
+    /// not happen before the request is admitted.
     expects_continue: bool,
-    /// The number of bytes that the class still allows.
+    /// The number of bytes of the body that the request's class still allows.
     left: u64,
-    /// The body has been read to its end.
+    /// Whether the body has been read to its end.
     ended: bool,
-    /// Trailers, which come after the part that was read ahead.
+    /// The trailers of a body that was read to its end; they are forwarded after `ahead`.
     trailers: Option<Box<Fields>>,
-    /// The name of a field that must not be passed on, not even in trailers.
+    /// The name of a field that must not reach the upstream, not even in trailers; `None` if there
+    /// is no such field.
     private: Option<Arc<str>>,
 }
 
-/// The memory of the part that was read ahead, counted against the gateway's total and given back
-/// when it is sent or dropped.
+/// The memory of the part of one body that was read ahead. It is counted against the gateway's
+/// total, and given back when that part is sent or dropped.
 struct ReadAheadMemory {
     memory: Arc<Memory>,
+    /// The maximum number of bytes that one request may read ahead (`queue.body_buffer`).
     most: usize,
+    /// The maximum number of bytes that all requests together may read ahead
+    /// (`queue.body_buffer_total`).
     most_of_all: usize,
-    /// The capacity of the buffer in bytes.
+    /// The capacity in bytes of the buffer, which is counted now.
     bytes: usize,
 }
 
 impl ReadAheadMemory {
-    /// Returns whether more may be read ahead after `read` bytes.
+    /// Returns whether this request may read more ahead after `read` bytes, by its own limit and
+    /// that of all requests.
     fn has_room(&self, read: usize) -> bool {
         let all = self.memory.read_ahead_by_all();
         self.may_have_more(read) && all < self.most_of_all
     }
 
-    /// Returns whether `read` bytes are less than one request may hold.
+    /// Returns whether `read` bytes are less than one request may read ahead.
     fn may_have_more(&self, read: usize) -> bool {
         read < self.memory.read_ahead(self.most)
     }
 
-    /// Returns the capacity of a buffer for `bytes` bytes.
+    /// Returns the capacity for a buffer of at least `bytes` bytes: the next power of two, but no
+    /// more than may be read ahead.
     fn fits(&self, bytes: usize) -> usize {
         let most = self.memory.read_ahead(self.most);
         bytes.next_power_of_two().min(most.max(bytes))
@@ -81,7 +89,8 @@ impl Drop for ReadAheadMemory {
 
 impl Upload {
     /// Creates the upload of a body with this framing. The class allows `most` bytes. `queue`
-    /// bounds the bytes that are read ahead. Trailers with the name `private` are not passed on.
+    /// bounds the bytes that are read ahead. A trailer field with the name `private` is not
+    /// forwarded.
     pub(crate) fn new(
         body: Body,
         framing: Framing,
@@ -111,7 +120,7 @@ impl Upload {
         }
     }
 
-    /// Creates an empty body.
+    /// Creates the upload of a request without a body.
     pub(crate) fn none() -> Self {
         Self {
             body: Body::default(),
@@ -125,7 +134,9 @@ impl Upload {
         }
     }
 
-    /// Reads ahead while the buffer has space. Completes when there is nothing more to read now.
+    /// Reads ahead until the limits or the end of the body are reached, and then completes. It
+    /// completes at once if the client waits for `100 Continue`. Returns an error if the body
+    /// cannot be read.
     pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         if self.expects_continue {
             return Poll::Ready(Ok(()));
@@ -143,7 +154,8 @@ impl Upload {
         Poll::Ready(Ok(()))
     }
 
-    /// Keeps a piece that was read ahead.
+    /// Appends a piece that was read ahead to the buffer, and charges the memory if the buffer
+    /// grows.
     fn keep(&mut self, data: &[u8]) {
         let Some(held) = &mut self.held else { return };
         let length = self.ahead.len() + data.len();
@@ -156,8 +168,8 @@ impl Upload {
         self.ahead.extend_from_slice(data);
     }
 
-    /// Returns the next piece from the client, or an error if the body exceeds the size that its
-    /// class allows.
+    /// Returns the next piece of the body from the client. Returns an error if the body cannot be
+    /// read, or exceeds the size that its class allows.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let piece = ready!(self.body.poll_piece(cx))?;
         if let Piece::Data(data) = &piece {
@@ -167,32 +179,34 @@ impl Upload {
         Poll::Ready(Ok(piece))
     }
 
-    /// Returns whether the whole body has been read.
+    /// Returns whether the whole body has been read from the client.
     pub(crate) const fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Returns whether the body is incomplete and shorter than one request may hold.
+    /// Returns whether the body is still arriving, and less of it was read than one request may
+    /// read ahead.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.ended && self.held.as_ref().is_some_and(|held| held.may_have_more(self.ahead.len()))
     }
 
-    /// Returns whether there is no memory at present to hold an incomplete body until the rest
-    /// arrives.
+    /// Returns whether the body is incomplete and the memory budget does not allow to hold it until
+    /// the rest arrives.
     pub(crate) fn is_too_much(&self) -> bool {
         let read = self.ahead.len() as u64;
         let refuses = |held: &ReadAheadMemory| held.memory.refuses_body(Some(read));
         !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 
-    /// Returns the bytes a second that have arrived in `time`, or `None` if the client was not
-    /// asked for its body.
+    /// Returns the mean rate of the body in bytes per second, if it has arrived during `time`.
+    /// Returns `None` if the client still waits for `100 Continue`.
     pub(crate) fn rate(&self, time: TimeSpan) -> Option<u64> {
         let rate = self.ahead.len() as f64 / time.as_secs_f64();
         (!self.expects_continue).then_some(rate as u64)
     }
 
-    /// Returns the next piece for the upstream. Must not be called after the end.
+    /// Returns the next piece for the upstream: first what was read ahead, then what arrives.
+    /// Returns an error if the body cannot be read. Must not be called after the end.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         if !self.ahead.is_empty() {
             if let Some(held) = &mut self.held {

@@ -1,9 +1,9 @@
-//! A connection with the buffers that HTTP/1 needs: bytes in, bytes out, both bounded.
+//! A connection with the buffers that HTTP/1 needs, for input and for output, both bounded.
 //!
-//! Bytes are read into a buffer that all connections of a worker share and only then into the
-//! connection's own. So a connection that is idle, or whose message came in one piece, keeps almost
-//! nothing in memory. Output takes as few calls as possible: heads and small data are gathered,
-//! large data is not copied.
+//! Bytes are first read into a buffer that all connections of a worker share, and then copied into
+//! the connection's own. So a connection that is idle, or whose message came in one piece, keeps
+//! almost nothing in memory. Output takes as few system calls as possible: heads and small data are
+//! gathered, large data is not copied.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -17,39 +17,44 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::io::stream::Stream;
 use crate::process::memory::{MemoryReservation, TLS_UNSENT};
 
+/// A byte stream with bounded input and output buffers.
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
-    /// Bytes that were read and not parsed yet.
+    /// The bytes that were read and not parsed yet.
     pub(crate) input: BytesMut,
-    /// The size of the allocation behind `input`: a part of it keeps the whole.
+    /// The size in bytes of the allocation behind `input`. Even a small part of it keeps the whole
+    /// allocation.
     allocated: usize,
+    /// The heads and small data that are to be written.
     output: Vec<u8>,
-    /// The number of bytes of `output` that are written.
+    /// The number of bytes of `output` that are written already.
     written: usize,
-    /// Large data, written after `output`.
+    /// Large data, which is written after `output`.
     data: Bytes,
-    /// Bytes written after `data`.
+    /// The end of a chunk, which is written after `data`.
     tail: &'static [u8],
-    /// Whether TLS holds back data until it is flushed.
+    /// Whether TLS may hold back written data until it is flushed.
     unflushed: bool,
-    /// The buffers, as counted against the memory budget.
+    /// The memory charged for the buffers.
     held: MemoryReservation,
 }
 
-/// The most bytes read at once.
+/// The maximum number of bytes that are read at once.
 const READ: usize = 64 * 1024;
 
-/// The number of bytes from which no more is gathered for writing.
+/// The number of bytes in `output` from which no more is gathered before writing.
 const GATHERED: usize = 32 * 1024;
 
-/// The size up to which data is copied rather than written by itself.
+/// The size in bytes up to which data is copied into `output`; larger data is written from its own
+/// buffer.
 const SMALL: usize = 4096;
 
-/// The bytes that an idle connection may keep of each of its buffers. Smaller buffers are not
-/// counted: they are part of `memory::CONNECTION`.
+/// The number of bytes that an idle connection may keep of each of its buffers. Buffers of this
+/// size or less are not counted, because `memory::CONNECTION` includes them.
 const KEPT: usize = 1024;
 
-/// The unit in which buffers are counted, so that few changes touch the counter.
+/// The unit in bytes to which the counted size of a buffer is rounded up, so that few changes touch
+/// the shared counter.
 const UNIT: usize = 4096;
 
 thread_local! {
@@ -57,7 +62,8 @@ thread_local! {
 }
 
 impl Wire {
-    /// Returns a connection with empty output. `held` counts nothing yet.
+    /// Creates a connection with empty output. `input` holds bytes that were read already. `held`
+    /// is a reservation that counts nothing yet.
     pub(crate) fn new(stream: Stream, input: BytesMut, held: MemoryReservation) -> Self {
         let (output, data, allocated) = (Vec::new(), Bytes::new(), input.capacity());
         let mut wire = Self {
@@ -75,20 +81,21 @@ impl Wire {
         wire
     }
 
-    /// Counts the buffers as they are now.
+    /// Charges the buffers to the memory budget with their present sizes.
     fn count(&mut self) {
         let of = |bytes: usize| if bytes <= KEPT { 0 } else { bytes.next_multiple_of(UNIT) };
         let tls = if self.unflushed { TLS_UNSENT } else { 0 };
         self.held.set(of(self.allocated) + of(self.output.capacity()) + of(self.data.len()) + tls);
     }
 
-    /// Reads once into `input`. Zero bytes mean that the other side has ended its output.
+    /// Reads once into `input`, and returns the number of bytes. Zero means that the other side has
+    /// ended its output.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.poll_fill_up_to(cx, READ)
     }
 
-    /// Reads at most `most` bytes: bytes read beyond a head are kept for as long as the request
-    /// takes.
+    /// Reads once into `input`, at most `most` bytes, and returns their number. The limit matters
+    /// because bytes read beyond a head are kept for as long as the request takes.
     pub(crate) fn poll_fill_up_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,23 +112,24 @@ impl Wire {
         })
     }
 
-    /// Releases a large input buffer that is fully consumed: `BytesMut` keeps the whole allocation
-    /// for as long as an empty rest of it lives.
+    /// Releases a large input buffer that is fully consumed. `BytesMut` keeps the whole allocation
+    /// alive for as long as an empty rest of it lives.
     fn release_input(&mut self) {
         if self.input.is_empty() && self.allocated > KEPT {
             (self.input, self.allocated) = (BytesMut::new(), 0);
         }
     }
 
-    /// The buffer for heads, which go out with the next [`Wire::poll_flush`].
+    /// Returns the buffer for heads and other text, which are written by the next
+    /// [`Wire::poll_flush`].
     ///
-    /// Not to be used while large data is waiting: callers check [`Wire::has_room`] first.
+    /// Must not be called while large data is waiting: callers check [`Wire::has_room`] first.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         debug_assert!(self.data.is_empty(), "text would overtake data");
         &mut self.output
     }
 
-    /// Adds data with its framing.
+    /// Adds data to the output, as one chunk if `chunked`. Empty data is ignored.
     pub(crate) fn push(&mut self, data: Bytes, chunked: bool) {
         // An empty chunk would end the body.
         if data.is_empty() {
@@ -139,23 +147,23 @@ impl Wire {
         }
     }
 
-    /// Returns whether more may be gathered.
+    /// Returns whether more output may be added before the next flush.
     pub(crate) fn has_room(&self) -> bool {
         self.data.is_empty() && self.tail.is_empty() && self.output.len() < GATHERED
     }
 
-    /// The number of bytes that are still to be written.
+    /// Returns the number of bytes that are still to be written.
     pub(crate) fn pending(&self) -> usize {
         self.output.len() - self.written + self.data.len() + self.tail.len()
     }
 
-    /// The number of bytes given to be written that the other side has not acknowledged. Bytes
-    /// buffered by TLS are not among them.
+    /// Returns the number of output bytes that the other side has not acknowledged (TCP). Bytes
+    /// that TLS buffers are not included.
     pub(crate) fn unacknowledged(&self) -> usize {
         self.pending() + bywash_sentry::unacknowledged(self.stream.as_fd())
     }
 
-    /// Writes everything. Ready when it is written.
+    /// Writes all output. Ready when the kernel has taken it, or when writing fails.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = self.poll_write_all(cx);
         self.count();
@@ -199,8 +207,8 @@ impl Wire {
         }
     }
 
-    /// Ready when the other side has closed. Data that it sends until then is discarded: no request
-    /// waits for it.
+    /// Waits until the other side has closed the connection or reading fails. Data that arrives
+    /// until then is discarded, because no request waits for it.
     pub(crate) fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Ok(1..) = ready!(self.poll_fill(cx)) {
             self.input.clear();
@@ -209,12 +217,13 @@ impl Wire {
         Poll::Ready(())
     }
 
-    /// Tells the other side that nothing more will come.
+    /// Ends the output, so that the other side sees the end of the stream.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
-    /// Releases the memory that a waiting connection does not need.
+    /// Releases the buffers that a waiting connection does not need: empty ones of more than
+    /// [`KEPT`] bytes.
     pub(crate) fn rest(&mut self) {
         self.release_input();
         if self.output.is_empty() && self.output.capacity() > KEPT {
@@ -223,8 +232,8 @@ impl Wire {
         self.count();
     }
 
-    /// Releases the input, for a connection from which nothing more is parsed. Output that is still
-    /// to be sent stays.
+    /// Discards and releases the input, for a connection from which nothing more is parsed. Output
+    /// that is still to be sent stays.
     pub(crate) fn forget_input(&mut self) {
         self.input.clear();
         self.rest();

@@ -1,8 +1,8 @@
-//! Faults of this machine: the gateway could not open a connection because it lacks a local
-//! resource.
+//! Faults of this machine: the gateway cannot open a connection because a local resource is
+//! missing.
 //!
-//! Such a fault says nothing about the server that the connection was for. So no server is ejected
-//! because of it. Faults are counted by cause, and the request is answered with 503.
+//! Such a fault says nothing about the server that the connection was for, so the server is not
+//! ejected. The gateway counts the faults by cause, and answers the request with 503.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(crate) enum LocalFault {
     /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
     /// `ENOSPC`).
     Memory,
-    /// The most requests run without a slot that may (`client_limits.observed`).
+    /// As many requests run without a slot as `client_limits.observed` allows.
     Requests,
 }
 
@@ -30,7 +30,8 @@ impl LocalFault {
     pub(crate) const ALL: [Self; 5] =
         [Self::ProcessFiles, Self::SystemFiles, Self::Ports, Self::Memory, Self::Requests];
 
-    /// Returns the fault behind an error of a socket; `None` if the other side caused it.
+    /// Returns the local fault behind an error of a socket. Returns `None` if no local resource is
+    /// missing, so that the other side caused the error.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         // The numbers are Linux's; the standard library has no names for them.
         match (error.raw_os_error()?, error.kind()) {
@@ -52,7 +53,7 @@ impl LocalFault {
         }
     }
 
-    /// The missing resource, and the remedy for operators.
+    /// Returns a text for the log that names the missing resource and the remedy.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::ProcessFiles => {
@@ -78,15 +79,17 @@ impl LocalFault {
     }
 }
 
-/// When each fault was last logged.
+/// The time at which each fault was last logged, in nanoseconds since the start plus one; 0 for
+/// never.
 #[derive(Debug, Default)]
 pub(crate) struct FaultLog([AtomicU64; LocalFault::ALL.len()]);
 
 impl FaultLog {
-    /// The shortest time between two lines about the same fault.
+    /// The minimum time between two log lines about the same fault.
     const EVERY: TimeSpan = TimeSpan::from_secs(10);
 
-    /// Logs a fault that has stopped `what`, unless it was logged shortly before.
+    /// Logs the fault that has prevented `what`, unless the same fault was logged less than
+    /// [`Self::EVERY`] ago.
     pub(crate) fn note(&self, fault: LocalFault, what: &str, now: Time) {
         if self.is_due(fault, now) {
             say(format!("{what}: {}", fault.remedy()));
@@ -95,7 +98,7 @@ impl FaultLog {
 
     fn is_due(&self, fault: LocalFault, now: Time) -> bool {
         let last = &self.0[fault as usize];
-        // Nanoseconds since the start plus one, so that zero means never.
+        // One is added so that zero means "never".
         let (before, now) = (last.load(Ordering::Relaxed), now.as_nanos() + 1);
         let due = before == 0 || now.saturating_sub(before) >= Self::EVERY.as_nanos();
         due && last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -113,7 +116,8 @@ mod tests {
         assert_eq!(of(23), Some(LocalFault::SystemFiles));
         assert_eq!([of(99), of(11)], [Some(LocalFault::Ports); 2]);
         assert_eq!([of(12), of(28), of(105)], [Some(LocalFault::Memory); 3]);
-        // Refused, reset, timed out, unreachable, no such socket.
+        // Connection refused, reset, timed out, host unreachable, broken by the network, no such
+        // file.
         for errno in [111, 104, 110, 113, 101, 2] {
             assert_eq!(of(errno), None, "{errno}");
         }

@@ -1,10 +1,10 @@
-//! Names of requests: unique in the life of a process, and none of them reveals another.
+//! Generates the names of requests. They are unique in one process, and no name reveals another.
 //!
-//! A name stands in error bodies and in fields for the application. So a counter would reveal to
-//! every client how many requests the site has had between two of its own, and the names of those
-//! to come. Here the counter is encrypted: a Feistel network of four rounds over `SipHash` is a
-//! pseudorandom permutation of 64 bits (Luby and Rackoff 1988), so two counts never have the same
-//! name.
+//! The name of a request stands in error bodies and in header fields for the application. If it
+//! were a counter, every client could see how many requests the site has had between two of its
+//! own, and could predict later names. So the counter is encrypted: a Feistel network of four
+//! rounds over `SipHash` is a pseudorandom permutation of 64 bits (Luby and Rackoff 1988). A
+//! permutation never gives two counts the same name.
 
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +17,8 @@ const ROUNDS: u32 = 4;
 
 pub(crate) struct Names {
     count: AtomicU64,
-    /// The key of this process alone. With the key of an earlier process, its names would be
-    /// repeated.
+    /// The key, which belongs to this process alone. With the key of an earlier process, its names
+    /// would repeat.
     key: Secret,
 }
 
@@ -27,7 +27,7 @@ impl Names {
         Self { count: AtomicU64::new(0), key: Secret::draw() }
     }
 
-    /// Returns the next name.
+    /// Returns a name that no earlier request of this process has had.
     pub(crate) fn next(&self) -> u64 {
         permuted(self.key, self.count.fetch_add(1, Ordering::Relaxed))
     }
@@ -71,7 +71,8 @@ mod tests {
         }
     }
 
-    /// A plain counter would give one difference, and a counter mixed with a constant only a few.
+    /// A plain counter would have one difference between successive names, and a counter mixed with
+    /// a constant would have only a few.
     #[test]
     fn names_in_a_row_have_nothing_in_common() {
         let names = Names::new();

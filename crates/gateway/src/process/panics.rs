@@ -1,16 +1,16 @@
-//! Counts panics of the gateway's threads.
+//! Counts the panics of the gateway's threads.
 //!
-//! tokio contains the panic of a task, so only a panic hook sees every one. There is one hook for
-//! the process. Each thread of a gateway names its counter when it starts. So the threads of two
-//! gateways in one process, and threads that are not a gateway's, are told apart. The hook calls
-//! the previous hook, which prints the panic.
+//! tokio catches the panic of a task, so only a panic hook sees every panic. The process has one
+//! hook, and each thread of a gateway sets its own counter when it starts. So panics of two
+//! gateways in one process are counted separately, and those of other threads are not counted. The
+//! hook then calls the previous hook, which prints the panic.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
 use prometheus_client::metrics::counter::Counter;
 
-/// A kind of thread of the gateway: the label of the count.
+/// The kind of a gateway's thread, which is the value of the metric's label.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Thread {
     Worker,
@@ -23,11 +23,11 @@ pub(crate) enum Thread {
 }
 
 impl Thread {
-    /// The label values, in the order of the variants.
+    /// The values of the label, in the order of the variants.
     pub(crate) const NAMES: [&str; 7] =
         ["worker", "admin", "timekeeper", "elephants", "probes", "access-log", "state-writer"];
 
-    /// The label value.
+    /// Returns the value of the label.
     pub(crate) const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -43,7 +43,7 @@ pub(crate) fn count(counter: Counter) {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // A thread that is ending has no thread-local values any more.
+            // A thread that is ending has destroyed its thread-local values.
             let _ = COUNTER.try_with(|counter| counter.borrow().as_ref().map(Counter::inc));
             before(panic);
         }));
@@ -51,14 +51,14 @@ pub(crate) fn count(counter: Counter) {
     COUNTER.set(Some(counter));
 }
 
-/// Places in which a test makes the gateway panic or hang.
+/// The places at which a test makes the gateway panic or hang.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
     set: std::sync::Mutex<Vec<Trap>>,
-    /// While a test holds this, no worker is restarted.
+    /// A lock that prevents the restart of workers while a test holds it.
     pub(crate) restart: std::sync::Mutex<()>,
-    /// While a test holds this, a worker that meets [`Trap::Hang`] hangs.
+    /// A lock that makes a worker hang at [`Trap::Hang`] while a test holds it.
     pub(crate) hang: std::sync::Mutex<()>,
 }
 
@@ -81,7 +81,8 @@ impl Traps {
         self.set.lock().unwrap().contains(&trap)
     }
 
-    /// Springs the trap once, if it is set here.
+    /// Panics, or hangs at [`Trap::Hang`], if a test has set a trap for this place. The trap is
+    /// then removed.
     pub(crate) fn pass(&self, here: Trap) {
         let mut set = self.set.lock().unwrap();
         let Some(index) = set.iter().position(|trap| *trap == here) else { return };

@@ -1,6 +1,6 @@
 //! The key of all hashes of values that clients choose, and the engine's keys made with it.
 //!
-//! Clients cannot know the key, so they cannot construct collisions.
+//! Clients cannot know the key, so they cannot construct values with the same hash.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use std::net::IpAddr;
 use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 use siphasher::sip::SipHasher13;
 
-/// The key of every hash of values that clients choose.
+/// The key of every hash of values that clients choose: 128 random bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret(pub(crate) u64, pub(crate) u64);
 
 impl Secret {
-    /// Draws a new key. The standard library draws the keys of its own tables from the system.
+    /// Draws a new key. It comes from the operating system, through the key of a `RandomState`.
     pub(crate) fn draw() -> Self {
         Self(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
     }
@@ -24,12 +24,13 @@ impl Secret {
         hasher.finish()
     }
 
-    /// Returns the engine's key for a session cookie's value.
+    /// Returns the engine's key for the session with this cookie value.
     pub(crate) fn session_key(self, cookie: &[u8]) -> SessionKey {
         SessionKey(self.hash(cookie))
     }
 
-    /// Returns the engine's key for an address.
+    /// Returns the engine's key for a client's address. All addresses of an IPv6 /64 have the same
+    /// key.
     pub(crate) fn address_key(self, address: IpAddr) -> AddressKey {
         AddressKey(match network(address) {
             IpAddr::V4(v4) => self.hash(&v4.octets()),
@@ -37,11 +38,13 @@ impl Secret {
         })
     }
 
-    /// Returns the engine's key for an attempt: of all these parts together.
+    /// Returns the engine's key for a request that a client may repeat, as a hash of all these
+    /// parts.
     pub(crate) fn attempt_key<const PARTS: usize>(self, parts: [&[u8]; PARTS]) -> AttemptKey {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         for part in parts {
-            // Two lists of parts never give the same bytes.
+            // The length goes into the hash, so that two different lists of parts never give the
+            // same bytes.
             hasher.write_usize(part.len());
             hasher.write(part);
         }
@@ -49,7 +52,8 @@ impl Secret {
     }
 }
 
-/// Returns the network that counts as one client: IPv6 clients own a /64.
+/// Returns the network that counts as one client: the /64 of an IPv6 address, or the IPv4 address
+/// itself.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.into(),

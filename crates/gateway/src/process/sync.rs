@@ -1,12 +1,14 @@
-//! Locks and counters for shared state: the standard library's in every build.
+//! Locks and counters for shared state. Every normal build uses those of the standard library.
 //!
-//! Only tests built by `make shuttle`, with `--cfg shuttle`, use those of the library `shuttle`
-//! (random and priority-based schedules: Burckhardt et al., "A randomized scheduler with
-//! probabilistic guarantees of finding bugs", ASPLOS 2010). The tests named `schedules` then run
-//! the same code on one schedule of the threads after the other. A deadlock there, or a thread that
-//! is never woken, fails the test. Shuttle does not show memory orders weaker than sequential
-//! consistency. Everything here that depends on an order is under a lock; relaxed atomics are
-//! counts on which no decision depends.
+//! Tests built by `make shuttle`, with `--cfg shuttle`, use those of the library `shuttle` instead.
+//! It runs threads on random and on priority-based schedules (Burckhardt et al., "A randomized
+//! scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010). The tests named
+//! `schedules` run the same code on many such schedules. A deadlock fails the test, and so does a
+//! thread that is never woken.
+//!
+//! Shuttle does not show memory orders weaker than sequential consistency. Therefore everything
+//! here that depends on an order is under a lock. Relaxed atomics are only counts on which no
+//! decision depends.
 
 #[cfg(not(all(test, shuttle)))]
 pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
@@ -14,8 +16,9 @@ pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
 #[cfg(all(test, shuttle))]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic};
 
-/// Runs `scene` on many schedules of its threads, half of them drawn evenly and half by priorities
-/// with three changes. `SCHEDULES` sets their number.
+/// Runs `scene` on many schedules of its threads. Half of them are uniformly random, and half are
+/// priority-based with three changes of priority. The environment variable `SCHEDULES` sets their
+/// number.
 #[cfg(all(test, shuttle))]
 pub(crate) fn explore(name: &str, scene: fn()) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};

@@ -1,10 +1,10 @@
-//! The time for operators' decisions: setting the clock never makes anything last longer.
+//! The clock for operators' decisions. If the system's clock is set back, no decision lasts longer.
 //!
-//! If the wall clock were set back by a day, anything that ends at a time of the wall clock would
-//! last a day longer. So this clock advances with a monotonic clock, and jumps only forward, to the
-//! wall clock when that is ahead. Every decision is an exception to the file, so it ends early
-//! rather than late. Times that were saved while the clock was wrong are bounded when they are read
-//! (`began_by`).
+//! Suppose that a decision ends at a time of the wall clock, and that the wall clock is set back by
+//! a day. The decision would then last a day longer. So this clock advances with a monotonic clock.
+//! It only jumps forward, to the wall clock, when the wall clock is ahead. Every decision is an
+//! exception to the configuration file, so it is better for it to end early than late. Saved times
+//! may come from a wrong clock. They are bounded when they are read (`began_by`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use bywash_control::Timestamp;
 
 static CLOCK: Mutex<Option<Clock>> = Mutex::new(None);
 
-/// A time of this clock, and the instant at which it was shown.
+/// A reading of this clock, and the monotonic instant at which it was taken.
 #[derive(Clone, Copy)]
 struct Clock {
     shown: Timestamp,
@@ -21,8 +21,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// Returns the later of the wall clock and the time that it would show if it had not been set
-    /// back.
+    /// Returns the later of two times: `shown`, which the wall clock shows now, and the last
+    /// reading plus the monotonic time since. `at` is the present instant.
     fn now(&mut self, shown: Timestamp, at: Instant) -> Timestamp {
         let steady = self.shown.checked_add(at.saturating_duration_since(self.at));
         *self = Self { shown: steady.map_or(shown, |steady| steady.max(shown)), at };
@@ -30,23 +30,23 @@ impl Clock {
     }
 }
 
-/// Returns the current time.
+/// Returns the current time of this clock, in whole milliseconds.
 pub(crate) fn now() -> Timestamp {
     let (shown, at) = (Timestamp::now(), Instant::now());
     let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let now = clock.get_or_insert(Clock { shown, at }).now(shown, at);
-    // Milliseconds are all that operators are shown.
+    // The time is cut to milliseconds, because operators see no finer time.
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// The wall clock in milliseconds since 1970, for people who compare logs. No decision depends on
-/// it.
+/// Returns the time of the wall clock in milliseconds since 1970, for log entries. No decision
+/// depends on this time.
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the time in seconds since 1970.
+/// Returns the time of the wall clock in seconds since 1970.
 pub(crate) fn unix_s() -> i64 {
     i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX)
 }

@@ -1,15 +1,15 @@
-//! The progress that a response proves for its session, by its status.
+//! Determines, from the status of a response, the progress that it proves for its session.
 
 use bywash_engine::AnswerKind;
 use http::StatusCode;
 
-/// Returns whether a session may make progress by a response with this status. Its [`kind`]
-/// decides.
+/// Returns whether a session may make progress by a response with this status, judged by its
+/// [`kind`].
 pub(super) fn gets_on(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }
 
-/// Returns the kind of a response with this status.
+/// Returns the engine's kind of answer for a response with this status.
 pub(super) fn kind(status: StatusCode) -> AnswerKind {
     match status {
         StatusCode::NOT_MODIFIED => AnswerKind::NotModified,

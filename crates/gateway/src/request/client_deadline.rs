@@ -1,23 +1,23 @@
-//! The client's own deadline, and the deadline passed on to the next hop.
+//! Reads the client's own deadline, and computes the deadline that is passed on to the next hop.
 //!
-//! `bywash-deadline` gives the milliseconds within which a response must begin; a later response is
-//! of no use to the client. `grpc-timeout` (gRPC over HTTP/2, «Requests») limits the whole call,
-//! including the end of its response. Both limit the time until a response begins. Neither cuts a
-//! response that has begun, because a client that does not want the rest can leave. A malformed or
-//! repeated value is ignored and not passed on: refusing the request would turn a field that is
-//! meant to help into an error.
+//! The field `bywash-deadline` gives the milliseconds within which a response must begin; a later
+//! response is of no use to the client. The field `grpc-timeout` (gRPC over HTTP/2, «Requests»)
+//! limits the whole call, including the end of its response. Here, both limit the time until a
+//! response begins. Neither cuts off a response that has begun, because a client that does not want
+//! the rest can leave. A malformed or repeated value is ignored and not passed on. Refusing such a
+//! request would turn an optional hint into an error.
 //!
-//! **It only shortens.** A deadline is one more limit in addition to `queue.max_wait`,
-//! `response_timeout` and `run_max`, each of which applies as before. If it expires while the
-//! request waits, the refusal is the one of `queue.max_wait`. If it expires while the request runs,
-//! the request ends as if the client had left, except that the response is a 504. The gateway then
-//! learns nothing about the server or the concurrency limit, and charges nothing to the load.
-//! Otherwise, tiny deadlines would eject servers, lower the limit and shorten the grants of others.
+//! **It only shortens.** A deadline applies in addition to `queue.max_wait`, `response_timeout` and
+//! `run_max`, which apply as before. If it expires while the request waits, the request is refused
+//! as after `queue.max_wait`. If it expires while the request runs, the request ends as if the
+//! client had left, except that the response is a 504. The gateway then learns nothing about the
+//! server or the concurrency limit, and counts nothing as load. Otherwise clients with tiny
+//! deadlines could eject servers, lower the limit, and shorten the time that other requests get.
 //!
-//! **Forwarding.** The next hop gets the shortest limit on the request here, freshly computed, so
-//! that an application or another bywash gateway need not work longer than that. `grpc-timeout`
-//! contains only the limits on a whole call, because a stream lasts longer than its server may take
-//! to begin.
+//! **Forwarding.** The gateway sends the next hop the shortest of the limits that remain here. So
+//! an application or another bywash gateway need not work longer than that. `grpc-timeout` contains
+//! only the limits on a whole call, because the limit until a response begins would cut off a
+//! stream that lasts longer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -26,22 +26,24 @@ use bywash_message::{Fields, Name};
 use bywash_units::{Time, TimeSpan};
 use tokio::time::{Instant, Sleep};
 
-/// The field defined by bywash.
+/// The field with the time until a response must begin, in milliseconds. bywash defines it.
 const FIELD: &[u8] = b"Bywash-Deadline";
 const GRPC_FIELD: &[u8] = b"grpc-timeout";
 
-/// The maximum number of digits of each field.
+/// The maximum number of digits in a `Bywash-Deadline`.
 const DIGITS: usize = 9;
+/// The maximum number of digits in a `grpc-timeout`, as gRPC defines it.
 const GRPC_DIGITS: usize = 8;
 
 /// The deadlines in a request's head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadlines {
-    /// The time within which a response must begin.
+    /// The time from the arrival of the request until a response must begin, if the client has set
+    /// one.
     pub(crate) begins: Option<TimeSpan>,
-    /// The time within which the whole call must be over.
+    /// The time from the arrival of the request until the whole call must be over, if set.
     whole: Option<TimeSpan>,
-    /// The next hop understands `grpc-timeout`.
+    /// Whether the request is a gRPC call, so that the next hop gets a `grpc-timeout`.
     is_grpc: bool,
 }
 
@@ -55,8 +57,9 @@ impl Deadlines {
         Self { begins: least(ours, whole), whole, is_grpc }
     }
 
-    /// Writes the remaining time into `fields`: a response must begin within `begins` and be
-    /// complete within `total`. `passed` is the time since the request arrived.
+    /// Writes the remaining times into `fields` for the next hop. `passed` is the time since the
+    /// request arrived. The gateway itself still grants `begins` until a response begins, and
+    /// `total` until the response is complete.
     pub(super) fn write(
         &self,
         fields: &mut Fields,
@@ -80,7 +83,7 @@ fn least(one: Option<TimeSpan>, other: Option<TimeSpan>) -> Option<TimeSpan> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Returns the only value. Repeated values count as none.
+/// Returns the value of a field that occurs once. Returns `None` if it is missing or repeated.
 fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let value = values.next()?;
     if values.next().is_none() { Some(value) } else { None }
@@ -90,7 +93,8 @@ fn milliseconds(text: &[u8]) -> Option<TimeSpan> {
     number(text, DIGITS).map(TimeSpan::from_millis)
 }
 
-/// Parses digits and a unit. Some clients send a zero when no time is left, so zero is valid.
+/// Parses a `grpc-timeout`: digits and a unit. Zero is valid, because some clients send it when no
+/// time is left.
 fn timeout(text: &[u8]) -> Option<TimeSpan> {
     let (unit, digits) = text.split_last()?;
     let count = number(digits, GRPC_DIGITS)?;
@@ -105,13 +109,13 @@ fn timeout(text: &[u8]) -> Option<TimeSpan> {
     })
 }
 
-/// Parses a number of at most `most` digits and nothing else.
+/// Parses a number of at most `most` digits. Returns `None` if there is anything else.
 fn number(text: &[u8], most: usize) -> Option<u64> {
     let fits = !text.is_empty() && text.len() <= most && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| fits)?.parse().ok()
 }
 
-/// A decimal number with an optional unit, formatted without allocating for each request.
+/// A decimal number with an optional unit, formatted without an allocation.
 struct Decimal {
     digits: [u8; 21],
     from: usize,
@@ -122,7 +126,8 @@ impl Decimal {
         Self::with_unit(number, None)
     }
 
-    /// Formats a time in the finest unit in which it has few enough digits.
+    /// Formats a time for `grpc-timeout`, in the finest unit in which it has at most
+    /// [`GRPC_DIGITS`] digits.
     fn of_timeout(span: TimeSpan) -> Self {
         let most = 10_u64.pow(GRPC_DIGITS as u32);
         let in_unit = [(span.as_micros(), b'u'), (span.as_millis(), b'm')];
@@ -157,7 +162,7 @@ impl Decimal {
     }
 }
 
-/// Waits for a client's deadline. Costs nothing for a client without one.
+/// A timer for a client's own deadline. It costs nothing for a client without a deadline.
 pub(super) struct ClientDeadline {
     at: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -167,7 +172,8 @@ impl ClientDeadline {
     /// A deadline that never expires.
     pub(super) const NEVER: Self = Self { at: None, sleep: None };
 
-    /// Creates a deadline that expires at `until`, or never. `now` is the present time.
+    /// Creates a timer that expires at `until`; with `None` it never expires. `now` is the present
+    /// time.
     pub(super) fn at(until: Option<Time>, now: Time) -> Self {
         let at = until.map(|until| Instant::now() + until.since(now).to_std());
         Self { at, sleep: None }
@@ -179,7 +185,8 @@ impl ClientDeadline {
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at else { return Poll::Pending };
-        // The runtime's timers notice the present time only now and then.
+        // The clock is read here, because the runtime updates the time of its timers only when it
+        // polls the timer driver.
         if at <= Instant::now() {
             return Poll::Ready(());
         }
@@ -246,9 +253,9 @@ mod tests {
         assert_eq!(both("20", "x"), Some(20_000_000));
     }
 
-    /// Returns the fields that are passed on one second after a request with these `lines` arrived.
-    /// A response has ten seconds to begin. `total` limits the whole in seconds, by default to an
-    /// hour.
+    /// Returns `Bywash-Deadline` and `grpc-timeout` as passed on one second after a request with
+    /// these `lines` arrived. The gateway grants ten seconds until a response begins, and `total`
+    /// seconds for the whole (`None`: an hour).
     fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
         let mut map = fields(lines);
         let deadlines = Deadlines::of(&map);
@@ -281,7 +288,7 @@ mod tests {
     fn a_call_is_told_only_what_bounds_the_whole_of_it() {
         let kind = ("content-type", "application/grpc+proto");
         let grpc = |lines: &[(&str, &str)], total| written(lines, total)[1].clone();
-        // A stream lasts longer than it takes to begin.
+        // A `grpc-timeout` is not cut to the time until a response begins: a stream lasts longer.
         assert_eq!(grpc(&[kind], None).as_deref(), Some("3600000m"));
         assert_eq!(grpc(&[kind], Some(4)).as_deref(), Some("4000000u"));
         assert_eq!(grpc(&[kind, ("grpc-timeout", "61S")], None).as_deref(), Some("60000000u"));

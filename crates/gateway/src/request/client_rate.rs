@@ -1,14 +1,15 @@
 //! Measures whether a running request waits for its client, and how fast that client sends or
 //! reads.
 //!
-//! A request holds its slot while its body arrives and while its response is read. Where that is
-//! slow, the client and not the application decides for how long. Twice a second the request is
-//! judged. If the gateway has waited for the client for more than half of that time, it tells the
+//! A request holds its slot while its body arrives and while its response is read. If that is slow,
+//! the client and not the application decides for how long. So the request is judged twice a
+//! second. If the gateway has waited for the client for more than half of that time, it tells the
 //! engine the rate at which the client moves bytes. The engine may then stop the request while
-//! others wait (`Event::ClientSlow`). For a response, only bytes that the client's kernel has
-//! acknowledged count, because our kernel accepts a hundred kilobytes however slow the client is.
-//! The rate is the mean over the time in which the client was slow. Beyond eight seconds, older
-//! samples fade.
+//! others wait (`Event::ClientSlow`).
+//!
+//! For a response, only bytes that the client's kernel has acknowledged count. Our own kernel
+//! accepts a hundred kilobytes, however slow the client is. The rate is the mean over the time in
+//! which the client was slow. After eight seconds of it, older samples lose weight.
 //!
 //! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
 //! Therefore the first quarter of a second is excluded from the mean.
@@ -25,27 +26,27 @@ use tokio::time::{Instant, Sleep};
 use crate::driver::Ticket;
 use crate::upstream::Exchange;
 
-/// The time between two judgements.
+/// The time between two judgements of a request.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// The number of seconds over which the rate is averaged.
+/// The number of seconds of slowness over which the client's rate is averaged.
 const AVERAGED: f64 = 8.0;
 
-/// The assumed rate, in bytes a second, of a client that was not asked for its body before: less
-/// than most honest clients send.
+/// The assumed rate, in bytes a second, of a client that was not asked for its body before. Most
+/// honest clients send faster.
 const NOT_ASKED: u64 = 8192;
 
-/// The client of one running request, in both directions.
+/// The measurement of the client of one running request, in both directions.
 #[derive(Default)]
 pub(crate) struct ClientRate {
     window: Option<Window>,
     answer: Answer,
     mean: Mean,
-    /// The gateway has told the engine that the client is slow.
+    /// Whether the gateway has told the engine that the client is slow.
     is_slow: bool,
-    /// The request was stopped because the client is slow.
+    /// Whether the engine has stopped the request because the client is slow.
     was_stopped: bool,
-    /// The gateway has told the engine that the body is not complete.
+    /// Whether the gateway has told the engine that the request's body is not complete.
     is_unfinished: bool,
 }
 
@@ -54,13 +55,14 @@ pub(crate) struct ClientRate {
 enum Answer {
     #[default]
     NotBegun,
-    /// The response fills the buffer of the client's kernel.
+    /// The response still fills the buffer of the client's kernel.
     FillsBuffer,
-    /// The buffer is full, or has space because the client reads.
+    /// The buffer of the client's kernel is full, or has space because the client reads.
     IsRead,
 }
 
-/// The bytes that the client has moved in a number of seconds.
+/// The bytes that the client has moved in a number of seconds, both with reduced weight for older
+/// samples.
 #[derive(Default)]
 struct Mean {
     bytes: f64,
@@ -75,7 +77,7 @@ impl Mean {
         self.seconds = seconds * kept;
     }
 
-    /// Returns the rate in bytes a second. Must not be called before the first window.
+    /// Returns the mean rate in bytes a second. Must not be called before a first window has ended.
     fn rate(&self) -> u64 {
         (self.bytes / self.seconds) as u64
     }
@@ -83,13 +85,15 @@ impl Mean {
 
 struct Window {
     since: Instant,
-    /// Bytes that the client had moved when the window began.
+    /// The number of bytes that the client had moved when the window began.
     moved: u64,
-    /// The time that the gateway has waited for the client, without the present wait.
+    /// The time in this window for which the gateway has waited for the client, without the present
+    /// wait.
     waited: Duration,
     waits_since: Option<Instant>,
     over: Pin<Box<Sleep>>,
-    /// The window ended while the gateway did not wait, so the next wait is judged at once.
+    /// Whether the window ended while the gateway did not wait, so that the next wait is judged at
+    /// once.
     is_due: bool,
 }
 
@@ -114,39 +118,39 @@ impl Window {
 }
 
 impl ClientRate {
-    /// Begins with a client whose body has not arrived. It counts as slow from the start, so that a
-    /// client cannot hold slots by requesting them repeatedly. `rate`: bytes a second of its body
-    /// so far, or `None` if it was not asked for the body.
+    /// Begins with a client whose body has not arrived completely. It counts as slow from the
+    /// start, so that a client cannot hold slots by requesting them repeatedly. `rate` is the rate
+    /// of its body so far in bytes a second; `None` if the client was not asked for the body yet.
     pub(super) fn begins_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
         self.is_slow = true;
         ticket.client_slow(rate.unwrap_or(NOT_ASKED));
     }
 
     /// Returns whether the gateway has told the engine that the client is slow. Only then may the
-    /// request be stopped.
+    /// engine stop the request because of its client.
     pub(super) const fn is_slow(&self) -> bool {
         self.is_slow
     }
 
-    /// Clears the slowness: the body is complete, or the server takes no more of it now.
+    /// Ends the slowness, because the body is complete or the server takes no more of it now.
     fn catches_up(&mut self, ticket: &Ticket) {
         self.window = None;
         self.judge(None, ticket);
     }
 
-    /// Records that the gateway has told the engine that the body is not complete.
+    /// Records that the gateway has told the engine that the request's body is not complete.
     pub(super) const fn begins_unfinished(&mut self) {
         self.is_unfinished = true;
     }
 
-    /// Tells the engine that the body is complete.
+    /// Tells the engine that the request's body is complete, if it was told the opposite before.
     fn completes_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();
         }
     }
 
-    /// Observes how a running request's body arrives while there is no response.
+    /// Observes how a running request's body arrives before its response has begun.
     pub(super) fn look_at_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -163,17 +167,18 @@ impl ClientRate {
         }
     }
 
-    /// Records that the request is stopped because its client is slow.
+    /// Records that the engine has stopped the request because its client is slow.
     pub(super) const fn stops(&mut self) {
         self.was_stopped = true;
     }
 
-    /// Returns whether the request was stopped because its client is slow.
+    /// Returns whether the engine has stopped the request because its client is slow.
     pub(super) const fn was_stopped(&self) -> bool {
         self.was_stopped
     }
 
-    /// Observes how the client reads the response. `moved` is called twice a second.
+    /// Observes how the client reads the response. `waits`: the gateway waits for the client now.
+    /// `moved` returns the number of bytes that the client has moved since the request began.
     pub(super) fn look_at_answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -187,8 +192,9 @@ impl ClientRate {
         self.look(cx, waits, moved, ticket);
     }
 
-    /// Observes whether the gateway waits for the client. `moved` returns how many bytes the client
-    /// has moved since the request began. At the end of each window the engine gets the result.
+    /// Observes whether the gateway waits for the client now (`waits`). `moved` returns the number
+    /// of bytes that the client has moved since the request began. At the end of each window the
+    /// engine gets the result.
     fn look(
         &mut self,
         cx: &mut Context<'_>,
@@ -217,9 +223,9 @@ impl ClientRate {
         let waited = window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
         let mostly_waited = waited * 2 > elapsed;
         if mostly_waited && !waits {
-            // The client takes a piece for which there was room. Whether it has read the pieces
-            // before will show when the gateway waits next, or when it has not waited for an
-            // equally long time.
+            // The client takes a piece for which there was room. It is not known yet whether it has
+            // read the pieces before. That will show when the gateway waits next, or has not waited
+            // for an equally long time.
             window.is_due = true;
             window.over.as_mut().reset(now + WINDOW);
             let _ = window.over.as_mut().poll(cx);
@@ -228,7 +234,7 @@ impl ClientRate {
         if mostly_waited {
             self.mean.add(moved().saturating_sub(window.moved), elapsed);
         }
-        // If the gateway does not wait now, the next wait begins the next window.
+        // If the gateway does not wait now, the next window begins with the next wait.
         self.window = None;
         if waits {
             self.begin_window(cx, now, WINDOW, moved());
@@ -236,13 +242,15 @@ impl ClientRate {
         self.judge(mostly_waited.then(|| self.mean.rate()), ticket);
     }
 
-    /// Begins a window in which the gateway waits for the client. Its end wakes the task.
+    /// Begins a window of this length in which the gateway waits for the client. Its end wakes the
+    /// task.
     fn begin_window(&mut self, cx: &mut Context<'_>, now: Instant, length: Duration, moved: u64) {
         let window = self.window.insert(Window::new(now, length, moved, true));
         let _ = window.over.as_mut().poll(cx);
     }
 
-    /// Tells the engine the rate of a slow client, or that the client is not slow any more.
+    /// Tells the engine the rate of a slow client in bytes a second. `None`: the client is not slow
+    /// any more.
     fn judge(&mut self, slow: Option<u64>, ticket: &Ticket) {
         match slow {
             Some(rate) => ticket.client_slow(rate),
@@ -262,12 +270,12 @@ mod tests {
 
     use super::*;
 
-    /// The bytes of one TLS record.
+    /// The number of bytes of one TLS record.
     const PIECE: u64 = 16_384;
 
-    /// Returns a function whose arguments say whether the gateway waits for a running request's
-    /// client and how many bytes that client has moved. The function returns whether the client is
-    /// slow.
+    /// Returns a function that observes a running request. Its arguments say whether the gateway
+    /// waits for the client, and how many bytes the client has moved. It returns whether the client
+    /// is slow.
     fn looker() -> impl FnMut(bool, u64) -> bool {
         let driver = crate::driver::tests::driver(1);
         let ticket = driver.arrive(Request::of(ClassId(0)), true);
@@ -278,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Returns a [`looker`] for a reader whose buffer is full.
+    /// Returns a [`looker`] for a client whose kernel's buffer is full.
     async fn looker_at_reader() -> impl FnMut(bool, u64) -> bool {
         let mut look = looker();
         assert!(!look(true, 0));
@@ -287,8 +295,8 @@ mod tests {
         look
     }
 
-    /// Tests a reader that takes a whole TLS record at a time. At the end of a window there is room
-    /// for a piece, though the gateway has waited for nearly all of the window.
+    /// The reader takes a whole TLS record at a time. At the end of a window there is room for a
+    /// piece, although the gateway has waited for nearly all of the window.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
         let mut look = looker_at_reader().await;

@@ -1,4 +1,5 @@
-//! The time limits of an upstream: to the first byte, between two bytes, and in total.
+//! The time limits of an upstream: to the first byte of a response, between two bytes, and in
+//! total.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,16 +11,18 @@ use tokio::time::{Instant, Sleep};
 
 use crate::upstream::{Exchange, UpstreamError};
 
-/// The time limits of one exchange. Costs nothing until it is first waited for.
+/// The time limits of one exchange. No timer is set before the first wait.
 pub(super) struct Deadline {
+    /// The limit on a pause without progress. Before the response, this is `response_timeout`;
+    /// afterwards `idle_timeout`.
     limit: Duration,
-    /// `limit` is for the pause between two bytes, and not for the wait for the first byte.
+    /// Whether the response has begun, so that `limit` is for the pause between two bytes.
     answering: bool,
     idle: Duration,
     last: Instant,
     /// The minimum rate of the client's body in bytes a second; 0 for no minimum.
     rate: u64,
-    /// Bytes of the client's body sent since `last`.
+    /// The number of bytes of the client's body that were sent since `last`.
     uploaded: u64,
     total: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -40,18 +43,20 @@ impl Deadline {
         }
     }
 
-    /// Records progress in either direction.
+    /// Records progress in either direction, which restarts the limit on pauses.
     pub(super) fn progressed(&mut self) {
         self.last = Instant::now();
         self.uploaded = 0;
     }
 
-    /// Restarts the time while the upstream need not go on. Before the response has begun, that is
-    /// while the client's body is sent, or while the upstream waits for more of it; the client's
-    /// pace decides whether the client is too slow. After the response has begun, there is no pace:
-    /// both sides may pause, and a client with nothing to send is not slow. From then on, a body
-    /// counts only if it arrives at the minimum rate. Otherwise, a byte now and then would hold the
-    /// slot. `sent` is the number of bytes sent at the last call.
+    /// Restarts the limit on pauses while the upstream is not to blame for a pause. `sent` holds
+    /// the number of body bytes sent at the last call, and is updated.
+    ///
+    /// Before the response has begun, that is the case while the client's body is sent, or while
+    /// the upstream waits for more of it. [`ClientRate`](super::client_rate::ClientRate) judges
+    /// whether the client is too slow. After the response has begun, the client's rate is not
+    /// judged, because both sides may pause. From then on, a body counts only if it arrives at the
+    /// minimum rate. Otherwise a client could hold the slot with a byte now and then.
     pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
         let before = std::mem::replace(sent, exchange.sent());
         self.uploaded += sent.saturating_sub(before);
@@ -65,32 +70,34 @@ impl Deadline {
         }
     }
 
-    /// Returns the bytes due by now at the minimum rate of the client.
+    /// Returns the number of body bytes that the client must have sent since `last` at its minimum
+    /// rate.
     fn due_by_now(&self) -> f64 {
         self.last.elapsed().as_secs_f64() * self.rate as f64
     }
 
-    /// Returns what is left of the total time.
+    /// Returns the time that is left of the limit in total.
     pub(super) fn left(&self) -> TimeSpan {
         TimeSpan::from(self.total.saturating_duration_since(Instant::now()))
     }
 
-    /// Records that the response has begun, so that from now on its pauses are limited.
+    /// Records that the response has begun. From now on the limit is the one on pauses between two
+    /// bytes.
     pub(super) fn answers(&mut self) {
         self.limit = self.idle;
-        // The new limit may be due sooner than the limit for the head.
+        // The next call sets a new timer, because the new limit may be due sooner than the old one.
         self.sleep = None;
         self.answering = true;
         self.progressed();
     }
 
-    /// Completes when a limit is exceeded.
+    /// Completes with an error when a limit is exceeded.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamError> {
         loop {
             let due = self.due();
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
             ready!(sleep.as_mut().poll(cx));
-            // Progress since the timer was set has postponed the limit.
+            // If there was progress since the timer was set, the limit is due later than the timer.
             if due <= sleep.deadline() {
                 return Poll::Ready(self.over());
             }

@@ -1,19 +1,19 @@
-//! Holds the slot of a request whose client has left while the application works on it.
+//! Holds the slot of a request whose client has left while the application still works on it.
 //!
 //! Many applications do not notice that a client has left, and work on until they respond. If the
 //! slot went to the next request at once, the application would process more requests than there
 //! are slots. So the slot is held until the response begins or the server closes the connection,
-//! but no longer than the response might have taken. `upstream.departures` says what the
-//! application notices.
+//! but no longer than the time limit for the response. `upstream.departures` says which disconnects
+//! the application notices.
 //!
-//! The gateway does not learn this. With `auto`, each disconnect is passed on by ending this side
-//! of the upstream connection, as the client has ended its own. A server that notices closes the
-//! connection, and the slot is free at once. The same is done with `unnoticed` if the body of the
-//! request has not arrived completely, because a server that waits for the rest then closes the
-//! connection.
+//! The gateway does not learn that by itself. With `auto`, it passes each disconnect on: it shuts
+//! down its sending side of the upstream connection, as the client has closed its own. A server
+//! that notices then closes the connection, and the slot is free at once. With `unnoticed`, the
+//! gateway does so only if the body of the request has not arrived completely. A server that waits
+//! for the rest then closes the connection.
 //!
-//! The permit of a request for a file (`static_files.rs`) is held in the same way. A request that
-//! holds neither a slot nor a permit is ended by closing its connection.
+//! The permit of a request for a file (`static_files.rs`) is held in the same way. For a request
+//! that holds neither a slot nor a permit, the gateway closes the upstream connection at once.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
 
-/// An admitted request whose response has not begun. If it is dropped, its client has left.
+/// An admitted request whose response has not begun. Dropping it means that the client has left.
 pub(super) struct Unanswered {
     worker: Rc<Worker>,
     pub(super) admission: Admission,
@@ -46,16 +46,17 @@ pub(super) struct Unanswered {
 
 /// The slot or permit that a request holds while it runs.
 pub(super) enum Admission {
-    /// No slot or other place that requests wait for.
+    /// Neither a slot nor a permit, because the gateway is bypassed or the request is only
+    /// observed.
     None,
-    /// A slot, or a ticket that only counts in the engine.
+    /// The ticket of the engine. It holds a slot, or for an observed request only counts.
     Slot(Ticket),
     /// A permit for a file that runs without a slot.
     File(FileKey, CountedPermit),
 }
 
 impl Admission {
-    /// Returns the ticket, if the request has one.
+    /// Returns the engine's ticket, if the request has one.
     pub(super) const fn ticket(&self) -> Option<&Ticket> {
         match self {
             Self::Slot(ticket) => Some(ticket),
@@ -66,7 +67,7 @@ impl Admission {
 
 impl Unanswered {
     /// Creates a request of which nothing was sent yet. `departures`: the disconnects that the
-    /// application notices; [`Departures::Noticed`] for a request that holds nothing.
+    /// application notices. For a request that holds nothing, that is [`Departures::Noticed`].
     pub(super) fn new(
         worker: Rc<Worker>,
         admission: Admission,
@@ -77,7 +78,8 @@ impl Unanswered {
         Self { worker, admission, at_server: None, departures, settings, class }
     }
 
-    /// Takes the slot or permit out of the request.
+    /// Takes the slot or permit out of the request, so that dropping the request does not release
+    /// it.
     pub(super) const fn take_admission(&mut self) -> Admission {
         std::mem::replace(&mut self.admission, Admission::None)
     }
@@ -121,7 +123,7 @@ struct Departed {
 
 impl Departed {
     /// Holds the slot or permit until the application is done, and then closes the connection.
-    /// Returns how long that took.
+    /// Returns the time for which it was held.
     async fn hold(self, shared: &Shared) -> TimeSpan {
         let Self { mut admission, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
@@ -134,8 +136,8 @@ impl Departed {
         };
         let head = forward::head(&mut exchange, &mut deadline, waits, |_, _, _| {}, false);
         let mut head = Box::pin(head);
-        // Any response or error of the server, a timeout, and a stop by the engine each end the
-        // wait.
+        // The wait ends with any response or error of the server, with a timeout, or when the
+        // engine stops the request.
         let answered = poll_fn(|cx| {
             let stopped =
                 admission.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));

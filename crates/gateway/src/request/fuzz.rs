@@ -1,4 +1,4 @@
-//! The fuzz target `examine`: an untrusted client must not be believed, whatever its head says.
+//! The fuzz target `examine`: checks that no head makes the gateway believe an untrusted client.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
 use std::sync::LazyLock;
@@ -22,18 +22,18 @@ use crate::telemetry::access_log::AccessLog;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_log::RequestLog;
 
-/// Limits small enough for a fuzzer to reach.
+/// Limits on a head that are small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
 
-/// Limits large enough for a head within [`SMALL`] and everything that is added to it here.
+/// Limits on a head that is within [`SMALL`], and to which the gateway has added its own fields.
 const LARGE: Limits = Limits { target: 512, fields: 32, bytes: 8192 };
 
 static SHARED: LazyLock<Shared> = LazyLock::new(|| shared(configured(), Secret(1, 2)));
 
-/// The number of sessions that the gateway of [`shared`] remembers.
+/// The maximum number of sessions that the gateway of [`shared`] remembers.
 pub(crate) const SESSIONS: u32 = 8;
 
-/// Returns the configuration of this text.
+/// Parses a configuration that consists of a minimal one and these `lines`.
 pub(crate) fn config(lines: &str) -> Config {
     let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
     match Config::parse(&text, "fuzz") {
@@ -42,7 +42,7 @@ pub(crate) fn config(lines: &str) -> Config {
     }
 }
 
-/// Returns a gateway without threads and listeners.
+/// Returns the shared state of a gateway that has neither threads nor listeners.
 pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
     let scheduler = config.scheduler.scheduler(&classes);
@@ -55,7 +55,8 @@ pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     Shared::new(settings, driver, metrics, request_log, secret)
 }
 
-/// Returns a configuration whose keys were never in a file. No class has one of these levels.
+/// Returns a configuration whose keys are random and were never in a file. It has levels that no
+/// class uses.
 fn configured() -> Config {
     let mut config = config(
         "listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
@@ -76,8 +77,8 @@ fn configured() -> Config {
 }
 
 /// Checks that an untrusted client is not believed whatever its head says, and that the head
-/// written for the upstream can be parsed again. With the same fields as a response, checks which
-/// session it begins and whether a cache may keep it.
+/// written for the upstream can be parsed again. Then takes the fields for those of a response, and
+/// checks the session that they begin and whether a cache may store them.
 ///
 /// The first byte of the input says whether the peer is trusted and whether its connection is
 /// encrypted. The rest is a head.
@@ -118,7 +119,7 @@ pub fn examine(input: &[u8]) {
         write_request(&mut out, &request.method, target, &request.fields, request.framing);
         let again = Request::parse(&out, &LARGE).expect("it is a head");
         assert_eq!(again.target, request.target);
-        // The next bywash gateway, which trusts this one, must find the same client.
+        // Another bywash gateway behind this one, which trusts it, must find the same client.
         let behind = Peer::new(&settings, "10.0.0.2:1".parse().expect("an address"), false);
         let seen = examine::examine(shared, &settings, &again, &behind);
         assert_eq!(seen.client, facts.client);
@@ -127,8 +128,8 @@ pub fn examine(input: &[u8]) {
     }
 }
 
-/// Checks that the next hop gets one number, which exceeds neither the client's deadline nor the
-/// limit here.
+/// Checks that the next hop gets one deadline, which is neither later than the client's deadline
+/// nor later than the limit of this gateway.
 fn shortens_deadlines(fields: &Fields) {
     let (deadlines, limit) = (Deadlines::of(fields), TimeSpan::from_secs(60));
     let mut next = Fields::new();

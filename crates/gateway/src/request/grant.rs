@@ -1,17 +1,17 @@
 //! Determines the session that makes progress by a response, and adds a token that proves it.
 //!
-//! **Sent with the head.** A token goes out with the head of the response, after the work has been
-//! done and before it is known whether the client reads the rest. The table of sessions waits for
-//! the end; a cookie cannot.
+//! **Sent with the head.** A token goes out with the head of the response. At that time the work is
+//! done, but it is not known yet whether the client reads the rest. The table of sessions records
+//! progress only at the end of the response, but a cookie can only be sent in the head.
 //!
-//! **Not in cacheable responses.** A cache between the gateway and the visitors that keeps a
-//! response keeps its cookie, and would hand one visitor's token to all of them (RFC 9111 §7.3).
-//! That token would be useless where it is bound to a cookie, and one session for all visitors
-//! where it is the session. So a response that a shared cache may keep (`cacheable`) brings none,
-//! and the next response will. A response that brings a token and has no caching directive is made
-//! `private`.
+//! **Not in cacheable responses.** A cache between the gateway and the visitors that stores a
+//! response also stores its cookie, and would give one visitor's token to all of them (RFC 9111
+//! §7.3). If the token is bound to a session cookie, it would be useless to the others. If the
+//! token is the session, all visitors would share one session. So a response that a shared cache
+//! may store ([`cacheable`](crate::identity::cacheable)) brings no token; the next response does. A
+//! response that brings a token and has no caching directive is made `private`.
 //!
-//! **Not in mode `observe`,** which promises to change nothing, nor while bypassed.
+//! **Not in mode `observe`, nor while bypassed.** In these states the gateway must change nothing.
 
 use bywash_engine::{AnswerKind, ClassSet, Service, SessionKey};
 use bywash_message::Fields;
@@ -28,7 +28,7 @@ use crate::process::wall_clock::unix_ms;
 use crate::request::record::Record;
 
 /// Returns the session that makes progress by a response with this head: the request's own session,
-/// or one that begins with the response. Puts a token into the head if one is due. `asked`: the
+/// or one that begins with the response. Adds a token to `fields` if one is due. `asked`: the
 /// engine has decided about the request.
 pub(super) fn session_served(
     record: &Record,
@@ -39,7 +39,7 @@ pub(super) fn session_served(
 ) -> Option<SessionKey> {
     let (shared, settings, facts) = (record.shared(), record.settings(), record.facts());
     if !facts.request.also.is_empty() {
-        // It is unknown which of the request's classes the application has served.
+        // A request of several classes proves none, because it is unknown which of them was served.
         return None;
     }
     let begun = examine::session_begun(settings, fields);
@@ -66,8 +66,8 @@ pub(super) fn session_served(
     Some(session)
 }
 
-/// Returns whether the table of sessions counts a response with this status. A token proves no more
-/// than the table.
+/// Returns whether the table of sessions counts a response with this status as progress. A token
+/// must not prove more than the table records.
 fn begins_or_gets_on(record: &Record, status: StatusCode, judged: Judged) -> bool {
     let request = record.facts().request;
     let service = Service {
@@ -81,8 +81,8 @@ fn begins_or_gets_on(record: &Record, status: StatusCode, judged: Judged) -> boo
         || record.shared().driver.gets_on(request.session, &service)
 }
 
-/// Puts the session's token into the head if one is due, which is always so if the session
-/// `begins`.
+/// Adds the session's token to the head of the response if a new token is due. It is always due if
+/// the response `begins` the session.
 fn give(
     record: &Record,
     tokens: &Tokens,

@@ -1,7 +1,7 @@
 //! The life of a request: examine → wait for a slot → forward → stream back.
 //!
 //! [`serve`] is one future inside the future of its client's connection. It does not watch for the
-//! client's disconnect: a disconnect drops the connection's future, and this one with it.
+//! client's disconnect itself: a disconnect drops the connection's future, and [`serve`] with it.
 
 mod answer;
 mod answer_kind;
@@ -56,18 +56,18 @@ use crate::shared::{CountedPermit, Shared};
 use crate::static_files::{self, Shows};
 use crate::upstream::{PinnedLink, UpstreamError};
 
-/// The connection of a request's client.
+/// The connection of a request's client, as the phases of the request use it.
 pub(crate) trait ClientConnection {
-    /// Returns the pinned upstream connection of this client connection. HTTP/2 has none: an
-    /// authentication cannot belong to a connection of many streams.
+    /// Returns the place for the pinned upstream connection of this client connection. Returns
+    /// `None` for HTTP/2, because one authentication must not apply to all streams of a connection.
     fn pin(&self) -> Option<&PinnedLink>;
 
-    /// Passes on an interim response (1xx).
+    /// Passes an interim response (1xx) on to the client.
     fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields);
 }
 
-/// Processes one request from its head to the beginning of its response. The body of the response
-/// then owns the rest of the request's life.
+/// Processes one request from its head to the head of its response. The body of the returned reply
+/// owns the rest of the request's life.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     peer: Rc<Peer>,
@@ -124,7 +124,7 @@ pub(crate) async fn serve(
     run(&worker, record, admission, deadline, forward, &format).await
 }
 
-/// Checks that the memory budget has room for the body.
+/// Checks that the memory budget has room for the body. Returns the refusal if it has none.
 fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     let length = match framing {
         Framing::None => Some(0),
@@ -137,14 +137,15 @@ fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     Err(memory_full(worker))
 }
 
-/// Returns the refusal of a request for whose body there is no memory.
+/// Returns the refusal of a request for whose body the memory budget has no room.
 fn memory_full(worker: &Worker) -> Refusal {
     let at = worker.shared.driver.now();
     Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at }
 }
 
-/// Returns the response to a malformed message. Nothing of it was forwarded. The connection is
-/// closed, because it is unknown where the next message begins.
+/// Counts and logs a malformed message, and returns the response to it. Nothing of the message was
+/// forwarded. The response closes the connection, because it is unknown where the next message
+/// begins.
 pub(crate) fn malformed(worker: &Worker, peer: &Peer, error: ParseError) -> Reply {
     let status = refuse::status_of_parse_error(error);
     worker.shared.metrics.malformed(error);
@@ -153,7 +154,7 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, error: ParseError) -> Repl
     refuse::malformed(error)
 }
 
-/// Returns the response to a head that does not arrive in time.
+/// Counts and logs a head that has not arrived in time, and returns the response (408).
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
     worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
@@ -165,8 +166,12 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     refuse::too_slow()
 }
 
-/// Asks the engine about a request and, where decisions are enforced, waits for its decision. Sets
-/// the client's own deadline, which never ends a request that is only observed.
+/// Asks the engine about a request. Where decisions are enforced, waits for the body and for the
+/// engine's decision. Sets `deadline` to the client's own deadline, but not for a request that is
+/// only observed.
+///
+/// # Errors
+/// The reply, if the request is refused or its client fails to send the body in time.
 async fn admit(
     worker: &Worker,
     record: &mut Record,
@@ -192,8 +197,7 @@ async fn admit(
             Err(NoBody::Broken(error)) => return Err(Box::new(refuse::upload(record, error))),
         }
     }
-    // A request that is only observed does not wait for its body, which has therefore hardly begun
-    // to arrive.
+    // An observed request does not wait for its body, so its body counts as complete.
     let unfinished = record.is_enforced() && !upload.has_ended();
     let mut asked = record.facts().request;
     if unfinished {
@@ -221,8 +225,10 @@ async fn admit(
 }
 
 /// Returns the admission of a request that runs at once, because the gateway is bypassed or because
-/// it is for a file; `None` if the engine decides. Refuses the request if too many run without a
-/// slot.
+/// the request is for a file. Returns `None` if the engine decides.
+///
+/// # Errors
+/// The reply, if as many requests run without a slot as `client_limits.observed` allows.
 fn admission_without_slot(
     shared: &Arc<Shared>,
     record: &mut Record,
@@ -246,14 +252,15 @@ fn admission_without_slot(
     Ok(admission)
 }
 
-/// Returns the permit of a request for a file that may run without a slot. A request that is only
-/// observed has a permit already. Near the memory budget there are no permits.
+/// Returns the admission of a request for a known file, which runs without a slot. An observed
+/// request has a permit already. Returns `None` if the target is not a known file, if there are no
+/// permits left, or if the memory budget is nearly used up.
 fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission> {
     let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
         return Some(Admission::None);
     }
-    // The gateway may have to keep the answer for a client that reads slowly.
+    // Such an answer may have to be kept in memory for a client that reads slowly.
     if shared.memory.level() > memory::Level::Calm {
         return None;
     }
@@ -262,31 +269,31 @@ fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission>
     CountedPermit::file(shared, most, observed).map(|permit| Admission::File(file, permit))
 }
 
-/// Returns whether both sides may send at once from the beginning. If so, the first piece of the
-/// body may be the client's reaction to the application.
+/// Returns whether the request is a gRPC call, in which both sides may send at once. The first
+/// piece of its body may then be the client's reaction to the application.
 fn is_grpc(fields: &Fields) -> bool {
     const KIND: &[u8] = b"application/grpc";
     let kind = fields.get(Name::ContentType).unwrap_or_default();
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-/// Ends a request that exceeds the number of requests without a slot.
+/// Refuses a request because too many requests run without a slot.
 fn has_no_place(record: &mut Record, format: &RefusalFormat) -> Reply {
     record.shared().local_fault(LocalFault::Requests);
     refuse::upstream(format, record, None, &UpstreamError::Local(LocalFault::Requests))
 }
 
-/// Returns what the application notices of disconnects, as far as that matters for this request.
+/// Returns which disconnects the application notices, as far as that matters for this request.
 fn departures(record: &Record) -> Departures {
     if record.is_enforced() {
         record.settings().config.upstream.departures
     } else {
-        // The request holds no slot.
+        // The request holds no slot, so nothing must be held after a disconnect.
         Departures::Noticed
     }
 }
 
-/// Forwards an admitted request and returns its response.
+/// Forwards an admitted request and returns its response, or the gateway's own if it fails.
 async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
@@ -296,8 +303,7 @@ async fn run(
     format: &RefusalFormat,
 ) -> Reply {
     record.runs();
-    // Once the head of the response has arrived, only a slow client can be a reason to stop the
-    // request.
+    // A request may be stopped because of its client only while its body has not arrived.
     let may_be_slow = !forward.upload.has_ended();
     let departures = departures(&record);
     let may_be_stopped = record.facts().request.cancellable || may_be_slow;
@@ -312,8 +318,8 @@ async fn run(
     };
     let forwarded = match ended {
         Ok(forwarded) => forwarded,
-        // The client has left, according to its own deadline, and neither the gateway nor the
-        // server is to blame.
+        // The client's own deadline counts as its departure. Neither the gateway nor the server is
+        // to blame.
         Err(Ended::OutOfTime) => return refuse::out_of_time(format, &mut record),
         Err(Ended::Stopped(refusal)) => {
             let ran_too_long = refusal.reason == Reason::RanTooLong;
@@ -322,7 +328,8 @@ async fn run(
             {
                 load.ran_too_long(worker.shared.driver.now());
             }
-            // The ticket is dropped here. It has no slot to give back.
+            // Dropping the ticket gives no slot back, because the engine has already taken the
+            // slot.
             return refuse::stopped(format, &mut record, &refusal);
         }
     };
@@ -351,7 +358,7 @@ async fn run(
 mod tests {
     use bywash_message::Fields;
 
-    /// Returns the fields of a head, for the tests of the modules.
+    /// Builds the fields of a head from pairs of name and value, for the tests of the modules.
     pub(super) fn fields(lines: &[(&str, &str)]) -> Fields {
         let mut fields = Fields::new();
         for (name, value) in lines {

@@ -1,4 +1,4 @@
-//! The other end of a client connection.
+//! The other end of a client connection: its address, and whether the gateway trusts it.
 
 use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
@@ -10,23 +10,23 @@ use crate::shared::Shared;
 
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// The address as written in `X-Forwarded-For`, formatted once for all requests of the
+    /// The address as it stands in `X-Forwarded-For`, formatted once for all requests of the
     /// connection.
     pub(super) text: String,
-    /// The peer is a proxy of the operator, whose statements about the origin of a request are
-    /// believed.
+    /// Whether the peer is a trusted hop of the operator, whose forwarding fields are believed.
     pub(super) is_trusted: bool,
-    /// The connection is encrypted.
+    /// Whether the connection is encrypted.
     pub(super) is_secure: bool,
-    /// The key of the peer's own address, computed on first use.
+    /// The engine's key of the peer's own address, computed on first use.
     key: OnceCell<AddressKey>,
-    /// The last request was of a session whose standing is better than `new`.
+    /// Whether the last request belonged to a session whose standing is better than `new`.
     pub(super) proven: Cell<bool>,
 }
 
 impl Peer {
     pub(crate) fn new(settings: &Settings, peer: SocketAddr, is_secure: bool) -> Self {
-        // A listener for both families reports IPv4 clients with IPv6-mapped addresses.
+        // A listener for both IP families reports the address of an IPv4 client as an IPv4-mapped
+        // IPv6 address.
         let address = peer.ip().to_canonical();
         let is_trusted = settings.trusts(address);
         Self::with(address, is_trusted, is_secure)
@@ -47,8 +47,8 @@ impl Peer {
         Self { is_secure: true, ..self }
     }
 
-    /// Returns the engine's key of a client behind this connection. The key of the peer's own
-    /// address is computed once.
+    /// Returns the engine's key for the client at the address `client` behind this connection. The
+    /// key of the peer's own address is computed once.
     pub(super) fn address_key(&self, shared: &Shared, client: IpAddr) -> AddressKey {
         if client == self.address {
             *self.key.get_or_init(|| shared.secret.address_key(client))
@@ -61,7 +61,7 @@ impl Peer {
         self.is_trusted
     }
 
-    /// Returns whether the connection is kept in preference to an unproven one.
+    /// Returns whether this connection is proven, so that unproven ones are evicted before it.
     pub(crate) const fn is_proven(&self) -> bool {
         self.is_trusted || self.proven.get()
     }

@@ -1,15 +1,15 @@
 //! The answer to a request for a file, read from the server before the client takes it.
 //!
 //! A request for a file holds no slot, so the engine does not stop it if its client reads slowly. A
-//! server with a process for each connection would be occupied for as long as the client likes.
+//! server with one process for each connection would stay occupied while the client reads.
 //! Therefore the gateway reads such an answer as fast as the server sends it, up to the size of the
-//! largest file, and keeps what the client has not taken.
+//! largest file. It buffers what the client has not taken.
 //!
-//! **Bounds.** The permit of the request is held until the server has sent everything. Then it is
-//! given back, unless clients hold [`MOST_KEPT`] such files already or the memory budget is near.
-//! In that case the permit stays with the bytes, so clients that read slowly hold at most this
-//! number of files and one for each permit. The bytes count against the memory budget, and
-//! `client_limits.body_rate` ends a client that is too slow.
+//! **Bounds.** The request holds its permit until the server has sent everything. Then the permit
+//! is given back, unless [`MOST_KEPT`] such buffered files exist already, or the memory budget is
+//! nearly used up. In these two cases the permit stays with the buffered bytes. So slow clients
+//! hold at most [`MOST_KEPT`] files and one more for each permit. The bytes count against the
+//! memory budget, and `client_limits.body_rate` ends a client that is too slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::shared::{CountedPermit, Shared};
 use crate::static_files::LARGEST;
 use crate::upstream::UpstreamError;
 
-/// The number of files that are kept for clients without a permit.
+/// The maximum number of buffered files, over all clients, whose permits were given back.
 const MOST_KEPT: usize = 256;
 
-/// The bytes that a piece counts in addition to its data.
+/// The number of bytes that a piece counts in addition to its data.
 const PIECE: usize = 128;
 
-/// The part of an answer that was read from the server and not yet taken by the client.
+/// The part of an answer that was read from the server and that the client has not taken yet.
 pub(super) struct ReadAhead {
-    /// The pieces in their order. An end or an error is the last.
+    /// The pieces in the order of their arrival. The end of the body, or an error, is the last.
     pieces: VecDeque<Result<Piece, UpstreamError>>,
     held: MemoryReservation,
-    /// The permit, or the entry in the count of kept files that has replaced it.
+    /// The permit of the request, or the entry in the count of buffered files that has replaced it.
     permit: CountedPermit,
 }
 
@@ -40,7 +40,8 @@ impl ReadAhead {
         Self { pieces: VecDeque::new(), held: shared.memory.hold(0), permit }
     }
 
-    /// Returns whether another piece may be read.
+    /// Returns whether another piece may be read from the server: less than [`LARGEST`] is
+    /// buffered.
     pub(super) fn has_room(&self) -> bool {
         (self.held.bytes() as u64) < LARGEST
     }
@@ -49,21 +50,21 @@ impl ReadAhead {
         self.pieces.is_empty()
     }
 
-    /// Keeps a piece until the client takes it.
+    /// Buffers a piece until the client takes it.
     pub(super) fn push(&mut self, piece: Result<Piece, UpstreamError>) {
         self.held.set(self.held.bytes() + size(&piece));
         self.pieces.push_back(piece);
     }
 
-    /// Returns the next piece, if one is kept.
+    /// Removes the oldest buffered piece and returns it. Returns `None` if there is none.
     pub(super) fn take(&mut self) -> Option<Result<Piece, UpstreamError>> {
         let piece = self.pieces.pop_front()?;
         self.held.set(self.held.bytes() - size(&piece));
         Some(piece)
     }
 
-    /// Gives the permit back if there is room for another kept file, because the server has sent
-    /// everything.
+    /// Records that the server has sent everything. Gives the permit back, unless too many files
+    /// are buffered or the memory budget is nearly used up.
     pub(super) fn server_is_done(&mut self, shared: &Arc<Shared>) {
         if shared.memory.level() > Level::Calm {
             return;
@@ -74,7 +75,7 @@ impl ReadAhead {
     }
 }
 
-/// Returns the bytes that a piece counts.
+/// Returns the number of bytes that a piece counts against the memory budget.
 fn size(piece: &Result<Piece, UpstreamError>) -> usize {
     match piece {
         Ok(Piece::Data(data)) => data.len() + PIECE,

@@ -1,13 +1,14 @@
-//! The facts about a request while it lives; at its end they go to the metrics and the request log.
+//! The facts about one request. When it ends, they go to the metrics and the request log.
 //!
-//! A record is made when a request has been examined and is written when it is dropped, so every
-//! request has one. Its outcome is set by one of the methods that end it ([`Record::finish`],
-//! [`Record::fail`], [`Record::refused`], [`Record::stopped`], [`Record::out_of_time`],
-//! [`Record::ends`]). A request that is dropped before has lost its client.
+//! A record is made when a request has been examined, and is reported when it is dropped, so every
+//! request is reported. One of these methods ends the request and sets its outcome:
+//! [`Record::finish`], [`Record::fail`], [`Record::refused`], [`Record::stopped`],
+//! [`Record::out_of_time`], [`Record::ends`]. A record that is dropped before has lost its client,
+//! and is reported as `orphaned`.
 //!
-//! `finish` and `fail` take the ticket of the request: they ask what the engine decided and tell it
-//! how the request ended. With the other methods the caller drops the ticket, because the engine
-//! has decided itself or no client waits any more.
+//! `finish` and `fail` take the ticket of the request: they ask what the engine decided, and tell
+//! the engine how the request ended. For the other methods the caller drops the ticket, because the
+//! engine itself has ended the request, or because no client waits any more.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,36 +39,40 @@ pub(crate) struct Record {
     settings: Rc<Settings>,
     name: u64,
     facts: Facts,
-    /// The request's cookies, as far as they are watched.
+    /// The cookies of the request that the watch for the session cookie knows.
     brought: Brought,
     protocol: &'static str,
     message: Box<str>,
     arrived: Time,
     started: Option<Time>,
-    /// The standing that its session had proven, if the request was submitted to the engine.
+    /// The standing that the session had proven when the request was submitted to the engine.
+    /// `None` if it was not submitted.
     standing: Option<Standing>,
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
-    /// Whether the status is the application's.
+    /// Whether the answer came from the application, not from the gateway.
     is_upstreams: bool,
-    /// Whether its time was over before its answer was complete.
+    /// Whether the time limit for the answer has expired: the client's own deadline, or a time
+    /// limit of the upstream.
     out_of_time: bool,
     server: Option<usize>,
-    /// Bytes of bodies, up and down.
+    /// The number of bytes of the request's body that were sent to the upstream.
+    /// The number of bytes of the answer's body that have arrived from the upstream.
     sent: u64,
     received: u64,
     revenue: Utility,
-    /// The trace, if traces are on.
+    /// The trace and span of the request, if traces are on.
     trace: Option<Trace>,
-    /// The entry in a separate count, if it is not counted against the limit.
+    /// The entry in a count of requests without a slot, if the request is in one.
     permit: Option<CountedPermit>,
-    /// The target, if that may be a file.
+    /// The key of the request's target, if that may be a file.
     file: Option<FileKey>,
 }
 
 impl Record {
-    /// Returns a new record, boxed because it moves through all phases.
+    /// Creates the record of a request that has just arrived. It is boxed, because all phases pass
+    /// it on.
     pub(crate) fn new(
         worker: &Rc<Worker>,
         settings: &Rc<Settings>,
@@ -105,27 +110,27 @@ impl Record {
         })
     }
 
-    /// The request's name, in the log and for the upstream.
+    /// Returns the request's name, which stands in the log and in the field for the upstream.
     pub(crate) const fn name(&self) -> u64 {
         self.name
     }
 
-    /// The span of the request.
+    /// Returns the trace and span of the request. Returns `None` if traces are off.
     pub(crate) const fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// The settings in force when the request arrived.
+    /// Returns the settings that were in force when the request arrived.
     pub(crate) const fn settings(&self) -> &Rc<Settings> {
         &self.settings
     }
 
-    /// The state that all threads share.
+    /// Returns the state that all threads share.
     pub(crate) fn shared(&self) -> &Shared {
         &self.worker.shared
     }
 
-    /// The facts from the request's head.
+    /// Returns the facts from the request's head.
     pub(crate) const fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -142,65 +147,69 @@ impl Record {
         self.facts.request.class
     }
 
-    /// Returns how long the request had waited at this time.
+    /// Returns the time from the request's arrival until `at`.
     pub(crate) fn waited(&self, at: Time) -> TimeSpan {
         at.since(self.arrived)
     }
 
-    /// Returns until when the client waits for an answer to begin, if it has said so.
+    /// Returns the time until which the client waits for an answer to begin. Returns `None` if the
+    /// client has set no deadline.
     pub(crate) fn client_waits_until(&self) -> Option<Time> {
         self.facts.deadlines.begins.map(|span| self.arrived + span)
     }
 
-    /// Returns when the request is stopped if it has not been answered, provided that its class and
-    /// the policy allow stopping.
+    /// Returns the time at which the engine stops the request if it is still running. Returns
+    /// `None` if the request does not run yet, or if its class or the termination policy does not
+    /// allow that.
     pub(crate) fn may_run_until(&self) -> Option<Time> {
         let stops = !self.settings.config.engine.termination.is_never();
-        // A bypassed request has no standing.
+        // A bypassed request has no standing, and the engine cannot stop it.
         let can_be = stops && self.facts.request.cancellable && self.standing.is_some();
         let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
         self.started.map(|started| started + run_max)
     }
 
-    /// Returns the level to send to the application: none for a request that is only observed or
-    /// bypassed.
+    /// Returns the level to send to the application. Returns `None` for a request that is only
+    /// observed or bypassed, and if no levels are configured.
     pub(crate) fn level_to_tell(&self) -> Option<Level> {
         self.facts.level.filter(|_| self.class_enforces() && self.standing.is_some())
     }
 
-    /// Sets the standing that the session had proven when the request was submitted to the engine.
+    /// Records the standing that the session had proven when the request was submitted to the
+    /// engine.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);
     }
 
-    /// Holds an entry in a separate count for a request without a slot, until its end or until
-    /// another entry replaces it.
+    /// Holds an entry in the count of requests without a slot. The entry ends with the request, or
+    /// when another entry replaces it.
     pub(crate) fn holds(&mut self, permit: CountedPermit) {
         self.permit = Some(permit);
     }
 
-    /// Takes the permit of a request for a file, which then lasts as long as its new holder.
+    /// Removes the permit of a request for a file from the record and returns it. Returns `None` if
+    /// there is none.
     pub(crate) fn takes_permit(&mut self) -> Option<CountedPermit> {
         self.permit.take_if(|permit| permit.is_for_file())
     }
 
-    /// Notes the target, if that may be a file.
+    /// Records the key of the request's target, if that may be a file.
     pub(crate) const fn may_ask_for(&mut self, file: Option<FileKey>) {
         self.file = file;
     }
 
-    /// The target, if that may be a file.
+    /// Returns the key of the request's target, if that may be a file.
     pub(crate) const fn file(&self) -> Option<FileKey> {
         self.file
     }
 
-    /// Notes that the engine has granted a slot.
+    /// Records that the engine granted a slot at the time `at`. The request runs from then on.
     pub(crate) fn granted(&mut self, reason: Reason, at: Time) {
         self.verdict = Verdict::Run(reason, self.waited(at));
         self.starts(at);
     }
 
-    /// Ends a request that the engine has refused, where the refusal is carried out.
+    /// Ends a request that the engine has refused. Called only where decisions are enforced.
     pub(super) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
         self.ends(outcome_of_refusal(refusal.reason), status);
@@ -212,7 +221,7 @@ impl Record {
         self.ends(Outcome::Terminated, status);
     }
 
-    /// Notes that the request goes to the upstream, whatever the engine decides.
+    /// Records that the request runs from now on, unless it already runs.
     pub(crate) fn runs(&mut self) {
         if self.started.is_none() {
             self.starts(self.worker.shared.driver.now());
@@ -227,33 +236,33 @@ impl Record {
         }
     }
 
-    /// Notes the server that the request goes to.
+    /// Records the index of the server that the request is sent to.
     pub(crate) fn goes_to(&mut self, server: usize) {
         self.server = Some(server);
     }
 
-    /// Adds bytes of the request's body that went to the upstream.
+    /// Adds the number of bytes of the request's body that were sent to the upstream.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.sent = self.sent.saturating_add(bytes);
     }
 
-    /// Adds bytes of the answer's body that have arrived.
+    /// Adds the number of bytes of the answer's body that have arrived from the upstream.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
-    /// Sets the revenue of the answer.
+    /// Sets the revenue of the request, in the unit of the configuration.
     pub(crate) fn set_revenue(&mut self, revenue: Utility) {
         self.revenue = revenue;
     }
 
-    /// Counts its answer as one whose JSON could not be read.
+    /// Counts the request's answer as one whose JSON could not be read.
     pub(crate) fn success_unread(&self, why: Unread) {
         self.settings.class_metrics(self.class()).success_unread(why);
     }
 
     /// Ends a request whose response is complete. `progress` is that of the session which the
-    /// response has advanced. `held_up`: the client was slow to take the response.
+    /// response has advanced, if any. `held_up`: the response was delayed on the client's side.
     pub(super) fn finish(
         &mut self,
         ticket: Option<Ticket>,
@@ -271,8 +280,8 @@ impl Record {
         self.ends(outcome, status);
     }
 
-    /// Ends a request that the upstream has failed, or whose client has failed to send its body.
-    /// `end` says how the run ended for the engine. `status` is that of the client's response.
+    /// Ends a request that the upstream has failed, or whose client has failed to send the body.
+    /// `end` tells the engine how the run ended. `status` is that of the response to the client.
     pub(super) fn fail(
         &mut self,
         ticket: Option<Ticket>,
@@ -289,15 +298,16 @@ impl Record {
         }
     }
 
-    /// Gives the slot back when a response begins that goes on without one. The request does not
-    /// end.
+    /// Gives the slot back when a response begins that goes on without a slot, such as a stream.
+    /// The request does not end.
     pub(super) fn gives_slot_back(&mut self, ticket: Ticket, progress: Option<Progress>) {
         self.decided(&ticket);
-        // The time to the first byte of a stream is not a sample of how long requests take.
+        // `End::Failed` keeps this time out of the samples of service time: a stream has only just
+        // begun.
         ticket.answered(progress, End::Failed);
     }
 
-    /// Notes what the engine would have done with the request, if it was only observed.
+    /// Records what the engine would have done with a request that was only observed.
     fn decided(&mut self, ticket: &Ticket) {
         if self.is_enforced() {
             return;
@@ -310,64 +320,66 @@ impl Record {
         };
     }
 
-    /// Returns `Served`, or `Late` if its class has a patience and it took longer.
+    /// Returns the outcome of a complete response: `Late` if the request took longer than the
+    /// patience of its class, otherwise `Served`.
     fn served_or_late(&self) -> Outcome {
         if self.is_in_time() { Outcome::Served } else { Outcome::Late }
     }
 
-    /// Returns whether it has not taken longer than the patience of its class.
+    /// Returns whether the request has not yet taken longer than the patience of its class. True
+    /// for a class without a patience.
     pub(crate) fn is_in_time(&self) -> bool {
         let patience = self.settings.patience(&self.facts.request);
         patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 
-    /// Sets the outcome and the status that the request counts with when it is dropped.
+    /// Sets the outcome and the status with which the request is reported when the record is
+    /// dropped.
     pub(super) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);
     }
 
-    /// Sets the cookies of the request.
+    /// Sets the cookies of the request that the watch for the session cookie knows.
     pub(crate) fn brings(&mut self, brought: Brought) {
         self.brought = brought;
     }
 
-    /// The request's cookies, as far as they are watched.
+    /// Returns the cookies of the request that the watch for the session cookie knows.
     pub(crate) const fn brought(&self) -> &Brought {
         &self.brought
     }
 
-    /// Notes that the client gets the application's answer, and not one of the gateway.
+    /// Records that the client gets the application's answer, not one of the gateway.
     pub(crate) const fn is_answered_upstream(&mut self) {
         self.is_upstreams = true;
     }
 
-    /// Ends a request whose client's own deadline has expired, so that no client waits for it any
-    /// longer.
+    /// Ends a request whose client's own deadline has expired.
     pub(super) fn out_of_time(&mut self, status: StatusCode) {
         self.ends(Outcome::Orphaned, status);
         self.out_of_time = true;
     }
 
-    /// Returns whether the engine's decisions about it are carried out, because of its class or
-    /// because of an approved rule.
+    /// Returns whether the engine's decisions about the request are enforced, by its class or by an
+    /// approved rule.
     pub(crate) fn is_enforced(&self) -> bool {
         self.class_enforces() || self.facts.request.rule.is_some()
     }
 
-    /// Returns whether its class enforces decisions for this client. If not, a rule may make the
-    /// request wait; nothing else changes.
+    /// Returns whether the request's class enforces decisions for this client. If not, only a rule
+    /// can make the request wait.
     pub(crate) const fn class_enforces(&self) -> bool {
         self.facts.enforced
     }
 
-    /// The mode under which it was treated.
+    /// Returns the mode in which the request was treated.
     fn mode(&self) -> Mode {
         if self.is_enforced() { Mode::Enforce } else { Mode::Observe }
     }
 }
 
-/// Returns the outcome of a request that was refused before it ran.
+/// Returns the outcome of a request that was refused for this reason before it ran.
 const fn outcome_of_refusal(reason: Reason) -> Outcome {
     match reason {
         Reason::WaitedTooLong => Outcome::Expired,
@@ -394,13 +406,14 @@ fn protocol(version: Version) -> &'static str {
     match version {
         Version::HTTP_10 => "HTTP/1.0",
         Version::HTTP_2 => "HTTP/2",
-        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
+        // `Version` is an opaque struct, so the match needs a default. The message layer accepts
+        // only HTTP/1.1 besides the versions above.
         _ => "HTTP/1.1",
     }
 }
 
-/// Returns method and target, cut to the length that is kept. Both are ASCII: the message layer
-/// ensures that.
+/// Returns the method and the target, separated by a space. The text is cut after one byte more
+/// than [`KEPT_MESSAGE`]. Cutting is safe because the message layer accepts only ASCII here.
 fn message(request: &Request) -> Box<str> {
     let (method, target) = (request.method.as_str(), request.target.path_and_query());
     let most = KEPT_MESSAGE + 1;
@@ -421,8 +434,8 @@ impl Record {
         Some(Arc::clone(levels.name(level)))
     }
 
-    /// Tells the stop daemon to end the work behind the application, if the request was sent there
-    /// and given up.
+    /// Tells the stop daemon to stop the application's work for this request, if the request was
+    /// sent there and given up.
     fn tell_given_up(&self, outcome: Outcome) {
         let Some(notifier) = self.settings.notifier.as_ref().filter(|_| self.server.is_some())
         else {

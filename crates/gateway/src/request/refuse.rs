@@ -1,14 +1,15 @@
-//! Responses of the gateway itself: the one place where reasons become HTTP.
+//! Responses of the gateway itself. This module alone turns the engine's reasons into HTTP.
 //!
 //! 503 means that the site is too busy for this request now. 429 means that this client has
-//! requested too much at once (`Retry-After` says when to retry). 502 and 504 mean that the
-//! upstream failed, and 4xx that the message is at fault. `Proxy-Status` (RFC 9209) tells programs
-//! which of these applies: everyone gets one coarse word, and trusted peers also get the reason,
-//! class and wait (an attacker could use them to find out which requests are spared). The body is a
-//! page for browsers, problem+json (RFC 9457) for programs that accept JSON, and otherwise a line
-//! of text.
+//! requested too much at once. `Retry-After` says when to retry. 502 and 504 mean that the upstream
+//! failed, and 4xx means that the message is at fault.
 //!
-//! A function here that changes the request's record ends the request.
+//! `Proxy-Status` (RFC 9209) tells programs the error: every client gets its general type. Trusted
+//! peers also get the reason, the class and the wait. Other clients do not, because an attacker
+//! could use them to find out which requests are spared. The body is a page for browsers,
+//! problem+json (RFC 9457) for programs that accept JSON, and otherwise a line of text.
+//!
+//! Each function here that takes the request's record also ends the request.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -28,10 +29,10 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::upstream::UpstreamError;
 
-/// The format of the responses to one client.
+/// The format of the gateway's own responses to one request.
 pub(super) struct RefusalFormat {
     kind: BodyFormat,
-    /// The client may know the exact reason.
+    /// Whether the client may know the exact reason, by `answers.details`.
     details: bool,
     page: Bytes,
     name: u64,
@@ -66,7 +67,7 @@ impl RefusalFormat {
     fn reply(&self, status: StatusCode, fields: Fields, problem: &Problem<'_>) -> Reply {
         let text = || ("text/plain; charset=utf-8", Bytes::from(format!("{}\n", problem.text)));
         let (kind, words) = match self.kind {
-            // The page describes a busy site, not a broken one.
+            // The page describes a busy site, so it is not used for other errors.
             BodyFormat::Html if problem.retry_after.is_some() => {
                 ("text/html; charset=utf-8", self.page.clone())
             }
@@ -80,9 +81,9 @@ impl RefusalFormat {
     }
 }
 
-/// The description of a refusal.
+/// The content of a response with an error.
 struct Problem<'a> {
-    /// The registered problem type, if there is one.
+    /// The URI of the problem type (RFC 9457).
     kind: &'static str,
     text: &'a str,
     retry_after: Option<u64>,
@@ -103,20 +104,22 @@ impl Problem<'_> {
     }
 }
 
-/// The problem types that the IETF's `RateLimit` draft registers.
+/// The problem type of the IETF's `RateLimit` draft for a busy site.
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+/// The problem type of the IETF's `RateLimit` draft for a client that requests too much.
 const TOO_MUCH: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-/// The problem type that adds nothing to the status (RFC 9457 §4.2.1).
+/// The problem type that says no more than the status (RFC 9457 §4.2.1).
 const PLAIN: &str = "about:blank";
 
-/// Refuses a request because the site is too busy for it, or because its client requests too much.
+/// Refuses a request, because the site is too busy for it or because its client requests too much.
+/// Ends the record with the engine's reason.
 pub(super) fn busy(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
     let reply = retry_later(format, record, refusal, "connection_limit_reached");
     record.refused(refusal, reply.status);
     reply
 }
 
-/// Ends a request that ran for too long, for the present load or for its class.
+/// Answers a request that the engine has stopped while it ran, and ends its record.
 pub(super) fn stopped(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
     let reply = retry_later(format, record, refusal, "http_response_timeout");
     record.stopped(refusal, reply.status);
@@ -144,7 +147,7 @@ fn retry_later(format: &RefusalFormat, record: &Record, refusal: &Refusal, error
     format.reply(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
 }
 
-/// Returns the status of the response to a refused request.
+/// Returns the status of the response to a request that was refused or stopped for this reason.
 const fn status_of_reason(reason: Reason) -> StatusCode {
     match reason {
         Reason::PrincipalCap => StatusCode::TOO_MANY_REQUESTS,
@@ -165,7 +168,8 @@ const fn status_of_reason(reason: Reason) -> StatusCode {
     }
 }
 
-/// Ends a request that the upstream has failed, or whose body was at fault while it was forwarded.
+/// Answers a request that the upstream has failed, or whose body turned out to be invalid while it
+/// was forwarded. Ends the record.
 pub(super) fn upstream(
     format: &RefusalFormat,
     record: &mut Record,
@@ -181,8 +185,8 @@ pub(super) fn upstream(
     reply
 }
 
-/// Ends a request whose client's own deadline has expired. It is unknown whether the upstream would
-/// have responded.
+/// Answers a request whose client's own deadline has expired (504). Ends the record. It is unknown
+/// whether the upstream would have responded.
 pub(super) fn out_of_time(format: &RefusalFormat, record: &mut Record) -> Reply {
     let detail = "the client's own deadline";
     let reply = failed(format, StatusCode::GATEWAY_TIMEOUT, "http_response_timeout", detail);
@@ -194,7 +198,7 @@ fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) 
     let mut fields = Fields::new();
     let mut proxy_status = format!("bywash; error={kind}");
     if format.details {
-        // Quoted. Our own texts contain no quotes.
+        // The detail is quoted as it is, because our own texts contain no quotes.
         proxy_status = format!("{proxy_status}; details=\"{detail}\"");
     }
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
@@ -202,14 +206,14 @@ fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) 
     format.reply(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
 }
 
-/// Ends a request whose body is at fault before anything was forwarded.
+/// Answers a request whose body is invalid before anything was forwarded. Ends the record.
 pub(super) fn upload(record: &mut Record, error: BodyError) -> Reply {
     let reply = faulty_body(record.shared(), error);
     record.ends(Outcome::Orphaned, reply.status);
     reply
 }
 
-/// Responds that the client's body is at fault.
+/// Returns the response to an invalid body. The response closes the connection.
 fn faulty_body(shared: &Shared, error: BodyError) -> Reply {
     match error {
         BodyError::TooSlow => {
@@ -228,7 +232,8 @@ fn faulty_body(shared: &Shared, error: BodyError) -> Reply {
     }
 }
 
-/// Ends a request that has passed too many bywash gateways (RFC 5842 §7.2).
+/// Answers a request that has passed too many bywash gateways (508, RFC 5842 §7.2). Ends the
+/// record.
 pub(super) fn looping(format: &RefusalFormat, record: &mut Record) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
@@ -238,7 +243,7 @@ pub(super) fn looping(format: &RefusalFormat, record: &mut Record) -> Reply {
     format.reply(StatusCode::LOOP_DETECTED, fields, &problem)
 }
 
-/// Responds that the message is malformed.
+/// Returns the response to a malformed message.
 pub(super) fn malformed(error: ParseError) -> Reply {
     let status = status_of_parse_error(error);
     let mut fields = Fields::new();
@@ -251,7 +256,7 @@ pub(super) fn malformed(error: ParseError) -> Reply {
     Reply::local(status, fields, format!("{words}\n")).closing()
 }
 
-/// Responds that the message arrives too slowly.
+/// Returns the response to a message that arrives too slowly (408).
 pub(super) fn too_slow() -> Reply {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
@@ -259,7 +264,7 @@ pub(super) fn too_slow() -> Reply {
     Reply::local(StatusCode::REQUEST_TIMEOUT, fields, "Request Timeout\n").closing()
 }
 
-/// Responds that the body is larger than its class allows.
+/// Returns the response to a body that is larger than its class allows (413).
 fn too_large() -> Reply {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
@@ -267,7 +272,7 @@ fn too_large() -> Reply {
     Reply::local(StatusCode::PAYLOAD_TOO_LARGE, fields, "Content Too Large\n").closing()
 }
 
-/// Returns the status of the response to a malformed message.
+/// Returns the status of the response to a message with this error.
 pub(super) const fn status_of_parse_error(error: ParseError) -> StatusCode {
     match error {
         ParseError::Syntax
@@ -304,7 +309,7 @@ const fn status_of(error: &UpstreamError) -> StatusCode {
     }
 }
 
-/// Returns the registered proxy error type (RFC 9209 §2.3) for an upstream failure.
+/// Returns the registered type of proxy error (RFC 9209 §2.3) for an upstream failure.
 const fn kind_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "destination_unavailable",
@@ -323,7 +328,8 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
     }
 }
 
-/// Returns a detail for trusted peers. It contains nothing that came from the network.
+/// Returns the detail of an upstream failure for trusted peers. It contains nothing that came from
+/// the network.
 const fn detail_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "no server is up",
@@ -343,10 +349,10 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
     }
 }
 
-/// Returns between half and one and a half times `seconds`, but at least one second, so that
-/// clients that are refused together do not return together.
+/// Returns a random number of seconds between half and one and a half times `seconds`, at least 1.
+/// So clients that are refused together do not return together.
 fn jittered(seconds: f64) -> u64 {
-    // Each `RandomState` has a key of its own, which is random enough for jitter.
+    // Each `RandomState` has a different key, which is random enough for jitter.
     let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
     ((seconds * (0.5 + chance)).round() as u64).max(1)
 }

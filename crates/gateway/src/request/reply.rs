@@ -1,4 +1,4 @@
-//! The reply to a client: a head, and the source of its body.
+//! The reply to a client: its head, and the source of its body.
 
 use std::task::{Context, Poll, ready};
 
@@ -13,41 +13,43 @@ use crate::io::wire::Wire;
 use crate::request::{Stream, Streaming};
 use crate::upstream::UpstreamError;
 
-/// A reply, ready to be written.
+/// A reply that is ready to be written to the client.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// The upstream's own reason phrase, if it has any.
+    /// The upstream's reason phrase; empty if the upstream has sent none.
     pub(crate) reason: Vec<u8>,
-    /// The fields without framing and without fields that belong to one connection.
+    /// The header fields, without framing and without fields that belong to one connection.
     pub(crate) fields: Fields,
     pub(crate) framing: Framing,
-    /// Whether the connection ends after the reply.
+    /// Whether the client's connection is closed after the reply.
     pub(crate) close: bool,
     pub(crate) body: Answer,
 }
 
-/// The body of a reply.
+/// The source of a reply's body.
 pub(crate) enum Answer {
-    /// No body.
+    /// The reply has no body.
     Empty,
-    /// The gateway's own text.
+    /// A text of the gateway itself.
     Local(Bytes),
-    /// The gateway's own text, as it comes; it ends when the channel ends.
+    /// Texts of the gateway itself that are produced later. The body ends when the channel is
+    /// closed.
     Later(mpsc::Receiver<Bytes>),
-    /// The upstream's body, as it comes.
+    /// The upstream's body, which is passed on as it arrives.
     Stream(Box<Stream>),
-    /// The connection itself, which now speaks another protocol.
+    /// The client connection, which now speaks another protocol with the upstream.
     Tunnel(Box<Tunnel>),
 }
 
-/// An upstream's connection that speaks another protocol, with the request that it belongs to.
+/// An upstream connection that has switched to another protocol, with the request that it belongs
+/// to.
 pub(crate) struct Tunnel {
     pub(crate) wire: Wire,
     pub(crate) request: Streaming,
 }
 
 impl Tunnel {
-    /// Counts bytes that went up and down.
+    /// Adds bytes that were sent to the upstream (`up`) and to the client (`down`) to the record.
     pub(crate) fn moved(&mut self, up: usize, down: usize) {
         self.request.record.sent(up as u64);
         self.request.record.received(down);
@@ -55,7 +57,7 @@ impl Tunnel {
 }
 
 impl Reply {
-    /// Returns a reply with the gateway's own text.
+    /// Returns a reply with a text of the gateway itself.
     pub(crate) fn local(status: StatusCode, fields: Fields, words: impl Into<Bytes>) -> Self {
         let words = words.into();
         let framing = Framing::Length(words.len() as u64);
@@ -63,7 +65,7 @@ impl Reply {
         Self { status, reason: Vec::new(), fields, framing, close: false, body }
     }
 
-    /// Returns the reply with the connection closed after it.
+    /// Returns this reply with the client's connection closed after it.
     pub(crate) fn closing(mut self) -> Self {
         self.close = true;
         self
@@ -71,7 +73,7 @@ impl Reply {
 }
 
 impl Answer {
-    /// Returns the next piece. Not to be polled after the end.
+    /// Returns the next piece of the body. Must not be polled after the end of the body.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -89,9 +91,9 @@ impl Answer {
         Poll::Ready(Ok(piece))
     }
 
-    /// Sends the rest of the request's body upstream, while the client cannot take more of the
-    /// answer. Ready when the request was stopped because its client takes the answer too slowly.
-    /// `unread` returns the bytes of the answer that the client has not taken yet.
+    /// Sends the rest of the request's body upstream while the client cannot take more of the
+    /// answer. `unread` returns the number of bytes of the answer that the client has not taken
+    /// yet. Completes if the request was stopped because its client was slow.
     pub(crate) fn poll_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -103,12 +105,12 @@ impl Answer {
         }
     }
 
-    /// Returns whether the request was stopped in the middle of this answer.
+    /// Returns whether the engine stopped the request in the middle of this answer.
     pub(crate) const fn was_stopped(&self) -> bool {
         matches!(self, Self::Stream(stream) if stream.was_stopped())
     }
 
-    /// Returns the pacing of the answer's bytes, if a rule for elephants throttles them.
+    /// Returns the pacing of the answer's bytes, if a rule for an elephant throttles them.
     pub(crate) fn pacing(&mut self) -> Option<&mut Paced> {
         match self {
             Self::Stream(stream) => stream.pacing(),
@@ -116,14 +118,14 @@ impl Answer {
         }
     }
 
-    /// Returns whether the answer may wait long enough that the gateway must watch for the client's
+    /// Returns whether the next piece may take so long that the caller must watch for the client's
     /// disconnect.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Later(_))
     }
 
-    /// Returns the reply body for a `HEAD`: the gateway's own text is left out, but its length
-    /// stays in the head.
+    /// Returns the body for the reply to a `HEAD` request: without the gateway's own text, whose
+    /// length stays in the head.
     pub(crate) fn without_body(self) -> Self {
         match self {
             Self::Local(_) | Self::Later(_) => Self::Empty,

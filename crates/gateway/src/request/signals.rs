@@ -1,7 +1,8 @@
-//! Signals in a request about its visitor, and signs that it is a repetition.
+//! Reads the signals in a request about its visitor, and whether it is marked as a repetition.
 //!
-//! Any client can send them, which does no harm. The value of a signal is measured, and falls the
-//! more clients fake it. A request that claims to be a repetition is ranked lower for it.
+//! Any client can send a signal. That does no harm, because the gateway measures the value of each
+//! signal, and the value falls as more clients fake it. A request that is marked as a repetition is
+//! ranked lower.
 
 use bywash_config::{RetryHeader, Signal};
 use bywash_engine::Signals;
@@ -9,8 +10,8 @@ use bywash_message::{Fields, Name};
 
 use crate::identity::cookies;
 
-/// Returns the signals of a request, numbered by their position in the configuration. `returns`:
-/// the token says that the visitor has ordered recently.
+/// Returns the signals of a request, by their positions in the configured list `kinds`. `returns`:
+/// the request's token says that the visitor has ordered recently.
 pub(super) fn shown(kinds: &[Signal], fields: &Fields, returns: bool) -> Signals {
     let is_shown = |kind: &Signal| match kind {
         Signal::Cookie(name) => cookies::brought(fields, name).is_some(),
@@ -26,7 +27,7 @@ pub(super) fn shown(kinds: &[Signal], fields: &Fields, returns: bool) -> Signals
     shown.fold(Signals::NONE, |signals, (number, _)| signals.with(number))
 }
 
-/// Returns whether the referring page was on this host or a subdomain of it.
+/// Returns whether the `Referer` is a page of this host or of a subdomain.
 fn comes_from(fields: &Fields, host: &[u8]) -> bool {
     let Some(from) = fields.named(b"referer").next().and_then(host_of) else { return false };
     let Some(above) = from.len().checked_sub(host.len()) else { return false };
@@ -34,7 +35,7 @@ fn comes_from(fields: &Fields, host: &[u8]) -> bool {
     is_below && from[above..].eq_ignore_ascii_case(host)
 }
 
-/// Returns the host of an `http` or `https` URL.
+/// Returns the host of an `http` or `https` URL. Returns `None` for any other text.
 fn host_of(url: &[u8]) -> Option<&[u8]> {
     let schemes = [&b"https://"[..], b"http://"];
     let is_it = |scheme: &&&[u8]| {
@@ -49,7 +50,7 @@ fn host_of(url: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns whether one of these fields marks the request as a repetition.
+/// Returns whether one of the configured fields marks the request as a repetition.
 pub(super) fn is_retry(headers: &[RetryHeader], fields: &Fields) -> bool {
     let says = |spelled: &[u8], value: &[u8]| {
         let is_it = |header: &&RetryHeader| spelled.eq_ignore_ascii_case(header.name.as_bytes());
@@ -60,7 +61,7 @@ pub(super) fn is_retry(headers: &[RetryHeader], fields: &Fields) -> bool {
     !headers.is_empty() && unnamed.into_iter().any(|field| says(field.spelled, field.value))
 }
 
-/// Parses a number of at most nine digits. No count of attempts is longer.
+/// Parses a number of at most nine digits, which is enough for any count of attempts.
 fn number(text: &[u8]) -> Option<u32> {
     let digits = !text.is_empty() && text.len() <= 9 && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()

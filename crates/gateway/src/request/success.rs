@@ -1,18 +1,18 @@
-//! The success of a response and its revenue, as stated by the application: a success that was seen
-//! here, and not one that a path promises.
+//! Determines whether a response is a success, and its revenue, from what the application says.
 //!
-//! A submitted form, and therefore an order, is often answered with a redirection (303). For a
-//! request with a safe method a redirection says that there is nothing to see: a visitor without an
-//! order is sent from the confirmation page to the basket.
+//! A submitted form, such as an order, is often answered with a redirection (303), which counts as
+//! a success. For a request with a safe method, a redirection is no success: it may send a visitor
+//! without an order from the confirmation page to the basket.
 //!
-//! A class may define its successes by status, by fields, and by fields of a JSON body. Only they
-//! bring revenue then, and only they prove to other classes that the session was served this one. A
-//! body of at most [`READ`] bytes is examined once it is complete. Until then the response does not
-//! count as a success, so the token that it brings does not record it.
+//! A class may define its successes by status, by header fields, and by fields of a JSON body. Then
+//! only such a response brings revenue, and only such a response proves to other classes that the
+//! session was served this class. At most [`READ`] bytes of a body are examined, once the body is
+//! complete. Until then the response does not count as a success, so a token sent with its head
+//! does not record it.
 //!
-//! One response counts for at most a hundred times the mean. The amount may follow from what a
-//! visitor has typed (a basket of a million teapots, returned tomorrow), and one visitor must not
-//! distort the measured value of a class.
+//! The revenue of one response counts up to [`MOST`] times the mean of its class. The amount may
+//! depend on a visitor's input, for example an order of a million items that is cancelled later.
+//! One visitor must not distort the measured value of a class.
 
 use bywash_config::{JsonField, Success, Wanted};
 use bywash_message::Fields;
@@ -23,30 +23,31 @@ use serde_json::Value;
 use crate::request::record::Record;
 use crate::telemetry::metrics::Unread;
 
-/// The limit on one response's revenue, as a multiple of the mean.
+/// The maximum revenue of one response, as a multiple of the mean of its class.
 const MOST: f64 = 100.0;
 
-/// The maximum number of characters of an amount, including its point. No amount of money is
-/// longer.
+/// The maximum number of characters of an amount, including its decimal point. It is longer than
+/// any real amount.
 const LONGEST: usize = 20;
 
-/// The number of bytes of a JSON body that are examined. The response to an order is short.
+/// The maximum number of bytes of a JSON body that are examined. The response to an order is
+/// shorter.
 const READ: usize = 16 * 1024;
 
-/// The judgement about a response. The default is that of a response that does not count as a
+/// The judgement about a response. The default is the judgement about a response that is no
 /// success.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
-    /// The revenue.
+    /// The revenue; zero if the response is no success.
     pub(super) revenue: Utility,
-    /// Whether it meets the conditions of its class. Without conditions, the status says whether
-    /// the class was served.
+    /// Whether the response meets the conditions of its class. For a class without conditions this
+    /// is always true, and the status decides whether the class was served.
     pub(super) succeeded: bool,
 }
 
-/// Judges a response with this head. If the body must state success too, the response does not
-/// count as a success so far, and the second value looks for success in the body. The field with
-/// the amount is removed.
+/// Judges a response by its head, and removes the field with the amount. If the body must state
+/// success too, the response does not count as a success so far. The second value then continues
+/// with the body.
 pub(super) fn judge(
     record: &Record,
     status: StatusCode,
@@ -72,7 +73,7 @@ pub(super) fn judge(
     (Judged::default(), Some(sought))
 }
 
-/// Returns whether the status means success. `safe`: the method is safe, so nothing was to be done.
+/// Returns whether the status means success. `safe`: the request's method is safe.
 fn counts(success: &Success, safe: bool, status: StatusCode) -> bool {
     if success.statuses.is_empty() {
         return status.is_success() || (!safe && status.is_redirection());
@@ -89,12 +90,12 @@ fn has_fields(success: &Success, fields: &Fields) -> bool {
     })
 }
 
-/// Returns whether the body is compressed, so that it cannot be read.
+/// Returns whether the body is compressed, so that the gateway cannot examine it.
 fn is_compressed(fields: &Fields) -> bool {
     fields.named(b"content-encoding").any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
 }
 
-/// The judgement about a response that depends on JSON in its body.
+/// The search for success in the JSON body of one response.
 pub(super) struct Sought {
     /// The judgement if the body states success.
     judged: Judged,
@@ -104,13 +105,16 @@ pub(super) struct Sought {
 }
 
 impl Sought {
-    /// Adds a piece of the body.
+    /// Adds a piece of the body. Ignores what exceeds the part that is examined.
     pub(super) fn take(&mut self, piece: &[u8]) {
         let room = (READ + 1).saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// Returns the judgement about the response, given the whole body.
+    /// Returns the judgement about the response, once the whole body was added.
+    ///
+    /// # Errors
+    /// The reason why the body cannot be examined.
     pub(super) fn judge(&self, success: &Success) -> Result<Judged, Unread> {
         if self.is_compressed {
             return Err(Unread::Compressed);
@@ -124,7 +128,7 @@ impl Sought {
     }
 }
 
-/// Returns whether the body has this field.
+/// Returns whether the body has this field with an accepted value.
 fn says(body: &Value, wanted: &JsonField) -> bool {
     let field = wanted.path.iter().try_fold(body, |within, name| within.get(name));
     match (field, &wanted.value) {
@@ -136,14 +140,15 @@ fn says(body: &Value, wanted: &JsonField) -> bool {
     }
 }
 
-/// Returns the amount, if the field occurs exactly once.
+/// Returns the amount in the field `header`. Returns `None` if the field is missing, repeated or
+/// malformed.
 fn one_amount(fields: &Fields, header: &[u8]) -> Option<f64> {
     let mut values = fields.named(header);
     let value = values.next()?;
     if values.next().is_none() { amount(value) } else { None }
 }
 
-/// Parses digits with an optional decimal point: no sign, no exponent, no currency.
+/// Parses digits with an optional decimal point. A sign, an exponent or a currency is not accepted.
 fn amount(text: &[u8]) -> Option<f64> {
     let plain = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     let digit = text.first().is_some_and(u8::is_ascii_digit);

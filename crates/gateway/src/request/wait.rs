@@ -1,15 +1,15 @@
-//! The second phase: waiting for the body and then for a slot. In the third phase: ending a request
-//! before its response begins.
+//! The second phase of a request: waits for the body and then for a slot. Also ends a request in
+//! the third phase, before its response begins.
 //!
-//! A request asks for a slot when its body has been read, or as much of it as may be held in
-//! memory, because the application could not use the slot before. If the client must hear from the
-//! application before it goes on, that would never happen. So a request whose body has paused for a
-//! second may run with what has arrived while a slot is free, and counts as one with a slow client
-//! from the start. The same applies to a client that sends its body only after `100 Continue`
-//! (`Expect: 100-continue`), which it gets when it has a slot.
+//! A request asks for a slot when its body has been read, or as much of the body as may be held in
+//! memory. Before that, the application could not use the slot. But some clients send the rest only
+//! after the application has answered. So a request whose body has paused for a second may run with
+//! what has arrived, while a slot is free. It counts as a request with a slow client from the
+//! start. The same applies to a client that sends `Expect: 100-continue`, and its body only after
+//! `100 Continue`. The gateway sends that when the request has a slot.
 //!
-//! While it waits, a request reads its body ahead, as far as its buffer goes. The kernel does not
-//! report a FIN behind unread bytes, so otherwise a client would be served after it has left.
+//! While it waits for a slot, a request continues to read its body into its buffer. The kernel does
+//! not report a FIN behind unread bytes, so otherwise a client that has left would still be served.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,20 +23,23 @@ use super::{ClientDeadline, Upload};
 use crate::driver::{Driver, Ticket};
 use crate::io::body::BodyError;
 
-/// The interval at which a request without a complete body asks whether a slot is free.
+/// The interval at which a request with an incomplete body checks whether a slot is free.
 const ASKS: Duration = Duration::from_secs(1);
 
-/// The reason why there is no body to run with.
+/// The reason why a request cannot run, found while waiting for its body.
 pub(super) enum NoBody {
-    /// The body broke off, is malformed, too slow or too large.
+    /// The body broke off, is malformed, is too large or arrives too slowly.
     Broken(BodyError),
     /// The client's own deadline has expired.
     OutOfTime,
 }
 
-/// Waits until the body has been read, or as much of it as may be held in memory, or, if it does
-/// not arrive, until a slot is free. `at_once`: the client may have nothing to send before the
-/// application has.
+/// Waits until the body has been read, or as much of it as may be held in memory. If the body
+/// pauses, waits until a slot is free. `at_once`: a free slot ends the wait without a pause,
+/// because the client may have nothing to send before the application has.
+///
+/// # Errors
+/// If the body is invalid, or if the client's own deadline expires.
 pub(super) async fn for_body(
     driver: &Driver,
     upload: &mut Upload,
@@ -68,27 +71,27 @@ pub(super) async fn for_body(
     .await
 }
 
-/// The outcome of waiting for a slot.
+/// The result of waiting for a slot.
 pub(super) enum Waited {
-    /// The request got a slot at this time.
+    /// The engine granted a slot, for this reason and at this time.
     Granted(Reason, Time),
-    /// The request was refused.
+    /// The engine refused the request.
     Refused(Refusal),
-    /// The body broke off, is malformed or too slow.
+    /// The body broke off, is malformed or arrives too slowly.
     Broken(BodyError),
 }
 
-/// The reason why a request has ended before its response began.
+/// The reason why a request was ended before its response began.
 pub(super) enum Ended {
-    /// The engine stopped the request.
+    /// The engine stopped the request while it ran.
     Stopped(Refusal),
     /// The client's own deadline has expired.
     OutOfTime,
 }
 
-/// Runs `task` unless the request is ended first, which drops the task. `ticket`: for a request
-/// that can be stopped. The task is passed pinned, because a future that takes another one by value
-/// is twice as large.
+/// Runs `task` to its end, unless the request is ended before. In that case, the task is dropped by
+/// the caller. `ticket` is given for a request that may be stopped. The task is passed pinned,
+/// because a future that takes another one by value is twice as large.
 pub(super) async fn until_ended<T>(
     ticket: Option<&Ticket>,
     deadline: &mut ClientDeadline,
@@ -99,7 +102,7 @@ pub(super) async fn until_ended<T>(
     }
     let mut has_begun = false;
     let done = poll_fn(|cx| {
-        // Do not start work for a client whose deadline has expired.
+        // A request whose deadline has already expired does not start its task.
         if !std::mem::replace(&mut has_begun, true) && deadline.poll(cx).is_ready() {
             return Poll::Ready(Err(Ended::OutOfTime));
         }
@@ -133,8 +136,9 @@ pub(super) async fn for_slot(
         if let Poll::Ready(Decision::Granted { reason, at }) = decision {
             return Poll::Ready(Waited::Granted(reason, at));
         }
-        // The body is read even if the request is refused. The fewer bytes are unread when the
-        // connection is closed, the more certainly the client can read its refusal.
+        // The body is read even if the request is refused. If unread bytes remain when the
+        // connection is closed, the kernel may reset it, and the client may not be able to read the
+        // refusal.
         if let Poll::Ready(Err(error)) = upload.poll_ahead(cx) {
             return Poll::Ready(Waited::Broken(error));
         }

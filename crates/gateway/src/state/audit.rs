@@ -1,9 +1,10 @@
-//! The audit log: operators' decisions with author and reason, as lines of JSON. They go to
-//! standard error and to a file in `state.directory`, if one is configured. The last of them are
-//! kept in memory.
+//! The audit log: operators' decisions with author and reason, as JSON lines. They go to standard
+//! error, and to a file in `state.directory` if that is configured. The last [`KEPT`] of them are
+//! also held in memory.
 //!
-//! The file only grows, one line per decision; `state_writer` appends the lines. At start the last
-//! lines of the file are read, so that an operator sees the decisions of earlier processes.
+//! The file only grows, by one line per decision; `writer.rs` appends the lines. At start, the
+//! gateway reads the last lines of the file, so that an operator sees the decisions of earlier
+//! processes.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -18,28 +19,30 @@ use bywash_terminal::text::printable_json;
 
 use crate::state::writer::{StateWriter, Version};
 
-/// The name of the file in `state.directory`.
+/// The name of the audit log in `state.directory`.
 pub(crate) const FILE: &str = "audit.jsonl";
-/// The number of notes kept in memory.
+/// The maximum number of notes held in memory.
 const KEPT: usize = 1000;
-/// The number of bytes read from the end of the file at start.
+/// The maximum number of bytes read from the end of the file at start.
 const READ: u64 = 1 << 20;
 
-/// Reports one decision. It must return quickly: the next decision waits for it.
+/// A function that reports one decision. It must return quickly, because it holds up the next
+/// decision.
 type Reporter = Box<dyn Fn(&Note) + Send>;
 
-/// The last decisions.
+/// The last decisions, newest last, behind a lock.
 #[derive(Default)]
 pub(crate) struct Audit(Mutex<Notes>);
 
 #[derive(Default)]
 pub(crate) struct Notes {
     are_kept: bool,
-    /// Reports decisions in place of the JSON lines on standard error, if set.
+    /// Reports decisions in place of JSON lines on standard error, if set.
     reporter: Option<Reporter>,
-    /// The last notes, newest last, each with the version of the document that it is about.
+    /// The last notes, newest last. Each has the version of the document that contains its
+    /// decision; `None` for a note read from the file.
     last: VecDeque<(Note, Option<Version>)>,
-    /// The number of notes so far: those read from the file and those since.
+    /// The number of notes so far: those read from the file at start and those added since.
     pub(crate) revision: u64,
 }
 
@@ -48,12 +51,14 @@ impl Audit {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports decisions through `reporter` from now on, and no longer as lines of JSON.
+    /// Reports decisions through `reporter` from now on, and no longer as JSON lines on standard
+    /// error.
     pub(crate) fn report_to(&self, reporter: impl Fn(&Note) + Send + 'static) {
         self.notes().reporter = Some(Box::new(reporter));
     }
 
-    /// Reads the notes that earlier processes wrote in this directory, if there is one.
+    /// Reads the notes that earlier processes wrote in this directory, if one is given. A missing
+    /// file is not an error; any other error is logged.
     pub(crate) fn open(&self, directory: Option<&Path>) {
         let mut notes = self.notes();
         notes.are_kept = directory.is_some();
@@ -70,7 +75,8 @@ impl Audit {
         }
     }
 
-    /// Notes decisions, which are part of this version of a document. Does not wait for the disk.
+    /// Records and reports decisions. `version` is the document's version that contains them. Does
+    /// not wait for the disk.
     pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
         for note in decided {
@@ -87,12 +93,13 @@ impl Audit {
 }
 
 impl Notes {
-    /// Returns whether notes outlive this process.
+    /// Returns whether notes are written to a file, so that they outlive this process.
     pub(crate) const fn are_kept(&self) -> bool {
         self.are_kept
     }
 
-    /// Returns up to `most` notes, newest first. A note whose decision is not saved says why.
+    /// Returns up to `most` notes, newest first. A note whose decision is not saved contains the
+    /// reason.
     pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
         let with_reason = |(note, version): &(Note, Option<Version>)| {
             let unwritten = writer.why_unwritten(*version);
@@ -107,14 +114,15 @@ impl Notes {
     }
 }
 
-/// Returns a note as a line of the file, without line breaks, terminal escapes or invisible
-/// characters.
+/// Formats a note as a line of the file. Line breaks, terminal escapes and invisible characters are
+/// escaped.
 pub(crate) fn line(note: &Note) -> String {
     let json = serde_json::to_string(note).expect("a note is made of numbers and texts");
     printable_json(&json)
 }
 
-/// Appends a line to the file in this directory: whole, or not at all.
+/// Appends a line to the audit log in this directory, and waits until it is on the disk. On an
+/// error, nothing of the line stays in the file.
 pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .create(true)
@@ -123,19 +131,20 @@ pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
         .mode(0o600)
         .open(directory.join(FILE))?;
     let length = file.metadata()?.len();
-    // Terminate a partial last line, left by a process that ended while writing, so that this line
-    // stays intact.
+    // A process that ended while writing may have left a partial last line. It is terminated, so
+    // that the new line stands alone.
     let torn = if is_torn(&mut file)? { "\n" } else { "" };
     let written = file.write_all(format!("{torn}{line}\n").as_bytes());
     if written.is_err() {
-        // The line is tried again, and must be in the file only once.
+        // The caller retries the line, so a partly written one is removed.
         let _ = file.set_len(length);
     }
     written?;
     file.sync_data()
 }
 
-/// Returns whether the file ends without a line break.
+/// Returns whether the last line of the file is incomplete: the file does not end with a line
+/// break.
 fn is_torn(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
@@ -146,8 +155,8 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Reads the last notes. A line that is not a valid note is skipped: the file is meant for people,
-/// and they may edit it.
+/// Reads the last notes of a file, at most [`READ`] bytes. Skips a line that is not a valid note,
+/// because people may edit the file.
 fn read(path: &Path) -> io::Result<Vec<Note>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! Decisions of operators: in memory, on disk, and in the audit log.
+//! Decisions of operators: in memory, in files, and in the audit log.
 
 pub(crate) mod audit;
 pub(crate) mod quarantine;

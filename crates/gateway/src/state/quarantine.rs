@@ -1,12 +1,13 @@
-//! Sets aside state files that cannot be read, or that are about to be replaced, so that nothing in
-//! them is lost.
+//! Renames or links state files that cannot be read or that are about to be replaced, so that their
+//! content is not lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use bywash_terminal::stderr::say;
 
-/// The folder in which the process that handed its decisions over had saved them, if it had one.
+/// The folder in which another process had saved the decisions that it handed over. `None` if it
+/// had not saved them.
 #[derive(Clone, Debug)]
 pub(crate) struct Inherited(Option<PathBuf>);
 
@@ -15,24 +16,24 @@ impl Inherited {
         Self(directory)
     }
 
-    /// The canonical path of a folder, whichever links lead to it.
+    /// Returns the canonical path of a folder, with all symbolic links resolved.
     pub(crate) fn place(directory: &Path) -> PathBuf {
         directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
     }
 
-    /// Returns whether the decisions handed over are newer than those saved in this folder. This
-    /// includes the case that all of them were undone, but not the case that nothing was ever
-    /// decided.
+    /// Returns whether the decisions handed over are newer than those saved in `directory`.
+    /// `was_decided`: the other process has ever taken a decision. Decisions that were all undone
+    /// again count as newer.
     pub(crate) fn is_newer(&self, directory: &Path, was_decided: bool) -> bool {
         was_decided || self.is_of(directory)
     }
 
-    /// Sets the file in this folder aside if the decisions handed over come from another folder. In
-    /// that case another process saved the file, long ago.
+    /// Keeps a copy of the file `name` in this folder if the decisions handed over come from
+    /// another folder. In that case some earlier process has saved the file.
     pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
         if !self.is_of(directory) && directory.join(name).exists() {
-            // The file also stays in place until the new one replaces it, so that there is always
-            // one.
+            // A hard link keeps the old file in place until the new one replaces it, so that there
+            // is always a file.
             let kept =
                 kept(directory, name, "before", |file, target| std::fs::hard_link(file, target));
             say(format_args!(
@@ -46,7 +47,7 @@ impl Inherited {
     }
 }
 
-/// Renames an unreadable file. Returns a text that says where it is now.
+/// Renames an unreadable file. Returns a text for the log that says where the file is now.
 pub(crate) fn put(directory: &Path, name: &str) -> String {
     kept(directory, name, "unreadable", |file, target| std::fs::rename(file, target))
 }

@@ -7,25 +7,26 @@ use bywash_control::{Overrides, RuleStore};
 use super::quarantine::{self, Inherited};
 use super::writer::{Document, StateWriter, Version};
 
-/// A set of decisions that is saved as one document.
+/// A set of decisions that is saved as one document: the overrides, or the rules for elephants.
 pub(crate) trait Decisions: Default {
-    /// The file that they are saved in.
+    /// The document in which the decisions are saved.
     const DOCUMENT: Document;
-    /// The size limit of that file in bytes: more than all allowed decisions with long texts.
+    /// The maximum size of the document's file in bytes. It exceeds all allowed decisions with long
+    /// texts.
     const MOST: u64;
 
-    /// Reads the text that [`Decisions::text`] has returned.
+    /// Parses the text that [`Decisions::text`] has returned.
     ///
     /// # Errors
-    /// If it is not such a text.
+    /// If the text is not such a text. The error says why.
     fn read(text: &str) -> Result<Self, String>;
 
     fn text(&self) -> String;
 
-    /// Returns whether anything was ever decided.
+    /// Returns whether any decision was ever taken, including decisions that were undone.
     fn was_decided(&self) -> bool;
 
-    /// Returns these decisions, numbered after those in `before`.
+    /// Returns these decisions with numbers that follow those of `before`.
     fn numbered_after(self, before: &Self) -> Self {
         let _ = before;
         self
@@ -70,28 +71,28 @@ impl Decisions for RuleStore {
     }
 }
 
-/// A decision that was not carried out; `R` is why it is not possible.
+/// The reason why a decision was not carried out. `R` is the type of a refusal.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecisionError<R: std::error::Error + 'static> {
     /// The decision is not possible.
     #[error(transparent)]
     Refused(#[from] R),
-    /// Another process is reading the decisions just now.
+    /// Another process is taking over the decisions, so this one accepts none.
     #[error("another process is taking over: retry in a few seconds")]
     HandedOver,
 }
 
-/// Decisions in force, behind one lock with the facts about saving them.
+/// The decisions in force, with the facts about saving them. The caller keeps both behind one lock.
 #[derive(Debug, Default)]
 pub(crate) struct Stored<D> {
     decisions: D,
-    /// The directory that they are saved in; `None` if they are not saved.
+    /// The directory in which the decisions are saved; `None` if they are not saved.
     directory: Option<PathBuf>,
-    /// Set if another process has handed them over.
+    /// Where another process had saved the decisions that it handed over; `None` if none has.
     inherited: Option<Inherited>,
-    /// Why decisions of an earlier process cannot be read.
+    /// The reason why decisions of an earlier process cannot be read, if so.
     unreadable: Option<String>,
-    /// Whether another process takes the decisions.
+    /// Whether another process is taking over the decisions.
     is_handed_over: bool,
 }
 
@@ -108,24 +109,26 @@ impl<D: Decisions> Stored<D> {
         self.decisions = decisions;
     }
 
-    /// Returns whether decisions outlive this process.
+    /// Returns whether the decisions are saved, so that they outlive this process.
     pub(crate) const fn is_saved(&self) -> bool {
         self.directory.is_some()
     }
 
-    /// Returns whether another process takes the decisions.
+    /// Returns whether another process is taking over the decisions. If so, this one must accept
+    /// none.
     pub(crate) const fn is_handed_over(&self) -> bool {
         self.is_handed_over
     }
 
-    /// Sets whether another process takes the decisions from now on, or this one again. Otherwise a
-    /// decision made here after that process has read them would be lost, or would overwrite one of
-    /// its decisions.
+    /// Sets whether another process is taking over the decisions. While it is, this process accepts
+    /// none. A decision made here after the other process has read them would be lost, or would
+    /// overwrite one made there.
     pub(crate) const fn hand_over(&mut self, is_handed_over: bool) {
         self.is_handed_over = is_handed_over;
     }
 
-    /// Takes over the decisions of an earlier process.
+    /// Takes over the decisions of an earlier process from `text`. If the text cannot be read, the
+    /// reason is recorded and the present decisions stay.
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match D::read(text) {
             Ok(decisions) => (self.decisions, self.inherited) = (decisions, Some(inherited)),
@@ -133,15 +136,14 @@ impl<D: Decisions> Stored<D> {
         }
     }
 
-    /// Notes that the decisions that were handed over cannot be read.
+    /// Records that the decisions that were handed over cannot be read.
     pub(crate) fn lose(&mut self, why: String) {
         self.unreadable = Some(why);
     }
 
-    /// Reads the decisions that were saved in this directory, unless those that were handed over
-    /// are newer. To be called before the first request, and only after the earlier process has
-    /// stopped deciding. Returns whether the decisions must be saved, and why earlier ones cannot
-    /// be read.
+    /// Reads the decisions saved in this directory, unless those that were handed over are newer.
+    /// Must be called before the first request, and after the earlier process has stopped deciding.
+    /// Returns whether the decisions must be saved, and the reason if earlier ones cannot be read.
     pub(crate) fn open(&mut self, directory: Option<&Path>) -> (bool, Option<String>) {
         self.directory = directory.map(Path::to_owned);
         let mut must_save = false;
@@ -161,7 +163,7 @@ impl<D: Decisions> Stored<D> {
         (must_save, self.unreadable.take())
     }
 
-    /// Submits the decisions to be saved.
+    /// Submits the decisions to be saved. Returns their version; `None` if they are not saved.
     pub(crate) fn save(&self, writer: &StateWriter) -> Option<Version> {
         writer.submit(D::DOCUMENT, self.decisions.text())
     }

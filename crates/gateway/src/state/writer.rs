@@ -1,12 +1,12 @@
-//! Writes operators' decisions to `state.directory`, on its own thread: no other thread waits for
-//! the disk.
+//! Writes operators' decisions to `state.directory` on its own thread, so that no other thread
+//! waits for the disk.
 //!
-//! A decision takes effect as soon as it is made. Its document is submitted here
+//! A decision takes effect as soon as it is made. Its document is then submitted here
 //! ([`StateWriter::submit`]), where only the newest text of each document waits. The caller may
-//! wait for the result for a bounded time ([`StateWriter::result`]). A text that cannot be written
-//! is kept and retried every [`RETRY`]; until then the reason is reported to operators and in
-//! `/metrics`. Lines of the audit log are appended in order, after the document that they are
-//! about, so that a line can say that its decision was not saved.
+//! wait for the result for a bounded time ([`StateWriter::result`]). If a text cannot be written,
+//! the thread keeps it and retries every [`RETRY`]. Meanwhile, operators and `/metrics` get the
+//! reason. Lines of the audit log are appended in order, each after the document that it is about.
+//! So a line can say that its decision was not saved.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,18 +20,19 @@ use tokio::sync::watch;
 
 use crate::state::audit;
 
-/// How long a decision waits for its result before the answer says that the result is not known
-/// yet. It is less than clients of the admin listener wait.
+/// The maximum time for which a decision waits for the result of writing it. After that, the answer
+/// says that the result is not known yet. It is less than the timeout of clients of the admin
+/// listener.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a failed write is retried.
+/// The interval at which a failed write is retried.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long the end of the process waits for the last write.
+/// The maximum time for which the end of the process, or a handover, waits for the last write.
 const LAST: Duration = Duration::from_secs(2);
-/// The number of lines of the audit log that may wait for the disk. When they are too many, the
-/// oldest is dropped.
+/// The maximum number of lines of the audit log that wait for the disk. Another line then drops the
+/// oldest one.
 const LINES: usize = 1000;
 
-/// A file in `state.directory`, named for its content.
+/// A document in `state.directory`, named for its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Document {
     Overrides,
@@ -39,7 +40,7 @@ pub(crate) enum Document {
 }
 
 impl Document {
-    /// The file's name.
+    /// Returns the name of the document's file.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Overrides => "overrides",
@@ -48,16 +49,16 @@ impl Document {
     }
 }
 
-/// A submitted version of a document.
+/// A submitted version of a document, by number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version(Document, u64);
 
-/// The queue of documents and lines, and the means to wait for the writing thread.
+/// The queue of documents and lines that the writing thread works on.
 pub(crate) struct StateWriter {
     queue: Mutex<Queue>,
-    /// Wakes the thread, and callers that wait for it to be idle.
+    /// Wakes the writing thread, and callers that wait until it is idle or has ended.
     wakes: Condvar,
-    /// Notified after every attempt.
+    /// Notified after every attempt to write a document.
     attempts: watch::Sender<()>,
 }
 
@@ -68,18 +69,18 @@ struct Queue {
     overrides: Saving,
     elephants: Saving,
     lines: VecDeque<(Note, Option<Version>)>,
-    /// When a line that could not be appended is retried.
+    /// The time at which a line that could not be appended is retried; `None` if none has failed.
     lines_retry: Option<Instant>,
-    /// Whether the thread is writing, without the lock.
+    /// Whether the thread is writing at the moment, without the lock.
     is_busy: bool,
-    /// Whether another process writes the documents.
+    /// Whether another process writes the documents, so that this one must not.
     is_paused: bool,
     ends: bool,
-    /// Whether the thread has begun and not ended.
+    /// Whether the thread has begun and has not ended.
     runs: bool,
 }
 
-/// The state of one document.
+/// The state of one document: its newest text, and the numbers of its versions.
 #[derive(Default)]
 struct Saving {
     /// The newest text, until it is written.
@@ -88,9 +89,9 @@ struct Saving {
     attempted: u64,
     written: u64,
     failure: Option<String>,
-    /// When a failed write is retried.
+    /// The time at which a failed write is retried; `None` if the text may be written at once.
     retry: Option<Instant>,
-    /// Since when there is a text that is not written.
+    /// The time since which there is a text that is not written; `None` if all is written.
     since: Option<Instant>,
 }
 
@@ -108,12 +109,13 @@ impl StateWriter {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the directory. Without one nothing is written.
+    /// Sets the directory. If it is `None`, nothing is written.
     pub(crate) fn open(&self, directory: Option<&Path>) {
         self.queue().directory = directory.map(Path::to_owned);
     }
 
-    /// Submits the newest text of a document. Returns `None` if there is no directory.
+    /// Submits the newest text of a document, and returns its version. Returns `None` if there is
+    /// no directory.
     pub(crate) fn submit(&self, document: Document, text: String) -> Option<Version> {
         let mut queue = self.queue();
         queue.directory.as_ref()?;
@@ -128,7 +130,8 @@ impl StateWriter {
         Some(version)
     }
 
-    /// Submits a line of the audit log, about this version of a document.
+    /// Submits a line of the audit log. `about` is the version of the document that contains its
+    /// decision. The oldest line is dropped if [`LINES`] lines wait.
     pub(crate) fn append(&self, note: Note, about: Option<Version>) {
         let mut queue = self.queue();
         if queue.directory.is_none() {
@@ -142,8 +145,8 @@ impl StateWriter {
         self.wakes.notify_all();
     }
 
-    /// Waits for the attempt to write this version, but not for long. Returns why it is not
-    /// written, if it is not.
+    /// Waits, at most [`PATIENCE`], for an attempt to write this version. Returns the reason if it
+    /// is not written, and `None` if it is.
     pub(crate) async fn result(&self, version: Option<Version>) -> Option<String> {
         let Version(document, number) = version?;
         let mut attempts = self.attempts.subscribe();
@@ -154,13 +157,13 @@ impl StateWriter {
                 }
             }
         };
-        // If there was no attempt in that time, the reason says so.
+        // After a timeout, the reason says that the result is not known yet.
         let _ = tokio::time::timeout(PATIENCE, attempted).await;
         self.why_unwritten(version)
     }
 
-    /// Returns why this version is not written, if it is not: because the last attempt failed, or
-    /// none has ended.
+    /// Returns the reason if this version is not written: the last attempt has failed, or no
+    /// attempt has ended yet. Returns `None` if it is written.
     pub(crate) fn why_unwritten(&self, version: Option<Version>) -> Option<String> {
         let Version(document, number) = version?;
         let mut queue = self.queue();
@@ -169,7 +172,7 @@ impl StateWriter {
         (saving.written < number).then(|| saving.why(is_paused))
     }
 
-    /// Returns why some decision is not written, if that is so.
+    /// Returns the reason if some document has been waiting to be written for too long.
     pub(crate) fn unwritten(&self) -> Option<String> {
         let mut queue = self.queue();
         let is_paused = queue.is_paused;
@@ -179,14 +182,14 @@ impl StateWriter {
         })
     }
 
-    /// Counts documents that are not written as they are in force.
+    /// Returns the number of documents that have been waiting to be written for too long.
     pub(crate) fn count_unwritten(&self) -> usize {
         let queue = self.queue();
         [&queue.overrides, &queue.elephants].iter().filter(|saving| saving.is_overdue()).count()
     }
 
-    /// Stops writing documents while another process may write them, and waits for a write that has
-    /// begun, but not for long.
+    /// Stops writing documents while another process may write them (`is_paused`), or starts again.
+    /// When stopping, waits at most [`LAST`] for a write that has begun.
     pub(crate) fn pause(&self, is_paused: bool) {
         let mut queue = self.queue();
         queue.is_paused = is_paused;
@@ -196,7 +199,8 @@ impl StateWriter {
         }
     }
 
-    /// Ends the thread once it has tried to write the rest, and waits for that, but not for long.
+    /// Ends the thread after it has tried to write everything that waits. Waits for that at most
+    /// [`LAST`].
     pub(crate) fn end(&self) {
         let mut queue = self.queue();
         queue.ends = true;
@@ -205,7 +209,7 @@ impl StateWriter {
         drop(self.wakes.wait_timeout_while(queue, LAST, |queue| queue.runs));
     }
 
-    /// Writes until [`StateWriter::end`].
+    /// Runs on the writing thread: writes until [`StateWriter::end`].
     pub(crate) fn run(&self) {
         let mut queue = self.queue();
         queue.runs = true;
@@ -239,8 +243,8 @@ impl Queue {
         }
     }
 
-    /// Returns the next write. Documents come first, as a line says whether its decision was
-    /// written.
+    /// Returns the next thing to write. Documents come first, because a line says whether its
+    /// decision was written.
     fn next_job(&mut self, now: Instant) -> Option<(PathBuf, Job)> {
         let directory = self.directory.clone()?;
         let is_due = |retry: Option<Instant>| retry.is_none_or(|at| at <= now);
@@ -308,13 +312,13 @@ impl Saving {
                         document.name()
                     ));
                 }
-                // A newer text is tried at once.
+                // A text that was submitted during the write is written at once.
                 self.retry = (self.submitted == version).then_some(retry);
             }
         }
     }
 
-    /// Returns whether a text should have been written and was not.
+    /// Returns whether a text has waited for too long or its last write has failed.
     fn is_overdue(&self) -> bool {
         self.failure.is_some() || self.since.is_some_and(|since| since.elapsed() > PATIENCE)
     }
@@ -358,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Does the work that the thread would do at this moment.
+    /// Does once what the writing thread would do at this moment.
     fn work(writer: &StateWriter, now: Instant) {
         let mut queue = writer.queue();
         while let Some((directory, job)) = queue.next_job(now) {
@@ -376,7 +380,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let writer = StateWriter::new();
         writer.open(Some(folder.path()));
-        // A folder is in the way of the document, and of nothing else.
+        // A folder with the name of the document prevents writing it, and nothing else.
         std::fs::create_dir(folder.path().join("overrides")).unwrap();
         let version = writer.submit(Document::Overrides, "first".into());
         writer.append(note(), version);

@@ -1,7 +1,8 @@
-//! The recorded history of the gateway, second by second.
+//! The recorder of the gateway's history, one row per second.
 //!
-//! A follower is notified of each new second and then reads all seconds that it has not seen, so a
-//! follower that was slow or briefly away misses none. `admin/sampler.rs` takes the samples.
+//! A follower is notified of each new second, and then reads all seconds that it has not seen. So a
+//! follower that was slow or briefly disconnected misses none. `admin/sampler.rs` takes the
+//! samples.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +11,15 @@ use bytes::Bytes;
 use bywash_history::{Columns, History, Reading};
 use tokio::sync::watch;
 
-/// The recorded history, for operators.
+/// The recorded history, with the means to follow it.
 pub(crate) struct HistoryRecorder {
     history: Mutex<History>,
-    /// The newest second: its number, and the event for a follower that has seen the second before
-    /// it.
+    /// The number of the newest second, and its event. A follower that has seen all earlier seconds
+    /// needs only this event.
     seconds: watch::Sender<Option<(u64, Bytes)>>,
-    /// A random number of this process. Numbers of seconds are comparable within one process only:
-    /// an earlier process may have been killed before it saved its last seconds.
+    /// A random number of this process, which is part of the ids of events. Numbers of seconds are
+    /// comparable within one process only: an earlier process may have been killed before it saved
+    /// its last seconds.
     pub(crate) epoch: u32,
 }
 
@@ -39,17 +41,18 @@ impl HistoryRecorder {
         *self.history() = history;
     }
 
-    /// Returns a receiver that is notified of every second as it ends.
+    /// Returns a receiver that is notified of every second when the second ends.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<(u64, Bytes)>> {
         self.seconds.subscribe()
     }
 
-    /// The last second, and its number.
+    /// Returns the number and the event of the newest second. Returns `None` before the first
+    /// second.
     pub(crate) fn newest(&self) -> Option<(u64, Bytes)> {
         self.seconds.borrow().clone()
     }
 
-    /// Records one second.
+    /// Records the readings of one second, and notifies the followers.
     pub(crate) fn read(&self, reading: Reading) {
         let last = {
             let mut history = self.history();
@@ -62,9 +65,9 @@ impl HistoryRecorder {
     }
 }
 
-/// Formats rows as an event with the number of the last row.
+/// Formats rows as a server-sent event. Its id contains `epoch` and the number of the last row.
 pub(crate) fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
-    // Numbers and names of classes: always serializable.
+    // Rows consist of numbers and names of classes, which can always be serialized.
     let text = serde_json::to_string(columns).unwrap_or_default();
     let last = columns.number.last().copied().unwrap_or_default();
     Bytes::from(format!("id: {epoch:08x}-{last}\nevent: {name}\ndata: {text}\n\n"))

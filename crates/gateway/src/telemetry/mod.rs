@@ -1,4 +1,5 @@
-//! Records and reports of the requests that have ended.
+//! Records of the requests that have ended: metrics, logs, history, traces, reports of given-up
+//! requests.
 
 pub(crate) mod access_log;
 pub(crate) mod history;

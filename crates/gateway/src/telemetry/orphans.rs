@@ -1,10 +1,12 @@
-//! Tells the stop daemon which requests were given up while the application worked for them.
+//! Reports requests that were given up while the application works for them to the stop daemon.
 //!
-//! The gateway learns first that a client has left. It closes its connection to the application and
-//! sends a message to the daemon's socket (`stopd.socket`): all work for the request shall stop.
-//! This is not on the data path: a request puts its name into a bounded channel and goes on, and a
-//! separate thread writes. If the daemon is absent or does not read, messages are lost and counted;
-//! nothing else happens. A late message has no value, so none are kept for the daemon.
+//! The gateway is the first to learn that a client has left. It closes its connection to the
+//! application. It also sends a message to the daemon's socket (`stopd.socket`), which asks the
+//! daemon to stop all work for the request.
+//!
+//! No request waits for that: a request puts its name into a bounded channel, and a separate thread
+//! writes the messages. If the daemon is absent or does not read, messages are lost and counted,
+//! and nothing else happens. A late message has no value, so none are kept for later.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write as _};
@@ -22,44 +24,44 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::error::GatewayError;
 
-/// The number of requests that may wait to be reported.
+/// The maximum number of requests that wait to be reported. Further ones are lost and counted.
 const WAITING: usize = 16_384;
-/// The number of messages written at once.
+/// The maximum number of messages that are written at once.
 const BATCH: usize = 512;
-/// How long the daemon may accept no message.
+/// The maximum time for which a write, or connecting, waits for the daemon.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long the thread waits before it reads outstanding answers.
+/// The interval at which the thread reads outstanding answers while there is nothing to report.
 const LOOK: Duration = Duration::from_millis(100);
-/// The time after a failed attempt to reach the daemon before the next one.
+/// The minimum time between two attempts to reach the daemon, after a failed one.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A request that was given up.
+/// A request that was given up while the application works for it.
 pub(crate) struct GivenUp {
     pub(crate) name: u64,
     pub(crate) reason: Reason,
-    /// The trace and span, as the application got them, if traces are on.
+    /// The `traceparent` that the application got with the request, if traces are on.
     pub(crate) traceparent: Option<String>,
 }
 
-/// The counters of reported requests.
+/// The counters of reported requests, since the start.
 #[derive(Clone)]
 pub(crate) struct Counts {
-    /// Requests that were reported to the daemon.
+    /// The number of requests that were reported to the daemon.
     pub(crate) reported: Counter,
-    /// Requests that could not be reported.
+    /// The number of requests that could not be reported.
     pub(crate) lost: Counter,
-    /// Messages that the daemon refused.
+    /// The number of messages that the daemon refused.
     pub(crate) refused: Counter,
 }
 
-/// Accepts requests that were given up. Its thread ends when it is dropped.
+/// The queue of requests to report. The reporting thread ends when this is dropped.
 pub(crate) struct CancelNotifier {
     given_up: SyncSender<GivenUp>,
     counts: Counts,
 }
 
-/// Returns why the work for a request with this outcome is to be stopped, if it is. The caller
-/// itself knows the reason of a request whose client's deadline has passed.
+/// Returns the reason for which the work for a request with this outcome is stopped. Returns `None`
+/// if the work is not stopped. The caller itself knows whether the client's deadline has expired.
 pub(crate) const fn reason(outcome: Outcome) -> Option<Reason> {
     match outcome {
         Outcome::Orphaned => Some(Reason::ClientLeft),
@@ -98,20 +100,20 @@ impl CancelNotifier {
     }
 }
 
-/// The daemon, as the gateway sees it.
+/// The connection to the daemon, with what the gateway knows about it.
 struct Daemon {
     socket: PathBuf,
     stream: Option<UnixStream>,
-    /// When the daemon was last found absent.
+    /// The time at which the daemon was last found absent; `None` if it was reached since.
     tried: Option<Instant>,
     number: u64,
-    /// Messages on this connection that were not answered yet.
+    /// The number of messages on this connection that the daemon has not answered yet.
     unanswered: u64,
     counts: Counts,
 }
 
 impl Daemon {
-    /// Writes messages until all senders are gone.
+    /// Reports requests until all senders are gone.
     fn run(mut self, waiting: &Receiver<GivenUp>) {
         while let Some(first) = self.next(waiting) {
             let mut text = String::new();
@@ -119,7 +121,7 @@ impl Daemon {
             let more = std::iter::from_fn(|| waiting.try_recv().ok());
             for given_up in std::iter::once(first).chain(more).take(BATCH) {
                 self.number += 1;
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = writeln!(text, "{}", message(self.number, given_up));
                 count += 1;
             }
@@ -133,8 +135,8 @@ impl Daemon {
         }
     }
 
-    /// Returns the next request to report, and reads answers while there is none. Returns `None`
-    /// when all senders are gone.
+    /// Returns the next request to report. Reads outstanding answers while there is none. Returns
+    /// `None` when all senders are gone.
     fn next(&mut self, waiting: &Receiver<GivenUp>) -> Option<GivenUp> {
         while self.unanswered > 0 {
             match waiting.recv_timeout(LOOK) {
@@ -146,8 +148,9 @@ impl Daemon {
         waiting.recv().ok()
     }
 
-    /// Writes messages. A daemon that was restarted has closed the connection, so there is a second
-    /// attempt. A daemon that accepts nothing is left alone for a while, like one that is absent.
+    /// Writes messages. Connects again once if the write fails, because a daemon that was restarted
+    /// has closed the connection. If the daemon accepts nothing within [`PATIENCE`], the connection
+    /// is closed, and for [`PAUSE`] there is no further attempt.
     fn write(&mut self, text: &[u8]) -> Result<(), ()> {
         self.hear();
         for _ in 0..2 {
@@ -174,8 +177,8 @@ impl Daemon {
         self.tried = self.stream.is_none().then(Instant::now);
     }
 
-    /// Reads the answers that have arrived. The daemon closes connections whose answers are not
-    /// read.
+    /// Reads the answers that have arrived, without waiting, and counts refusals. Otherwise the
+    /// daemon would close the connection, because it does so when its answers are not read.
     fn hear(&mut self) {
         let Some(stream) = &mut self.stream else {
             self.unanswered = 0;
@@ -202,8 +205,8 @@ impl Daemon {
     }
 }
 
-/// Connects, with the same time limit: connecting blocks while the daemon's queue of connections is
-/// full.
+/// Connects to the daemon's socket within [`PATIENCE`]. Connecting blocks while the daemon's
+/// backlog is full.
 fn connect(path: &Path) -> std::io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_write_timeout(Some(PATIENCE))?;
@@ -221,8 +224,8 @@ fn message(number: u64, given_up: GivenUp) -> Message {
     }
 }
 
-/// Counts answers that consist of a number and `ERR`. An answer that is split by the end of a read
-/// is not counted.
+/// Returns the number of answers that consist of a number and `ERR`. Does not count an answer that
+/// is split between two reads.
 fn refusals(answers: &[u8]) -> u64 {
     let is_one = |line: &[u8]| {
         let word = line.split(|byte| *byte == b' ').nth(1);
@@ -271,7 +274,7 @@ mod tests {
         let deaf = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let counts = counts();
         let notifier = CancelNotifier::start(&socket, &counts).unwrap();
-        // More than the socket's buffer takes.
+        // These are more messages than the socket's buffer takes.
         let all = 8000;
         for name in 0..all {
             notifier.notify(left(name));

@@ -1,4 +1,4 @@
-//! The servers, and how to connect to each.
+//! The servers of the upstream, and how the gateway connects to each.
 
 use std::io;
 use std::sync::Arc;
@@ -16,17 +16,20 @@ use crate::io::stream::{Stream, keep_alive};
 use crate::process::memory::{Memory, MemoryReservation};
 use crate::telemetry::metrics::NameFailure;
 
-/// All servers of the upstream, and everything known about them.
+/// All servers of the upstream, with everything that the gateway knows about them.
 pub(crate) struct Upstreams {
     list: Vec<Server>,
-    /// The name of each server; `None` if it is not on the network (a Unix socket).
+    /// The network name of each server; `None` for a server on a Unix socket.
     names: Vec<Option<Arc<Name>>>,
     pub(crate) servers: Arc<Servers>,
     tls: Option<bywash_tls::Connector>,
 }
 
 impl Upstreams {
-    /// Creates the servers. A server that was there `before` keeps everything known about it.
+    /// Creates the servers. A server that was there `before` keeps its state.
+    ///
+    /// # Errors
+    /// If the certificates for TLS to the servers cannot be used.
     pub(crate) fn new(
         upstream: &Upstream,
         now: Time,
@@ -56,7 +59,7 @@ impl Upstreams {
         Ok(Self { list, names, servers: Arc::new(servers), tls })
     }
 
-    /// Returns the names of the servers on the network.
+    /// Returns the names of the servers that are on the network.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<Name>> {
         self.names.iter().flatten()
     }
@@ -65,12 +68,14 @@ impl Upstreams {
         &self.list
     }
 
-    /// Returns when the certificate presented to servers expires, if there is one.
+    /// Returns when the certificate that the gateway presents to servers expires. Returns `None` if
+    /// there is none.
     pub(crate) fn certificate(&self) -> Option<&bywash_tls::Expiry> {
         self.tls.as_ref()?.expiry()
     }
 
-    /// Opens a new connection.
+    /// Opens a new connection to a server, within `limit`. The connection's buffers are charged to
+    /// `memory`.
     pub(crate) async fn connect(
         &self,
         server: usize,
@@ -83,8 +88,8 @@ impl Upstreams {
         connected.map_err(|_| self.late(server, limit))?
     }
 
-    /// Returns the error of a connection that was not made in time. A server whose name was not
-    /// looked up yet is not to blame.
+    /// Returns the error of a connection that was not made within `limit`. If the server's name was
+    /// not looked up yet, the error is that of the name, because the server is not to blame.
     fn late(&self, server: usize, limit: Duration) -> UpstreamError {
         match &self.names[server] {
             Some(name) if !name.is_looked_up() => UpstreamError::Name(NameFailure::Temporary),
@@ -133,8 +138,8 @@ impl Upstreams {
     }
 }
 
-/// Maps an error of a Unix socket whose server accepts too slowly. Such a socket returns `EAGAIN`,
-/// as does a TCP socket without a free port.
+/// Converts the `EAGAIN` of a Unix socket, whose server accepts too slowly, to a refused
+/// connection. On a TCP socket `EAGAIN` means that no local port is free.
 fn busy(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock {
         return io::ErrorKind::ConnectionRefused.into();
@@ -142,7 +147,8 @@ fn busy(error: io::Error) -> io::Error {
     error
 }
 
-/// Returns the name of a server. A name that was there `before` keeps everything known about it.
+/// Returns the name of a server; `None` for a Unix socket. A name that was there `before` keeps its
+/// addresses.
 fn name(server: &Server, before: Option<&Upstreams>) -> Option<Arc<Name>> {
     let Endpoint::Tcp { host, port } = &server.endpoint else { return None };
     let known = before.and_then(|before| before.names().find(|name| name.is(host, *port)));
@@ -169,7 +175,7 @@ mod tests {
     async fn a_name_server_that_does_not_answer_is_not_a_server_that_takes_too_long() {
         let text = "version = 1\nupstream.server = 'http://app.invalid'";
         let Ok((config, _)) = Config::parse(text, "test") else { panic!("{text}") };
-        // No task looks the name up here.
+        // No task of this test looks the name up.
         let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
         let memory = Arc::new(Memory::new(1 << 20));
         let failed = upstreams.connect(0, TimeSpan::from_millis(20), &memory).await;

@@ -1,4 +1,4 @@
-//! Connects to one of several addresses: happy eyeballs (RFC 8305 §4 and §5).
+//! Connects to one of several addresses with the algorithm "happy eyeballs" (RFC 8305 §4 and §5).
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::net::TcpStream;
 
-/// The delay between the attempts to two addresses. The next attempt begins earlier if the one
-/// before has failed (§8).
+/// The delay before the attempt to the next address. If the attempt before has failed, the next one
+/// begins at once (§8).
 const NEXT_ATTEMPT: Duration = Duration::from_millis(250);
 
-/// Returns the addresses in the order in which they are tried: the families alternate, and each
-/// family begins with its `turn`-th address.
+/// Returns the addresses in the order in which they are tried. The IP families alternate, beginning
+/// with IPv4 if `v4_first`. Each family begins with its `turn`-th address.
 pub(super) fn in_order(addresses: &[SocketAddr], turn: usize, v4_first: bool) -> Vec<SocketAddr> {
     let (mut first, mut second): (Vec<_>, Vec<_>) =
         addresses.iter().copied().partition(|address| address.is_ipv4() == v4_first);
@@ -29,8 +29,11 @@ pub(super) fn in_order(addresses: &[SocketAddr], turn: usize, v4_first: bool) ->
     ordered
 }
 
-/// Returns the first connection that succeeds, and its address; or the first error if none
-/// succeeds.
+/// Tries the addresses in their order. Returns the first connection that succeeds, with its
+/// address.
+///
+/// # Errors
+/// The error of the first attempt that failed, if none succeeds.
 pub(super) async fn dial(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
     let attempt = |address| async move { Ok((TcpStream::connect(address).await?, address)) };
     let (mut left, mut attempts) = (addresses.iter().copied(), FuturesUnordered::new());
@@ -78,8 +81,8 @@ mod tests {
         listener().1
     }
 
-    /// Returns a listener that neither accepts nor refuses connections, because its backlog is
-    /// full.
+    /// Returns a listener whose backlog is full, so that it neither accepts nor refuses
+    /// connections.
     fn deaf() -> (Socket, Vec<Socket>, SocketAddr) {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();

@@ -1,13 +1,14 @@
-//! HTTP/1 with an upstream: one exchange on one connection.
+//! HTTP/1 with an upstream: one exchange at a time on one connection.
 //!
-//! **Reading goes on after a failed write.** An upstream may respond before it has read the request
-//! (413, say), and close. Then writing fails although the response is in the socket's buffer. So a
-//! failed write is not an error here: no further write is made, and reading determines the state of
-//! the connection. Reading always does, because a connection that cannot be written to also ends
-//! for the reader.
+//! **Reading continues after a failed write.** An upstream may respond before it has read the
+//! request, for example with 413, and close the connection. Then writing fails although the
+//! response is in the socket's buffer. So a failed write is not an error here. The exchange writes
+//! no more, and reading determines the state of the connection: a connection that cannot be written
+//! to also ends for the reader.
 //!
-//! **Framing.** The head of the response determines where it ends. Anything odd in it is an error
-//! and closes the connection, and so do bytes after the end, which were not requested.
+//! **Framing.** The head of the response determines where the response ends. Any ambiguity in it is
+//! an error and closes the connection. So do bytes after the end, because no request asked for
+//! them.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -26,13 +27,14 @@ use crate::io::upload::Upload;
 use crate::io::wire::Wire;
 use crate::process::memory::MemoryReservation;
 
-/// Limits on the head of a response. Applications are not hostile, but they may be broken.
+/// The limits on the head of a response. Applications are not hostile, but they may be broken.
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };
 
-/// A connection without an exchange.
+/// A connection to a server that carries no exchange.
 pub(crate) struct Link {
     wire: Wire,
-    /// The server has authenticated the connection, or has begun to, so it belongs to one user.
+    /// Whether the server has authenticated the connection, or has begun to. It then belongs to one
+    /// user.
     authenticated: bool,
 }
 
@@ -41,43 +43,44 @@ impl Link {
         Self { wire: Wire::new(stream, BytesMut::new(), held), authenticated: false }
     }
 
-    /// Returns whether the connection could carry another exchange, as far as can be known without
-    /// trying: the server has neither closed it nor sent unrequested bytes.
+    /// Returns whether the connection can probably carry another exchange: the server has neither
+    /// closed it nor sent unrequested bytes.
     pub(super) fn is_idle(&mut self) -> bool {
         self.wire.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
-    /// Returns whether the connection may carry requests of one client connection only.
+    /// Returns whether the connection may only carry requests of one client connection, because its
+    /// server has authenticated it.
     pub(crate) const fn is_authenticated(&self) -> bool {
         self.authenticated
     }
 }
 
-/// A request and its response.
+/// One request on a connection, with its response.
 #[allow(clippy::struct_excessive_bools, reason = "each is a thing that has happened, or not")]
 pub(crate) struct Exchange {
     wire: Wire,
     upload: Upload,
     chunked: bool,
-    /// The whole request has been handed to the wire.
+    /// Whether the whole request has been written to the buffer of the wire.
     uploaded: bool,
     sent: u64,
-    /// A write has failed.
+    /// Whether a write has failed, so that no more is written.
     deaf: bool,
     asked: Method,
-    /// The request has a body and a method for which a body has no meaning. An application that
-    /// does not read that body takes it for the next request.
+    /// Whether the request has a body although its method gives a body no meaning. An application
+    /// that does not read such a body takes it for the next request.
     body_may_be_ignored: bool,
-    /// The request offered to switch to another protocol.
+    /// Whether the request offered to switch to another protocol.
     offered: bool,
     head: Head,
     answered: bool,
-    /// The decoder of the response body; `None` before the head.
+    /// The decoder of the response's body; `None` before the head of the response.
     decoder: Option<Decoder>,
     keep_alive: bool,
-    /// The connection must not be used again, although the server offers it.
+    /// Whether the connection must not be used again although the server offers that.
     doubtful: bool,
-    /// See [`Link::is_authenticated`].
+    /// Whether the server has authenticated the connection: see [`Link::is_authenticated`].
     authenticated: bool,
 }
 
@@ -110,19 +113,19 @@ impl Exchange {
         self.sent
     }
 
-    /// Returns whether the whole body has arrived from the client.
+    /// Returns whether the whole body of the request has arrived from the client.
     pub(super) const fn has_uploaded(&self) -> bool {
         self.uploaded
     }
 
-    /// Returns whether the request is waiting for its client.
+    /// Returns whether the exchange waits for the client to send more of the request's body.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && !self.deaf && self.wire.has_room()
     }
 
     pub(super) fn lets_client_go(&mut self) {
         self.upload = Upload::none();
-        // The part of a body that was sent must not look complete.
+        // The upstream must not take the part of a body that was sent for the whole body.
         self.deaf |= !self.uploaded;
     }
 
@@ -137,7 +140,7 @@ impl Exchange {
         !self.answered
     }
 
-    /// Takes the available part of the body and writes as much as possible.
+    /// Takes the part of the body that has arrived, and writes as much as the socket accepts.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
         while !self.deaf {
             let waits = self.gather(cx)?;
@@ -151,7 +154,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Returns whether the request is waiting for its client.
+    /// Takes the part of the body that has arrived into the buffer. Returns whether the exchange
+    /// waits for the client to send more.
     fn gather(&mut self, cx: &mut Context<'_>) -> Result<bool, UpstreamError> {
         while !self.uploaded && self.wire.has_room() {
             match self.upload.poll_piece(cx) {
@@ -199,8 +203,8 @@ impl Exchange {
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
-            // A connection on which another protocol was offered is not used again: some servers
-            // have switched by that time, whatever they responded.
+            // After an offer to switch to another protocol, the connection is not used again. Some
+            // servers have switched by that time, whatever they responded.
             self.keep_alive = response.keep_alive && !interim && !self.offered;
             self.doubtful = response.doubtful || (self.body_may_be_ignored && self.keep_alive);
             self.keep_alive &= !self.doubtful;
@@ -223,7 +227,8 @@ impl Exchange {
             }
             match ready!(self.wire.poll_fill(cx)) {
                 Ok(0) => {
-                    // A response without a length ends here. Any other one has broken off.
+                    // A response without a length ends with the connection. Any other response is
+                    // truncated.
                     self.keep_alive = false;
                     let ended = decoder.closed().map_err(|_| UpstreamError::Closed);
                     return Poll::Ready(ended.map(|()| Piece::End(None)));
@@ -259,12 +264,12 @@ const fn is_empty(framing: Framing) -> bool {
 }
 
 /// Returns whether a body has a meaning with this method (RFC 9110 §9.3). An unknown method counts
-/// as one with a meaning.
+/// as one that gives a body a meaning.
 fn defines_body(method: &Method) -> bool {
     ![Method::GET, Method::HEAD, Method::DELETE, Method::TRACE].contains(method)
 }
 
-/// Returns the fields, with those of this connection added.
+/// Returns the fields of the request, with those that belong to this connection added.
 fn with_connection<'a>(outbound: &Outbound<'a>) -> Cow<'a, Fields> {
     let mut fields = Cow::Borrowed(outbound.fields);
     if let Some(protocol) = outbound.upgrade {

@@ -1,27 +1,27 @@
-//! The schedule of probes.
+//! The schedule of health probes.
 //!
-//! Every server is probed once per interval, at a fixed phase that it never changes. If a server
-//! responds late or not at all, or if the gateway stalls, probes are skipped but not shifted. The
-//! phases are spread over the interval, because a hundred gateways that each probe all their
-//! servers at once would be a load of their own. The phase of server n is the fractional part of
-//! n/φ (φ the golden ratio) of the interval. Points chosen like this are nearly evenly spaced for
-//! any number of points (three-gap theorem), and need no random numbers.
+//! Every server is probed once per interval, at a fixed phase of the interval. If a server responds
+//! late or not at all, or if the gateway stalls, probes are skipped but never shifted. The phases
+//! are spread over the interval. Otherwise a hundred gateways that each probe all their servers at
+//! once would load the servers in bursts. The phase of server n is the fractional part of n/φ of
+//! the interval, where φ is the golden ratio. Such points are nearly evenly spaced for any number
+//! of servers (three-gap theorem), and need no random numbers.
 //!
-//! The states of a probe are `Due` at a time, and then `Asked` until its response or its deadline.
-//! This type is pure. Its owner, one task, calls `expired` and `due` at `next`, sends the probes,
-//! and drops those that have expired, so that a late response is not taken for the response to the
-//! next probe.
+//! A probe is `Due` at a time, and then `Asked` until its response or its deadline. This type does
+//! no I/O. Its owner, one task, calls `expired` and `due` at the time `next` and sends the probes.
+//! The owner drops the probes that have expired, so that a late response is not taken for the
+//! response to the next probe.
 
 use bywash_units::{Time, TimeSpan};
 
-/// 2⁶⁴/φ: its multiples, wrapping, are the fractional parts of n/φ in units of 2⁻⁶⁴.
+/// 2⁶⁴/φ. The wrapping multiples of this number are the fractional parts of n/φ in units of 2⁻⁶⁴.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The shortest interval. A shorter one would be a load; the configuration's minimum is a hundred
-/// times as long.
+/// The shortest interval between two probes of a server. A shorter one would load the servers. The
+/// configuration's minimum is a hundred times as long.
 const LEAST_INTERVAL: TimeSpan = TimeSpan::from_millis(1);
 
-/// The probes of the servers of one upstream.
+/// The schedule of the probes of one upstream's servers.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     interval: TimeSpan,
@@ -36,14 +36,15 @@ enum Probe {
 }
 
 impl Schedule {
-    /// Creates a schedule in which server 0 is due now, and each of the others within the interval.
+    /// Creates a schedule for `count` servers. Server 0 is due now, and each of the others within
+    /// the interval.
     pub(crate) fn new(count: usize, interval: TimeSpan, timeout: TimeSpan, now: Time) -> Self {
         let interval = interval.max(LEAST_INTERVAL);
         let probe = |index| Probe::Due { at: now + phase(index, interval) };
         Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
     }
 
-    /// Returns the servers that must be probed now. Each one that is returned counts as probed.
+    /// Returns the servers that must be probed now. Each returned server counts as probed.
     pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let timeout = self.timeout;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -55,9 +56,9 @@ impl Schedule {
         })
     }
 
-    /// Returns the servers whose probe has timed out, each of which is a failure. Read the
-    /// available responses before you call this; otherwise a pause of the whole machine counts
-    /// against the servers.
+    /// Returns the servers whose probe has expired, which is a failure of each. Process the
+    /// responses that have arrived before you call this. Otherwise a pause of the whole machine
+    /// counts against the servers.
     pub(crate) fn expired(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let interval = self.interval;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -69,8 +70,8 @@ impl Schedule {
         })
     }
 
-    /// Records that the probe of this server has a response, good or bad. Returns whether it
-    /// counts: after its deadline it does not.
+    /// Records that the probe of this server has a response, good or bad. Returns false if the
+    /// probe has already expired, so that the response must be ignored.
     pub(crate) fn answered(&mut self, server: usize, now: Time) -> bool {
         let Some(probe) = self.probes.get_mut(server) else { return false };
         match *probe {
@@ -82,8 +83,8 @@ impl Schedule {
         }
     }
 
-    /// Returns when a server is next due or a probe expires, or the far future if there is no
-    /// server.
+    /// Returns the time at which the next server is due or the next probe expires. Returns the far
+    /// future if there is no server.
     pub(crate) fn next(&self) -> Time {
         let moments = self.probes.iter().map(|probe| match probe {
             Probe::Due { at } => *at,
@@ -98,7 +99,7 @@ fn phase(index: u64, interval: TimeSpan) -> TimeSpan {
     TimeSpan::from_nanos((product >> 64) as u64)
 }
 
-/// Returns the first probe time of a server after `now`. `beat` is one of its probe times.
+/// Returns a server's first probe time after `now`. `beat` is one of its earlier probe times.
 fn following(beat: Time, interval: TimeSpan, now: Time) -> Time {
     let passed = now.since(beat).as_nanos() / interval.as_nanos();
     beat + interval * passed.saturating_add(1)
@@ -125,8 +126,8 @@ mod tests {
         schedule.due(now).collect()
     }
 
-    /// Goes from event to event until `end`, while each server responds at once. Returns which
-    /// server was probed when.
+    /// Runs the schedule until `end`, with servers that respond at once. Returns each probe as its
+    /// server and its time.
     fn run(schedule: &mut Schedule, end: Time) -> Vec<(usize, Time)> {
         let mut asked = Vec::new();
         while schedule.next() < end {
@@ -231,7 +232,8 @@ mod tests {
     }
 
     proptest! {
-        /// No server is probed more than once per interval or skipped for good, whatever is late.
+        /// Whatever is late, no server is probed more than once per interval, and none is skipped
+        /// for good.
         #[test]
         fn no_server_is_asked_twice_in_a_beat_or_forgotten(
             count in 1..10_usize,

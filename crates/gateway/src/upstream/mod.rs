@@ -1,15 +1,15 @@
-//! The application behind the gateway: its servers, connections to them, and one exchange at a time
-//! on each.
+//! The application behind the gateway (the upstream): its servers, and the connections and
+//! exchanges with them.
 //!
-//! `servers.rs` chooses the next server and `health.rs` schedules the probes; both are pure.
-//! `names.rs` resolves their addresses, `dial.rs` tries these, `connect.rs` opens a connection,
-//! `pool.rs` keeps idle connections, `pinned.rs` keeps those that belong to one client connection,
-//! and `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the servers
-//! and looks up their names.
+//! `servers/` chooses the server and `health.rs` schedules the probes, both without I/O. `names.rs`
+//! resolves the addresses of the servers, `dial.rs` tries the addresses, and `connect.rs` opens a
+//! connection. `pool.rs` keeps idle connections, and `pinned.rs` those that belong to one client
+//! connection. `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the
+//! servers and looks up their names.
 //!
-//! An exchange is polled by the request that it belongs to, and after its client has left by the
-//! task that holds its slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or
-//! resets the stream (HTTP/2) at once.
+//! The request that an exchange belongs to polls it. After its client has left, the task that holds
+//! its slot polls it (`request/departed.rs`). Dropping an exchange closes the connection (HTTP/1)
+//! or resets the stream (HTTP/2) at once.
 
 mod connect;
 mod dial;
@@ -40,35 +40,35 @@ use crate::io::wire::Wire;
 use crate::process::local_fault::LocalFault;
 use crate::telemetry::metrics::NameFailure;
 
-/// The maximum number of heads for one request, including the final one. Interim heads are buffered
-/// for a client that does not read.
+/// The maximum number of response heads for one request, including the final one. It bounds the
+/// interim heads that are buffered for a client that does not read.
 pub(crate) const MOST_HEADS: usize = 64;
 
-/// An error between the gateway and the upstream.
+/// An error of the exchange between the gateway and the upstream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
     /// Every server is down.
     #[error("no server is up")]
     NoServer,
-    /// The server's name does not resolve.
+    /// The server's name did not resolve.
     #[error("the server's name does not resolve: {}", .0.name())]
     Name(NameFailure),
-    /// The connection was refused, or TLS failed.
+    /// The server refused the connection, or the TLS handshake failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
-    /// The machine of the gateway could not open a connection, so no server is to blame.
+    /// The gateway's own machine could not open a connection, so no server is to blame.
     #[error("no connection could be opened: {}", .0.name())]
     Local(LocalFault),
     /// The server did not accept the connection in time.
     #[error("connecting took longer than {0:?}")]
     ConnectTimeout(Duration),
-    /// The server did not begin to respond in time.
+    /// The server did not begin to respond within `response_timeout`.
     #[error("no answer within {0:?}")]
     ResponseTimeout(Duration),
-    /// The response paused for too long.
+    /// The response paused for longer than `idle_timeout`.
     #[error("the answer paused for {0:?}")]
     IdleTimeout(Duration),
-    /// The whole exchange took too long.
+    /// The exchange took longer in total than `total_timeout`.
     #[error("the exchange took longer than `total_timeout` allows")]
     TotalTimeout,
     /// The server closed or reset the connection before the response was complete.
@@ -81,26 +81,26 @@ pub(crate) enum UpstreamError {
     /// The upstream is not to blame.
     #[error("the client's message is invalid: {0}")]
     Upload(BodyError),
-    /// The server switched to another protocol without a request to do so.
+    /// The server switched to another protocol although the request did not ask for that.
     #[error("the server switched protocols without being asked")]
     Switched,
     /// The server sent something that is not HTTP.
     #[error("the answer is not valid HTTP: {}", .0.name())]
     Garbage(ParseError),
-    /// The limit on open streams is reached.
+    /// As many streams are open as `client_limits.streams` allows.
     #[error("too many streams are open")]
     TooManyStreams,
 }
 
 impl UpstreamError {
-    /// Returns what the error says about the number of requests that the application can process at
-    /// once.
+    /// Returns what the error tells the engine about how many requests the application can process
+    /// at once.
     pub(crate) const fn end(&self) -> End {
         match self {
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) | Self::IdleTimeout(_) => {
                 End::TimedOut
             }
-            // The total time includes the client's.
+            // The total time includes the client's, so it says nothing about the application.
             Self::TotalTimeout
             | Self::NoServer
             | Self::Name(_)
@@ -117,39 +117,39 @@ impl UpstreamError {
 }
 
 impl UpstreamError {
-    /// Converts the error of a failed attempt to connect.
+    /// Converts the error of a failed attempt to connect: a local fault, or one of the server.
     fn of_connect(error: std::io::Error) -> Self {
         LocalFault::of(&error).map_or(Self::Connect(error), Self::Local)
     }
 
-    /// Returns whether the application may still be processing the request: it timed out, and no
-    /// other error occurred.
+    /// Returns whether the application may still be processing the request, because the gateway
+    /// gave up waiting for it.
     pub(crate) const fn is_given_up(&self) -> bool {
         matches!(self, Self::ResponseTimeout(_) | Self::IdleTimeout(_) | Self::TotalTimeout)
     }
 }
 
-/// A request in the form in which it is sent to an upstream.
+/// A request in the form in which the gateway sends it to an upstream.
 pub(crate) struct Outbound<'a> {
     pub(crate) method: &'a Method,
-    /// Path and query in canonical form.
+    /// The path and the query in canonical form.
     pub(crate) target: &'a str,
     pub(crate) fields: &'a Fields,
     pub(crate) framing: Framing,
-    /// The client accepts trailers.
+    /// Whether the client accepts trailers.
     pub(crate) takes_trailers: bool,
-    /// The protocol that the client wants to switch to on this connection.
+    /// The protocol to which the client wants to switch on this connection, if any.
     pub(crate) upgrade: Option<&'a [u8]>,
 }
 
-/// A request on its way to the upstream, and its response on the way back.
+/// A request that is being sent to the upstream, with its response.
 pub(crate) enum Exchange {
     H1(Box<h1::Exchange>),
     H2(Box<h2::Exchange>),
 }
 
 impl Exchange {
-    /// Begins to send a request.
+    /// Begins to send a request on this connection. `upload` is its body.
     pub(crate) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
         match link {
             Link::H1(link) => Self::H1(Box::new(h1::Exchange::begin(link, outbound, upload))),
@@ -157,8 +157,8 @@ impl Exchange {
         }
     }
 
-    /// Continues sending, and waits for the next head of a response: an interim one (1xx) or the
-    /// final one.
+    /// Continues to send the request, and returns the next head of a response: an interim one (1xx)
+    /// or the final one.
     pub(crate) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -169,7 +169,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the next piece of the response body. Must not be called before the final head.
+    /// Returns the next piece of the response's body. Must not be called before the final head.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -180,7 +180,8 @@ impl Exchange {
         }
     }
 
-    /// Continues sending as far as possible. Errors are reported to the caller that reads.
+    /// Continues to send the request as far as possible. An error is reported later, by the method
+    /// that reads.
     pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
         match self {
             Self::H1(exchange) => drop(exchange.poll_upload(cx)),
@@ -188,7 +189,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the number of bytes of the request body that have been sent.
+    /// Returns the number of bytes of the request's body that have been sent.
     pub(crate) fn sent(&self) -> u64 {
         match self {
             Self::H1(exchange) => exchange.sent(),
@@ -196,7 +197,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the request is waiting for its client.
+    /// Returns whether the exchange waits for the client to send more of the request's body.
     pub(crate) fn waits_for_client(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.waits_for_client(),
@@ -204,7 +205,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the whole request body has arrived from the client.
+    /// Returns whether the whole body of the request has arrived from the client.
     pub(crate) const fn has_uploaded(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.has_uploaded(),
@@ -212,9 +213,9 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the server may continue with the request after its client has left,
-    /// according to `departures`. An HTTP/2 stream whose body is incomplete cannot end in any other
-    /// way than by a reset.
+    /// Returns whether the server may go on with the request after its client has left.
+    /// `departures` says which disconnects the application notices. An HTTP/2 stream with an
+    /// incomplete body can only end by a reset, so it may not.
     pub(crate) const fn can_outlive_client(&self, departures: Departures) -> bool {
         match (self, departures) {
             (_, Departures::Noticed) | (Self::H2(_), Departures::Auto) => false,
@@ -223,7 +224,7 @@ impl Exchange {
         }
     }
 
-    /// Releases everything that belongs to the client. No more of its body is sent.
+    /// Releases everything that belongs to the client. No more of the client's body is sent.
     pub(crate) fn lets_client_go(&mut self) {
         match self {
             Self::H1(exchange) => exchange.lets_client_go(),
@@ -231,8 +232,8 @@ impl Exchange {
         }
     }
 
-    /// Ends this side of the connection once a whole request has been written. HTTP/2 connections
-    /// carry other requests, so they stay unchanged.
+    /// Shuts down the sending side of an HTTP/1 connection once the whole request is written.
+    /// Leaves an HTTP/2 connection unchanged, because it carries other requests.
     pub(crate) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::H1(exchange) => exchange.poll_half_close(cx),
@@ -240,17 +241,17 @@ impl Exchange {
         }
     }
 
-    /// Retires the connection of an exchange without a response in time. Other exchanges on it may
-    /// still get their response, but no new one must wait for it.
+    /// Prevents new exchanges on this exchange's connection, because it has not responded in time.
+    /// Other exchanges on it may still get their responses.
     pub(crate) fn retire(&self) {
         match self {
-            // The connection carries nothing else.
+            // An HTTP/1 connection carries no other exchange.
             Self::H1(_) => {}
             Self::H2(exchange) => exchange.retire(),
         }
     }
 
-    /// Returns whether nothing of a response has arrived.
+    /// Returns whether no byte of a response has arrived.
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.is_unanswered(),
@@ -258,26 +259,27 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the server has not processed the request. If so, the request may be sent
-    /// again whatever its method, and the server has not failed.
+    /// Returns whether the server has reported that it has not processed the request. Then the
+    /// request may be sent again whatever its method, and the server has not failed.
     pub(crate) fn is_unprocessed(&self) -> bool {
         match self {
-            // HTTP/1 cannot report this.
+            // HTTP/1 has no way to report this.
             Self::H1(_) => false,
             Self::H2(exchange) => exchange.is_unprocessed(),
         }
     }
 
-    /// Returns the connection, if it can carry another exchange.
+    /// Ends the exchange, and returns its connection if that can carry another one.
     pub(crate) fn finish(self) -> Option<Link> {
         match self {
             Self::H1(exchange) => exchange.finish().map(Link::H1),
-            // The pool has kept the connection throughout.
+            // The pool has its own handle of the connection.
             Self::H2(_) => None,
         }
     }
 
-    /// Returns the connection itself, which carries another protocol from now on.
+    /// Returns the connection itself, which carries another protocol from now on. Returns `None`
+    /// for HTTP/2.
     pub(crate) fn into_wire(self) -> Option<Wire> {
         match self {
             Self::H1(exchange) => Some(exchange.into_wire()),
@@ -286,11 +288,13 @@ impl Exchange {
     }
 }
 
-/// The servers and their state, for all threads. Replaced when the servers change.
+/// The servers and their state, shared by all threads. A reload that changes the servers replaces
+/// it.
 pub(crate) type SharedUpstreams = Arc<Upstreams>;
 
 /// Returns whether two configurations mean the same servers, so that everything known about them
-/// stays true. With TLS they never do, because certificates are renewed under the same names.
+/// stays true. With TLS the result is always false, because certificates are renewed under the same
+/// paths.
 pub(crate) fn same_servers(a: &Upstream, b: &Upstream) -> bool {
     let secure = b.servers.iter().any(|server| server.scheme == Scheme::Https);
     a.servers == b.servers && a.health == b.health && !secure

@@ -1,8 +1,8 @@
-//! Addresses of servers that are configured by name.
+//! Resolves the addresses of servers that are configured by name.
 //!
-//! One task of the gateway looks up every name at intervals (`upstream.resolve_every`), so only the
-//! first request waits for a name server. It uses the system's library (`getaddrinfo`), which reads
-//! `/etc/hosts`, search domains and any other source of names on this host. The library gives no
+//! One task looks up every name at intervals (`upstream.resolve_every`), so only the first request
+//! waits for a name server. The look-up is that of the C library (`getaddrinfo`), which uses
+//! `/etc/hosts`, search domains and any other source of names on this host. `getaddrinfo` gives no
 //! TTL, hence the fixed interval. If a look-up fails, the last addresses stay in use.
 
 use std::io;
@@ -20,28 +20,28 @@ use super::UpstreamError;
 use super::dial::{dial, in_order};
 use crate::telemetry::metrics::{Metrics, NameFailure};
 
-/// The maximum number of addresses used for one name.
+/// The maximum number of addresses that are used for one name.
 const MOST: usize = 64;
 
-/// A server's name and its addresses.
+/// The name of one server, with its addresses.
 pub(crate) struct Name {
     host: String,
     port: u16,
     known: watch::Sender<Known>,
-    /// The number of connections so far: each begins with another address.
+    /// The number of connections so far. Each connection tries the addresses from another one on.
     turn: AtomicUsize,
-    /// IPv4 addresses come first, because the last look-up returned one first, or because one has
-    /// been faster since.
+    /// Whether IPv4 addresses are tried first: the last look-up returned one first, or the last
+    /// connection was made over IPv4.
     v4_first: AtomicBool,
 }
 
-/// The result of the last look-ups of a name.
+/// The result of the look-ups of a name so far.
 #[derive(Debug)]
 enum Known {
     /// The name has not been looked up yet.
     Nothing,
-    /// The addresses found. `fails`: the last look-up has failed, and these are from an earlier
-    /// one.
+    /// The addresses that were found. `fails`: the last look-up has failed, and the addresses are
+    /// from an earlier one.
     Addresses {
         all: Arc<[SocketAddr]>,
         fails: bool,
@@ -71,7 +71,10 @@ impl Name {
         self.host == host && self.port == port
     }
 
-    /// Connects to one of the addresses. Waits for the first look-up.
+    /// Connects to one of the addresses. Waits if the first look-up has not ended yet.
+    ///
+    /// # Errors
+    /// If the name has never resolved, or if no address accepts the connection.
     pub(super) async fn connect(&self) -> Result<TcpStream, UpstreamError> {
         let addresses = self.addresses().await.map_err(UpstreamError::Name)?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +94,8 @@ impl Name {
         }
     }
 
-    /// Looks the name up at once and then at the interval `every`, without end.
+    /// Looks the name up at once, and then forever at the interval `every`. `metrics` count the
+    /// failures.
     pub(crate) async fn keep(&self, every: Duration, metrics: &Metrics) {
         if self.host.parse::<IpAddr>().is_ok() {
             return;
@@ -107,7 +111,7 @@ impl Name {
         }
     }
 
-    /// Takes the result of a look-up, and logs a change between success and failure.
+    /// Stores the result of a look-up, and logs a change between success and failure.
     fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), NameFailure> {
         let (found, why) = match found {
             Ok(all) if all.is_empty() => {
@@ -151,8 +155,8 @@ impl Name {
     }
 }
 
-/// Classifies an error by the message of the C library (glibc or musl, untranslated), because
-/// the standard library gives no number.
+/// Returns the cause of a failed look-up. The standard library gives no error number, so the cause
+/// is read from the untranslated message of glibc or musl.
 fn cause_of(error: &io::Error) -> NameFailure {
     let text = error.to_string();
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));

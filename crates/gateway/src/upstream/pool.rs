@@ -1,4 +1,4 @@
-//! The connections to the servers that can carry another exchange. Each worker has one pool.
+//! The connections of one worker to the servers, which can carry another exchange.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,28 +19,29 @@ pub(crate) enum Link {
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
     bounds: Cell<Bounds>,
-    /// The budget that buffers are charged to.
+    /// The memory budget that the connections' buffers are charged to.
     memory: Arc<Memory>,
     servers: Vec<RefCell<Kept>>,
     /// The connections that belong to one client connection each.
     pins: RefCell<Pins>,
-    /// The servers have changed, so nothing is kept any more.
+    /// Whether the servers have changed, so that no connection is stored any more.
     retired: Cell<bool>,
 }
 
-/// The number of connections that a pool keeps.
+/// The bounds of one worker's pool.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     /// The maximum number of idle connections, over all servers.
     pub(crate) idle: usize,
-    /// The maximum time that a connection may be idle, in seconds.
+    /// The maximum time in seconds for which a connection may be idle.
     pub(crate) longest_idle: u64,
     /// The maximum number of pinned connections, over all servers.
     pub(crate) pinned: usize,
 }
 
 impl Bounds {
-    /// Returns the bounds of each of `workers` workers.
+    /// Returns the bounds of one worker's pool. Its number of pinned connections is the configured
+    /// one divided by `workers`, rounded up.
     pub(crate) fn of(upstream: &Upstream, workers: usize) -> Self {
         Self {
             idle: upstream.limit as usize,
@@ -50,13 +51,13 @@ impl Bounds {
     }
 }
 
-/// The connections kept to one server.
+/// The connections to one server that the pool stores.
 #[derive(Default)]
 struct Kept {
-    /// Idle connections. The most recently used one is taken first, so the others age and are
-    /// closed.
+    /// The idle HTTP/1 connections. The most recently used one is taken first, so the others become
+    /// old and are closed.
     idle: Vec<Idle<h1::Link>>,
-    /// Every HTTP/2 connection, whether it carries an exchange or not.
+    /// Every HTTP/2 connection, whether it carries exchanges or not.
     shared: Vec<Idle<h2::Link>>,
 }
 
@@ -72,13 +73,13 @@ impl Pool {
         Self { upstreams, bounds, memory, servers, pins, retired: Cell::new(false) }
     }
 
-    /// Changes the bounds.
+    /// Replaces the bounds. They apply from the next change on.
     pub(crate) fn keeps(&self, bounds: Bounds) {
         self.bounds.set(bounds);
     }
 
-    /// Retires the pool after the servers have changed: idle connections are closed now, and others
-    /// when they come back.
+    /// Retires the pool after the servers have changed. Idle connections are closed now, and the
+    /// others when they are put back.
     pub(crate) fn retire(&self) {
         self.retired.set(true);
         for kept in &self.servers {
@@ -91,7 +92,8 @@ impl Pool {
         &self.upstreams
     }
 
-    /// Returns an existing connection that can carry another exchange, if there is one.
+    /// Returns a stored connection to this server that can carry another exchange. Returns `None`
+    /// if there is none.
     pub(crate) fn take(&self, server: usize) -> Option<Link> {
         let mut kept = self.servers[server].borrow_mut();
         for shared in &mut kept.shared {
@@ -108,8 +110,9 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection for one client connection; see [`PinnedLink`](super::PinnedLink). Returns
-    /// its number. If nothing is kept, closes the connection and returns `None`.
+    /// Stores a connection that belongs to one client connection; see
+    /// [`PinnedLink`](super::PinnedLink). Returns its number. If the pool may not store pinned
+    /// connections, closes it and returns `None`.
     pub(super) fn pin(&self, server: usize, link: h1::Link) -> Option<u64> {
         let most = self.bounds.get().pinned;
         (!self.retired.get() && most > 0).then(|| self.pins.borrow_mut().keep(server, link, most))
@@ -119,8 +122,8 @@ impl Pool {
         self.pins.borrow_mut().take(number)
     }
 
-    /// Takes back a connection that carries no exchange. Drops it if it cannot be reused, or if it
-    /// belongs to one user.
+    /// Stores a connection that has no exchange. Closes it if it cannot be used again, if it
+    /// belongs to one user, or if there are too many.
     pub(crate) fn put(&self, server: usize, link: Link) {
         if self.retired.get() {
             return;
@@ -138,7 +141,7 @@ impl Pool {
         }
     }
 
-    /// Opens a new connection.
+    /// Opens a new connection to this server, within `limit`.
     pub(crate) async fn connect(
         &self,
         server: usize,
@@ -146,14 +149,14 @@ impl Pool {
     ) -> Result<Link, UpstreamError> {
         let link = self.upstreams.connect(server, limit, &self.memory).await?;
         if let Link::H2(link) = &link {
-            // Other requests may use it from now on.
+            // Other requests may use the HTTP/2 connection from now on.
             self.put(server, Link::H2(link.clone()));
         }
         Ok(link)
     }
 
-    /// Advances the time by a second: drops connections that the upstream has closed or that were
-    /// idle for too long.
+    /// Called once a second. Closes connections that their servers have closed or that were idle
+    /// for too long.
     pub(crate) fn tick(&self) {
         self.pins.borrow_mut().tick();
         let longest = self.bounds.get().longest_idle;

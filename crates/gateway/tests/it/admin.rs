@@ -8,7 +8,7 @@ use crate::setup::{Setup, admin, get, status};
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
 
-/// Returns the answer to a GET with this `Host`.
+/// Returns the answer to a GET for this target, with this `Host`.
 fn ask(address: std::net::SocketAddr, target: &str, host: &str) -> Message {
     let mut wire = Wire::connect(address);
     wire.send(format!("GET {target} HTTP/1.1\r\n{host}Connection: close\r\n\r\n"));
@@ -43,7 +43,7 @@ fn only_those_who_ask_by_a_loopback_name_get_an_answer() {
         assert_eq!(answer.status(), Some(403), "{host}");
         assert!(!answer.text().contains("bywash_"));
     }
-    // A message without a host is not a valid request.
+    // Without a `Host`, a message is not a valid request.
     assert_eq!(ask(address, "/metrics", "").status(), Some(400));
 }
 
@@ -151,7 +151,7 @@ fn an_address_in_use_is_named() {
 #[test]
 fn what_did_not_start_holds_no_address() {
     let upstream = Upstream::echo();
-    // No other test uses ports of this address.
+    // No other test uses ports of 127.0.0.8.
     let taken = TcpListener::bind("127.0.0.8:0").unwrap();
     let free = TcpListener::bind("127.0.0.8:0").unwrap().local_addr().unwrap();
     let setup = Setup::before(&upstream)

@@ -1,4 +1,4 @@
-//! Access to the admin listener.
+//! Tests of access to the admin listener.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -158,7 +158,7 @@ fn the_console_is_served_to_whoever_comes_by_a_loopback_name_and_runs_nothing_el
     assert_eq!(ask(address, "POST", "/console.js", "").status(), Some(405));
 }
 
-/// Begins to watch with this token.
+/// Begins to watch this target with this token.
 fn watches(address: std::net::SocketAddr, target: &str, token: &str) -> Wire {
     let mut wire = Wire::connect(address);
     wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", bearer(token)));
@@ -177,7 +177,7 @@ fn who_watches_is_let_out_with_the_token_and_with_the_key() {
     let address = gateway.admin();
     let brief = ["/v1/events", "/v1/tap"]
         .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(4))));
-    // They end by themselves: this reads each to its end.
+    // The streams end by themselves; this reads each to its end.
     for mut wire in brief {
         drop(wire.rest());
     }

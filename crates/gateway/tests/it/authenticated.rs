@@ -1,4 +1,5 @@
-//! Servers that authenticate connections (NTLM, Negotiate): no client is mistaken for another.
+//! Tests of servers that authenticate connections (NTLM, Negotiate). No client may be mistaken for
+//! another.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +10,20 @@ use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
 
-/// The state of one connection to the server.
+/// The user that one connection to the server belongs to.
 #[derive(Default)]
 enum User {
     #[default]
     Nobody,
-    /// The challenge with this number was sent.
+    /// The server has sent the challenge with this number.
     Challenged(usize),
     Known(String),
 }
 
-/// A server that authenticates connections as NTLM servers do, without the cryptography: a
-/// handshake of three legs, all on one connection. From then on each request on it is the user's. A
-/// body consists of the name and the connection's number.
+/// Starts a server that authenticates connections as NTLM servers do, without the cryptography. The
+/// handshake has three messages, all on one connection. After it, each request on the connection
+/// belongs to the user. The body of an answer consists of the user's name and the connection's
+/// number.
 fn server() -> Upstream {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
     Upstream::script(|mut wire| {
@@ -73,12 +75,12 @@ fn ask(client: &mut Wire, request: &str) -> Message {
     client.answer().unwrap()
 }
 
-/// Returns the challenge of the second leg, which names the server's connection.
+/// Returns the challenge of the handshake's second message, which names the server's connection.
 fn challenge(answer: &Message) -> Option<&str> {
     answer.field("www-authenticate")?.strip_prefix("ntlm ")
 }
 
-/// Authenticates in three legs. Returns whether the server accepts it.
+/// Authenticates by the three messages of the handshake. Returns whether the server accepts it.
 fn authenticates(client: &mut Wire, name: &str) -> bool {
     assert_eq!(ask(client, &get("/")).status(), Some(401));
     let second = ask(client, &with("NTLM hello"));
@@ -139,7 +141,8 @@ fn the_connection_ends_with_its_clients() {
     assert_eq!(who(&mut gateway.client()), None);
 }
 
-/// The request alone says that the connection belongs to one user if there is no challenge.
+/// If there is no challenge, the credentials in a request alone say that the connection belongs to
+/// one user.
 #[test]
 fn a_request_with_credentials_is_enough() {
     let upstream = Upstream::script(|mut wire| {
@@ -156,12 +159,12 @@ fn a_request_with_credentials_is_enough() {
     assert_eq!(ask(&mut alice, &with("nEGOTIATE alice")).text(), "nEGOTIATE alice");
     assert_eq!(gateway.get("/").text(), "nobody");
     assert_eq!(ask(&mut alice, &get("/")).text(), "nEGOTIATE alice");
-    // Credentials of this kind authenticate one request only, and the connection is shared.
+    // Basic credentials authenticate one request only, so the connection is shared.
     assert_eq!(gateway.sends(with("Basic Y2Fyb2w=")).answer().unwrap().text(), "Basic Y2Fyb2w=");
     assert_eq!(gateway.get("/").text(), "Basic Y2Fyb2w=");
 }
 
-/// A hop has many users on one connection.
+/// A trusted hop sends requests of many users on one connection.
 #[test]
 fn nobody_is_known_on_the_connection_of_a_trusted_hop() {
     let upstream = server();

@@ -1,4 +1,4 @@
-//! The bypass: all decisions off, and on again, while the gateway runs.
+//! Tests of the bypass, which turns all decisions off and on while the gateway runs.
 
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ fn a_bypass_that_is_switched_on_spares_who_runs() {
     let mut long = gateway.asks("/search");
     let call = calls.next();
     bypass(&gateway, true);
-    // Longer than the request may run.
+    // The sleep is longer than the request may run.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     call.answer("long");
     assert_eq!(long.answer().unwrap().text(), "long");

@@ -1,6 +1,6 @@
-//! Eviction of connections when as many are open as allowed.
+//! Tests of the eviction of client connections when as many are open as allowed.
 //!
-//! Clients at 127.0.0.2, 127.0.0.3 and so on are different owners.
+//! Clients at 127.0.0.2, 127.0.0.3 and so on count as different owners.
 
 use crate::http2::{END_HEADERS, END_STREAM, Frames, GET, GOAWAY, HEADERS, literal};
 use crate::setup::{Running, Setup, eventually, get};
@@ -28,7 +28,7 @@ fn idle_ones(gateway: &Running, source: u8, count: usize) -> Vec<Wire> {
     (0..count).map(|_| idle(gateway, source)).collect()
 }
 
-/// Returns how many of these the gateway has closed.
+/// Returns how many of these clients' connections the gateway has closed.
 fn closed(clients: &mut [Wire]) -> usize {
     clients.iter_mut().filter_map(|client| (!client.has_nothing_to_read()).then_some(())).count()
 }
@@ -42,7 +42,7 @@ fn evicted(gateway: &Running, why: &str) -> f64 {
     gateway.metric(&format!("bywash_evicted_connections_total{{why=\"{why}\"}}"))
 }
 
-/// Connects a client that is served, at the first try or at a later one.
+/// Connects a client until it is served, at the first attempt or at a later one.
 fn gets_in(gateway: &Running, source: u8) -> Wire {
     let mut found = None;
     eventually("a newcomer is served", || {
@@ -88,7 +88,7 @@ fn a_connection_that_is_used_stays_and_the_one_that_is_idle_for_longest_goes() {
     let upstream = Upstream::echo();
     let gateway = with_room_for(&upstream, 3).start();
     let mut clients = idle_ones(&gateway, 2, 3);
-    // Until some quarters of a second have passed on the workers' clock.
+    // Waits until some quarters of a second have passed on the workers' clock.
     let begun = std::time::Instant::now();
     while begun.elapsed() < std::time::Duration::from_secs(1) {
         still_serves(&mut clients[0]);
@@ -171,7 +171,8 @@ fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
     let gateway = with_room_for(&upstream, 10).set("client_limits.proven_reserve", "30").start();
     let mut buyers =
         [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
-    // As many as allowed, from addresses that have fewer connections than the buyers'.
+    // As many strangers connect as are allowed, from addresses with fewer connections than the
+    // buyers'.
     let _strangers: Vec<Wire> = (10..60).map(|source| idle(&gateway, source)).collect();
     assert_eq!(evicted(&gateway, "idle"), 43.0);
     assert_eq!(evicted(&gateway, "idle_proven"), 0.0);
@@ -188,7 +189,7 @@ fn more_proven_ones_than_the_reserve_make_room_where_no_stranger_is_idle() {
     let mut newcomer = idle(&gateway, 2);
     eventually("one has made room", || closed(&mut buyers) == 1);
     assert_eq!(evicted(&gateway, "idle_proven"), 1.0);
-    // It is the only stranger, so the next newcomer takes its place.
+    // The client is the only stranger, so the next new client takes its place.
     idle(&gateway, 3);
     assert!(newcomer.is_closed());
 }

@@ -1,5 +1,5 @@
-//! Clients' own deadlines: a deadline ends its request and affects no other, and the gateway tells
-//! the upstream the remaining time.
+//! Tests of clients' own deadlines. A deadline ends its own request and affects no other. The
+//! gateway tells the upstream the remaining time.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Call, Calls, Upstream, deaf, nobody};
@@ -22,7 +22,7 @@ fn why(answer: &Message) -> &str {
     answer.field("proxy-status").unwrap()
 }
 
-/// Returns the remaining time that the gateway tells the upstream.
+/// Returns the remaining time, in milliseconds, that the gateway tells the upstream.
 fn left(call: &Call) -> Option<u64> {
     call.request.field("bywash-deadline").map(|text| text.parse().unwrap())
 }
@@ -58,7 +58,7 @@ fn who_has_waited_for_as_long_as_it_said_is_refused() {
     call.answer("page");
     assert_eq!(running.answer().unwrap().text(), "page");
     assert!(calls.is_empty(), "it never went there");
-    // The connection goes on.
+    // The client's connection is still usable.
     hasty.send(crate::setup::get("/next"));
     calls.next().answer("next");
     assert_eq!(hasty.answer().unwrap().text(), "next");
@@ -115,7 +115,7 @@ fn an_answer_that_has_begun_is_not_cut() {
     let mut client = asks(&gateway, "/", 300);
     let mut call = calls.next();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
-    // Longer than the client wanted to wait.
+    // The sleep is longer than the client's deadline.
     std::thread::sleep(std::time::Duration::from_millis(400));
     call.send("lf");
     assert_eq!(client.answer().unwrap().text(), "half");
@@ -142,7 +142,7 @@ fn where_nothing_is_decided_nothing_is_ended() {
         let mut client = asks(&gateway, "/", 100);
         let call = calls.next();
         assert!(left(&call).unwrap() <= 100, "who is next may know");
-        // Longer than the client wanted to wait.
+        // The sleep is longer than the client's deadline.
         std::thread::sleep(std::time::Duration::from_millis(300));
         call.answer("late");
         assert_eq!(client.answer().unwrap().text(), "late", "bypassed: {bypassed}");

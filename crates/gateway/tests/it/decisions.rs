@@ -1,4 +1,4 @@
-//! Operators' decisions while one process hands over to another.
+//! Tests of operators' decisions while one process hands over to another.
 
 use std::path::Path;
 
@@ -100,14 +100,14 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
         assert_eq!(decides(gateway, "undo").status(), Some(503), "nothing after that");
         gateway.gateway().learned()
     };
-    // From a process that saves nothing to one that does.
+    // The decisions go from a process that saves nothing to one that does.
     let gateway = succeed(&without, unkept(&without));
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     let handed = learned(&gateway);
     drop(gateway);
     assert!(state(&succeed(&with, handed.clone())).contains("rejected"));
     assert!(state(&with.start()).contains("rejected"), "it was written down");
-    // To another folder, and to none.
+    // The decisions go to a process with another folder, and to one without a folder.
     let gateway = with.start();
     let moved = learned(&gateway);
     drop(gateway);
@@ -117,7 +117,7 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     assert!(state(&succeed(&with, handed)).contains("rejected"));
     assert!(folder.path().join("elephants.before").exists());
-    // It is read again if nothing was ever decided meanwhile.
+    // If nothing was ever decided in between, the file is read again.
     let nothing = without.start().gateway().learned();
     assert!(state(&succeed(&with, nothing)).contains("rejected"), "{}", folder.path().display());
 }
@@ -158,7 +158,8 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         }
         copied();
     }
-    // In the folder that they were saved in, files are not set aside, whichever link leads there.
+    // In the folder in which the decisions were saved, no file is set aside, whichever link leads
+    // to the folder.
     let link = second.path().join("link");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
     drop(succeed(&keeps(first.path()), handed.clone()));

@@ -1,5 +1,5 @@
-//! Clients that leave, in every phase: everything that a client held is released, and no work is
-//! done for it.
+//! Tests of clients that leave, in every phase of a request. Everything that a client held is
+//! released, and no work is done for it.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn one_slot() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Leaves by closing.
+/// Closes the client's connection with a FIN.
 pub(crate) fn fin(client: Wire) {
     drop(client);
 }
@@ -25,19 +25,20 @@ pub(crate) fn reset(client: Wire) {
     client.reset();
 }
 
-/// Half-closes, and never reads. The other half stays open until the process ends.
+/// Half-closes the client's connection, and never reads. The other half stays open until the
+/// process ends.
 pub(crate) fn half(client: Wire) {
     client.half_close();
     std::mem::forget(client);
 }
 
-/// Clients that have sent `bytes` leave while they wait. None of them reaches the upstream, and the
-/// next one does.
+/// Checks that clients that leave while they wait never reach the upstream, and that the next one
+/// does. `bytes` are what they have sent.
 fn leave_while_queued(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
     leave_the_queue_of(|setup| setup, bytes, leave);
 }
 
-/// Clients leave in the middle of a body, of which as much has arrived as may be held in memory.
+/// Checks that clients can leave in the middle of a body whose buffer in the gateway is full.
 fn leave_behind_a_full_buffer(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
     leave_the_queue_of(|setup| setup.set("queue.body_buffer", "'3B'"), bytes, leave);
 }
@@ -102,7 +103,7 @@ mod while_queued {
         leave_behind_a_full_buffer(post("/ghost", "12345").replace(": 5", ": 5000"), reset);
     }
 
-    /// Before the request asks for a slot.
+    /// The client leaves before the request asks for a slot.
     #[test]
     fn before_the_rest_of_a_body() {
         let (_upstream, calls, gateway) = one_slot();
@@ -139,8 +140,8 @@ mod while_queued {
     }
 }
 
-/// Clients whose request is at the upstream leave. The upstream's connection is closed and the slot
-/// is released.
+/// Checks that the upstream connection is closed and the slot is released when clients leave whose
+/// request is at the upstream.
 fn leave_while_running(bytes: impl AsRef<[u8]>, begin: &str, leave: fn(Wire)) {
     let (_upstream, calls, gateway) = one_slot();
     for _ in 0..TRIALS {
@@ -299,7 +300,7 @@ fn idle_connections_end_when_the_client_closes_them() {
     }
 }
 
-/// Over TLS a client may announce its end and leave the connection open.
+/// Over TLS, a client may announce its end (`close_notify`) and leave the connection open.
 mod over_tls {
     use std::net::Shutdown;
 

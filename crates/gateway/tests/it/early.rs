@@ -1,4 +1,4 @@
-//! Answers that come before the upload has ended.
+//! Tests of answers that come before the upload has ended.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn an_early_answer_ends_both_connections() {
     assert_eq!(answer.text(), "enough");
     assert_eq!(answer.field("connection"), Some("close"));
     ended.recv_timeout(crate::wire::BOUND).unwrap();
-    // Further bytes would be body and never a request.
+    // Further bytes of the client must count as body, and never as a request.
     let _ = client.try_send(get("/smuggled"));
     assert!(client.is_closed());
     gateway.is_idle_again();

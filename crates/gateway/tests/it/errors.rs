@@ -1,4 +1,4 @@
-//! Servers that answer with 500 or more while others do not.
+//! Tests of servers that answer with 500 or more while other servers do not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Upstream, nobody, ok};
 
-/// Starts a server that answers 200 while it is well, and 500 while it is not.
+/// Starts a server that answers 200 while the returned flag is set, and 500 while it is not.
 fn moody(is_well: bool) -> (Upstream, Arc<AtomicBool>) {
     let mood = Arc::new(AtomicBool::new(is_well));
     let seen = Arc::clone(&mood);

@@ -1,4 +1,4 @@
-//! Server-sent events: answers that last as long as their client stays.
+//! Tests of server-sent events: answers that last as long as their client stays.
 
 use crate::http2::Http2;
 use crate::setup::{Setup, eventually, get};
@@ -23,7 +23,7 @@ fn they_give_their_slot_back_when_they_begin() {
     gateway.waits_for("waiting", 1);
     let mut events = begins(calls.next());
     assert_eq!(client.head().unwrap().status(), Some(200));
-    // The stream has not ended, and the other request runs.
+    // The stream has not ended, and nevertheless the other request runs.
     calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");
     gateway.is_idle_again();
@@ -65,7 +65,7 @@ fn they_may_be_silent_for_as_long_as_they_like() {
     let mut client = gateway.asks("/events");
     let mut events = begins(calls.next());
     client.head().unwrap();
-    // Another answer that is as silent is cut meanwhile.
+    // Another answer that pauses for as long is cut off meanwhile.
     let mut cut = gateway.asks("/cut");
     calls.next().send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
     assert_eq!(cut.answer(), Err(Broken::Cut));

@@ -1,4 +1,4 @@
-//! Faults of an upstream, and the answers that clients get.
+//! Tests of faults of an upstream, and of the answers that clients get.
 
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, deaf, nobody};
@@ -141,7 +141,7 @@ mod before_the_answer {
 mod in_the_middle_of_the_answer {
     use super::*;
 
-    /// Returns whether a client sees a part of the answer or nothing, and never a clean end.
+    /// Returns whether a client sees a broken-off answer or none, and never a complete one.
     fn broken(answer: &Result<Message, Broken>) -> bool {
         matches!(answer, Err(Broken::Cut | Broken::Closed))
     }
@@ -201,7 +201,8 @@ mod in_the_middle_of_the_answer {
         }
     }
 
-    /// An HTTP/1.0 client gets no chunks: only a reset can tell it that something is missing.
+    /// An HTTP/1.0 client gets no chunks, so only a reset shows that a part of the answer is
+    /// missing.
     #[test]
     fn a_client_without_chunks_sees_a_break_too() {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";

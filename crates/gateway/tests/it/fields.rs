@@ -1,15 +1,15 @@
-//! The fields that are forwarded, in both directions.
+//! Tests of the fields that are forwarded, in both directions.
 
 use crate::setup::{Running, Setup, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Message;
 
-/// Returns the upstream's view of a request with these fields.
+/// Returns the request that the upstream receives when a client sends these fields.
 fn forwarded(fields: impl AsRef<[u8]>) -> Message {
     forwarded_by(|setup| setup, fields)
 }
 
-/// Returns the upstream's view of a request that has come through a trusted hop.
+/// Returns the request that the upstream receives when a trusted hop sends these fields.
 fn forwarded_from_a_trusted_hop(fields: impl AsRef<[u8]>) -> Message {
     forwarded_by(|setup| setup.set("listen.trusted_proxies", "['127.0.0.0/8']"), fields)
 }
@@ -22,7 +22,7 @@ fn forwarded_by(how: fn(Setup) -> Setup, fields: impl AsRef<[u8]>) -> Message {
     calls.next().request
 }
 
-/// Returns the client's view of an answer with these fields.
+/// Returns the answer that the client receives when the upstream sends these fields.
 fn answered(fields: &'static str) -> Message {
     let upstream = Upstream::app(move |_| with_fields(fields, "body"));
     let gateway = Setup::before(&upstream).start();
@@ -101,7 +101,8 @@ fn every_request_has_a_name_of_its_own() {
     let names: Vec<u64> =
         (0..4).map(|_| u64::from_str_radix(&gateway.get("/").text(), 16).unwrap()).collect();
     let steps: Vec<u64> = names.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-    // Not a counter: neither the next name nor the number of requests between two can be derived.
+    // The names are not a counter: neither the next name nor the number of requests between two can
+    // be derived.
     assert!(steps.iter().all(|step| *step > 1 << 32 && *step < u64::MAX << 32), "{names:x?}");
 }
 
@@ -152,10 +153,10 @@ fn what_a_trusted_hop_says_is_gone_on_from() {
     assert_eq!(request.all("x-forwarded-proto"), ["https"]);
     assert_eq!(request.all("x-forwarded-host"), ["front.example"]);
     assert_eq!(request.all("x-forwarded-port"), ["443"]);
-    // The last address that is not a trusted hop. The claim in X-Real-IP is not vouched for by
-    // anything.
+    // The client is the last address that is not a trusted hop. Nothing vouches for the claim in
+    // X-Real-IP.
     assert_eq!(request.all("x-real-ip"), ["::1"]);
-    // A hop that writes X-Forwarded-For may have passed a client's Forwarded on unchanged.
+    // A hop that writes X-Forwarded-For may have forwarded a client's `Forwarded` unchanged.
     assert_eq!(request.all("forwarded"), NOTHING);
 }
 
@@ -227,7 +228,7 @@ fn fields_of_answers_go_on_unchanged() {
     assert_eq!(answer.all("set-cookie"), ["a=1", "b=2; Path=/"]);
     assert_eq!(answer.all("date"), ["Sun, 06 Nov 1994 08:49:37 GMT"]);
     assert_eq!(answer.all("server"), ["app"]);
-    // UTF-8 on the wire, shown byte by byte.
+    // The value is UTF-8 on the wire, and the test shows each byte as a character.
     assert_eq!(answer.all("x-bytes"), ["caf\u{c3}\u{a9}"]);
 }
 
@@ -242,7 +243,7 @@ fn an_upgrade_is_a_request_like_any_other() {
     assert_eq!(client.answer().unwrap().text(), "/next");
 }
 
-/// After sorting, as some hops sort fields, the other spelling comes after the hop's own.
+/// The fields are sorted, as some hops do. So the other spelling comes after the hop's own field.
 #[test]
 fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     let request = forwarded_from_a_trusted_hop(
@@ -257,7 +258,7 @@ fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     }
 }
 
-/// Returns the upstream's view of a request from a hop that writes `Forwarded` alone.
+/// Returns the request that the upstream receives from a hop that writes only `Forwarded`.
 fn forwarded_by_a_hop_of_rfc_7239(fields: impl AsRef<[u8]>) -> Message {
     let speaks = |setup: Setup| {
         setup
@@ -286,13 +287,13 @@ fn the_hop_says_who_the_client_is_in_one_field() {
     );
 }
 
-/// A client makes its claim in the field that its hop does not write.
+/// The client makes its claim in the field that its hop does not write.
 #[test]
 fn where_the_two_fields_name_different_clients_neither_is_believed() {
     let text = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
                 X-Forwarded-Host: evil.example\r\n";
     for request in [forwarded_from_a_trusted_hop(text), forwarded_by_a_hop_of_rfc_7239(text)] {
-        // An application may give more rights to the hop's own address than to a stranger.
+        // An application may give more rights to the hop's own address than to an unknown one.
         assert_eq!(request.all("x-forwarded-for"), ["unknown, 127.0.0.1"]);
         assert_eq!(request.all("x-real-ip"), ["unknown"]);
         assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
@@ -381,7 +382,7 @@ fn a_key_lets_a_field_through_from_those_who_may_say_it() {
     let request = forwarded_by(named, CLAIMS);
     let all = ["X-Original-URL", "X-HTTP-Method-Override", "X-Forwarded-User"];
     assert_eq!(claims_of(&request), all);
-    // Another spelling is accepted from nobody.
+    // Other spellings of these fields are not accepted, even from a trusted hop.
     assert_eq!(claims_of(&forwarded_by(named, other_spelling(CLAIMS, "_"))), NOTHING);
     assert_eq!(claims_of(&forwarded_by(trusted, CLAIMS)), NOTHING);
 }

@@ -1,11 +1,11 @@
-//! The end of a message: the upstream's view of messages that two parsers could split in different
-//! ways.
+//! Tests of the end of a message: the requests that the upstream receives from bytes that two
+//! parsers could split in different ways.
 
 use crate::setup::{Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Broken, Message};
 
-/// Returns the upstream's view of the bytes that a client has sent.
+/// Returns the message that the upstream receives when a client sends these bytes.
 fn seen_by_the_upstream(bytes: impl AsRef<[u8]>) -> Message {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).start();
@@ -46,8 +46,8 @@ fn equal_lengths_are_refused() {
     is_refused("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc");
 }
 
-/// RFC 9112 §2.2 lets a recipient accept a bare LF as a line end. Then two parsers may see two
-/// messages.
+/// RFC 9112 §2.2 lets a recipient accept a bare LF as a line end. Then two parsers may see
+/// different messages in the same bytes.
 #[test]
 fn bare_line_feeds_are_refused() {
     is_refused("GET / HTTP/1.1\nHost: a\nX: y\n\n");
@@ -100,7 +100,7 @@ fn broken_chunks_never_end_a_request() {
         let gateway = Setup::before(&upstream).limit(1).start();
         let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
         let mut client = gateway.sends(format!("{head}{body}{}", get("/smuggled")));
-        // Either an error or nothing at all, and the end.
+        // The client gets an error or nothing, and then the end of the connection.
         match client.answer() {
             Ok(answer) => {
                 assert!(matches!(answer.status(), Some(400 | 502)), "{body:?}: {answer:?}");
@@ -152,7 +152,7 @@ mod of_answers {
             client.send(get("/"));
             assert_eq!(client.answer().unwrap().status(), Some(502));
         }
-        // Neither connection was used again.
+        // Neither upstream connection was used again.
         assert_eq!(upstream.accepted(), 2);
     }
 

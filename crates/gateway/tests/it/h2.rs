@@ -1,4 +1,4 @@
-//! Clients that use HTTP/2, with prior knowledge.
+//! Tests of clients that use HTTP/2 with prior knowledge.
 
 use bytes::Bytes;
 use bywash_units::TimeSpan;
@@ -95,7 +95,7 @@ fn a_post_without_a_length_arrives_whole_and_in_chunks() {
     assert_eq!(asked.answer().unwrap().text(), "thanks");
 }
 
-/// An empty chunk ends a body in HTTP/1: the bytes after it would be another request.
+/// In HTTP/1 an empty chunk ends the body, so the bytes after it would be another request.
 #[test]
 fn an_empty_piece_in_the_middle_of_a_body_does_not_end_it() {
     let (upstream, calls) = Upstream::by_hand();
@@ -147,7 +147,7 @@ fn requests_of_one_connection_run_side_by_side() {
     let asked: Vec<_> = (0..8).map(|number| client.asks(&format!("/{number}"))).collect();
     let mut at_once: Vec<_> = (0..8).map(|_| calls.next()).collect();
     assert_eq!((gateway.count("connections"), gateway.count("running")), (1, 8));
-    // Answered in reverse order.
+    // The requests are answered in reverse order.
     while let Some(call) = at_once.pop() {
         let target = call.target().to_owned();
         call.answer(&target);
@@ -530,7 +530,7 @@ fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
         let frame = client.next().unwrap_or_else(|| panic!("it ends after {read} bytes"));
         if frame.kind == DATA {
             read += frame.payload.len();
-            // The client's slowness.
+            // This sleep makes the client slow.
             std::thread::sleep(std::time::Duration::from_millis(4));
             client.tries(WINDOW_UPDATE, 0, 0, &(frame.payload.len() as u32).to_be_bytes());
         }
@@ -560,7 +560,7 @@ fn an_idle_client_is_told_before_it_is_ended() {
     panic!("it was ended without a word");
 }
 
-/// A long call, in which each side sends at any time.
+/// Each side of a long call may send at any time, and both may be silent.
 #[test]
 #[ignore = "takes 12 s; make test-all"]
 fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
@@ -576,7 +576,7 @@ fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
     let mut client = connect(&gateway);
     let mut asked = client.sends(request("POST", "/call", &[]), false);
     asked.data("hello", false);
-    // More than the ten seconds for which a body may stand still before the answer begins.
+    // The sleep is longer than the ten seconds for which a body may pause before the answer begins.
     std::thread::sleep(std::time::Duration::from_secs(12));
     asked.data("bye", true);
     assert_eq!(asked.answer().unwrap().text(), "abc");
@@ -591,7 +591,8 @@ fn who_only_pings_is_idle() {
     assert_eq!(client.next().unwrap().status(), Some(200));
     let pings = frame(PING, 0, 0, &[7; 8]).repeat(20);
     for _ in 0..12 {
-        // Fewer than their budget allows. The answers to them are as long as a small response.
+        // This sends fewer pings than their budget allows. The answers to them are as long as a
+        // small response.
         std::thread::sleep(std::time::Duration::from_millis(900));
         if std::io::Write::write_all(&mut client.0, &pings).is_err() {
             break;

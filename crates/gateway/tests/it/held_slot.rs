@@ -1,5 +1,5 @@
-//! The slot of a client that has left, depending on what the application notices
-//! (`upstream.departures`).
+//! Tests of the slot of a client that has left, for each value of `upstream.departures`: what the
+//! application notices of disconnects.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
@@ -18,7 +18,8 @@ fn one_slot_where(departures: &str) -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Checks that the next request waits while the application works for a client that has left.
+/// Checks that the next request waits until `end`, while the application works for a client that
+/// has left. `is_told`: the gateway passes the disconnect on.
 fn is_held_until(departures: &str, bytes: &str, end: impl Fn(Call), is_told: bool) {
     let (_upstream, calls, gateway) = one_slot_where(departures);
     for leave in [fin, reset, half] {
@@ -77,7 +78,7 @@ fn is_free_at_once_where_departures_are_noticed() {
     }
 }
 
-/// Returns a request of which part of the body has arrived, and the rest never will.
+/// Returns a request with a part of its body. The rest is never sent.
 fn half_a_post() -> String {
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n".to_owned()
 }
@@ -106,7 +107,7 @@ fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
     let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
     let gateway = gateway.set("upstream.response_timeout", "'4s'").start();
     let client = gateway.sends(half_a_post());
-    // Until then, the request may still be on its way to the server.
+    // Before the server has the request, the request may still be on its way.
     eventually("the server works", || upstream.received().starts_with("POST"));
     fin(client);
     gateway.waits_for("departed", 1);

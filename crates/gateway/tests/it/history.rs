@@ -1,4 +1,4 @@
-//! The history, for operators: recorded, reported, and followed without gaps.
+//! Tests of the history for operators: it is recorded, reported, and followed without gaps.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) fn sum(history: &Value, class: &str, column: &str) -> u64 {
     list.iter().map(|count| count.as_u64().unwrap()).sum()
 }
 
-/// Begins to follow after the last event that was seen.
+/// Begins to follow after the event with the id `seen`.
 fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);
@@ -73,7 +73,7 @@ fn what_became_of_requests_is_told_second_by_second() {
     let revenue: f64 = shop["revenue"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
     assert!((revenue - 15.0).abs() < 1e-6, "{shop}");
     assert!(shop["p99_ms"].as_array().unwrap().iter().any(|p99| p99.as_f64() > Some(0.0)));
-    // Only the rows since then.
+    // The answer contains only the rows since then.
     let next = numbers(&document).last().unwrap() + 1;
     let later = history(&gateway, &format!("?from={next}"));
     assert!(numbers(&later).iter().all(|number| *number >= next));
@@ -174,7 +174,7 @@ fn who_was_away_for_longer_than_is_kept_begins_anew() {
     let setup = Setup::before(&upstream);
     let gateway = setup.start();
     eventually("there is a second", || !numbers(&history(&gateway, "")).is_empty());
-    // As if it had run for longer.
+    // The saved history looks as if the gateway had run for longer.
     let mut learned: Value = serde_json::from_slice(&gateway.gateway().learned()).unwrap();
     for number in learned["history"]["seconds"]["number"].as_array_mut().unwrap() {
         *number = (number.as_u64().unwrap() + 5000).into();

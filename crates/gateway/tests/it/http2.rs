@@ -1,7 +1,7 @@
-//! An HTTP/2 client on the `h2` library; and hand-made frames that no honest client sends.
+//! An HTTP/2 client on the `h2` library, and one that sends frames that no honest client sends.
 //!
-//! The connections of all tests live in one runtime on a separate thread, so that they go on while
-//! a test does something else.
+//! The connections of all tests live in one runtime on a separate thread, so that they continue
+//! while a test does something else.
 
 use std::future::poll_fn;
 use std::io::Write;
@@ -25,7 +25,7 @@ use crate::wire::BOUND;
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
     connection: JoinHandle<()>,
-    /// The result of the connection.
+    /// Receives the result of the connection when it ends.
     end: Receiver<Result<(), h2::Error>>,
 }
 
@@ -108,23 +108,23 @@ impl Http2 {
         Asked { response, body }
     }
 
-    /// Sends a request without waiting for room for its stream.
+    /// Sends a request without waiting until the gateway accepts another stream.
     pub(crate) fn sends_at_once(&mut self, request: Request<()>, ends: bool) -> Asked {
         let (response, body) = self.sender.clone().send_request(request, ends).unwrap();
         Asked { response, body }
     }
 
-    /// Returns whether the gateway takes no more streams.
+    /// Returns whether the gateway accepts no further streams.
     pub(crate) fn takes_no_more(&mut self) -> bool {
         wait("an answer", self.sender.clone().ready()).is_err()
     }
 
-    /// Waits for the end of the connection.
+    /// Waits for the end of the connection, and returns its result.
     pub(crate) fn ended(&self) -> Result<(), h2::Error> {
         self.end.recv_timeout(BOUND).expect("the connection ends")
     }
 
-    /// Leaves without closing the connection properly.
+    /// Leaves without closing the HTTP/2 connection properly.
     pub(crate) fn leaves(self) {
         self.connection.abort();
     }
@@ -145,14 +145,14 @@ impl Asked {
         self.body.send_reset(Reason::CANCEL);
     }
 
-    /// Returns the next interim answer, if one comes.
+    /// Returns the next interim answer. Returns `None` if the final one comes first.
     pub(crate) fn interim(&mut self) -> Option<(StatusCode, HeaderMap)> {
         let interim = poll_fn(|cx| self.response.poll_informational(cx));
         let response = wait("an interim answer", interim)?.unwrap();
         Some((response.status(), response.headers().clone()))
     }
 
-    /// Returns the answer, or why it is not complete.
+    /// Returns the complete answer, or the error because of which it is incomplete.
     pub(crate) fn answer(self) -> Result<Answer, h2::Error> {
         let Self { response, body: _held } = self;
         wait("an answer", async {
@@ -230,7 +230,7 @@ impl Frames {
         Self::over(StdStream::connect(address).unwrap())
     }
 
-    /// Connects with a receive buffer that holds very little unread data.
+    /// Connects with a receive buffer that holds only a little unread data.
     pub(crate) fn narrow(address: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(32 * 1024).unwrap();
@@ -250,7 +250,7 @@ impl Frames {
         self.0.write_all(&frame(kind, flags, stream, payload)).unwrap();
     }
 
-    /// Sends a frame on a connection that may have ended.
+    /// Sends a frame. Ignores an error, because the connection may have ended.
     pub(crate) fn tries(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         let _ = self.0.write_all(&frame(kind, flags, stream, payload));
     }

@@ -1,4 +1,4 @@
-//! Interim answers (1xx).
+//! Tests of interim answers (1xx).
 
 use crate::setup::{Setup, get, post};
 use crate::upstream::{Upstream, ok};
@@ -7,7 +7,7 @@ const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n
                      Connection: x-hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\r\n";
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Starts a server that sends these bytes before every answer, which is `final`.
+/// Starts a server that sends `before`, and then the answer `final`.
 fn saying(before: String) -> Upstream {
     Upstream::app(move |_| [before.as_bytes(), &ok("final")].concat())
 }
@@ -95,7 +95,7 @@ fn an_upstream_that_says_nothing_else_is_not_waited_for_for_ever() {
         Setup::before(&upstream).limit(1).set("upstream.response_timeout", "'200ms'").start();
     let mut client = gateway.asks("/");
     let mut call = calls.next();
-    // Any number of them, but never the final answer.
+    // The client may get any number of interim answers, but never the final one.
     let hints = std::thread::spawn(move || {
         while !call.is_abandoned() {
             if call.try_send(HINTS).is_err() {

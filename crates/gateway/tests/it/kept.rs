@@ -1,4 +1,4 @@
-//! Idle connections to the upstream, and changes to them meanwhile.
+//! Tests of idle connections to the upstream that are closed or changed meanwhile.
 
 use std::io::{ErrorKind, Read};
 use std::sync::Mutex;
@@ -7,7 +7,8 @@ use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok};
 use crate::wire::{BOUND, Message};
 
-/// Starts a server that answers `count` requests, then closes without announcing it.
+/// Starts a server that answers `count` requests on a connection, and closes it without announcing
+/// that.
 fn closing_after(count: usize) -> Upstream {
     Upstream::script(move |mut wire| {
         for _ in 0..count {
@@ -26,7 +27,8 @@ fn one_that_was_closed_while_idle_is_not_used_again() {
     let mut client = gateway.client();
     for number in 1..=20 {
         client.send(if number % 2 == 0 { get("/") } else { post("/", "abc") });
-        // The server closes at once. A request that is on its way at that time may be lost.
+        // The server closes the connection at once. A request that is on its way at that time may
+        // be lost.
         assert_eq!(client.answer().unwrap().status(), Some(200), "request {number}");
         eventually("the upstream has closed", || upstream.open() == 0);
     }
@@ -45,7 +47,7 @@ fn one_that_is_closed_under_a_get_costs_nothing() {
     });
     let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     assert_eq!(gateway.get("/1").text(), "/1");
-    // By the time a silent client is cut off, the connection has been idle for a while.
+    // While a silent client is cut off, the upstream connection stays idle.
     assert!(gateway.client().is_closed());
     assert_eq!(gateway.get("/2").text(), "/2");
     assert_eq!(upstream.accepted(), 2);
@@ -86,7 +88,7 @@ fn an_upstream_that_closes_after_each_answer_without_a_word_costs_no_get() {
 fn bytes_that_nobody_asked_for_are_no_answer() {
     let upstream = Upstream::script(|mut wire| {
         while let Ok(request) = wire.request() {
-            // Two answers to each request.
+            // The server sends two answers to each request.
             wire.send([ok(request.target()), ok("evil")].concat());
         }
     });
@@ -127,8 +129,8 @@ fn connections_that_have_failed_are_not_kept() {
     }
 }
 
-/// Otherwise each would leave one of the gateway's ports in `TIME_WAIT` for a minute. A connection
-/// that the server asked to close is closed normally.
+/// Without a reset, each connection would leave one of the gateway's ports in `TIME_WAIT` for a
+/// minute. A connection that the server asked to close is closed normally.
 #[test]
 fn one_that_is_not_kept_out_of_doubt_is_reset() {
     let (tell, ends) = std::sync::mpsc::channel();
@@ -148,7 +150,7 @@ fn one_that_is_not_kept_out_of_doubt_is_reset() {
     }
 }
 
-/// Applications that send a body where there must be none may send it late, too.
+/// An application that sends a body where there must be none may also send it late.
 #[test]
 fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     let answer = |request: &Message| {

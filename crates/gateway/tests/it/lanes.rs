@@ -1,6 +1,6 @@
-//! Responses whose bytes a rule delays: the device lane by which they leave, and when the token
-//! bucket delays them instead. The tests run in network namespaces. If none can be made, or the
-//! kernel has no HTB, they print `NOT TESTED`.
+//! Tests of responses whose bytes a rule delays: by a lane of a network device, or by the token
+//! bucket if there is no lane. The tests run in network namespaces. If no namespace can be made, or
+//! the kernel has no HTB, they print `NOT TESTED`.
 
 use bywash_peer::Namespace;
 use bywash_shaper::{Plan, install, remove};
@@ -19,9 +19,10 @@ struct Namespaces {
     there: Namespace,
 }
 
-/// A length ten times what the bucket admits during a test. A lane passes it at once.
+/// The length of a response: ten times what the bucket admits during a test. A lane passes it at
+/// once.
 const LONG: usize = 400_000;
-/// An upper bound on bytes that belong to no response body: heads and acknowledgements.
+/// An upper bound on the bytes that belong to no response body: heads and acknowledgements.
 const LITTLE: u64 = LONG as u64 / 10;
 
 impl Namespaces {
@@ -56,7 +57,7 @@ impl Namespaces {
         self.there.within(|| gateway.client())
     }
 
-    /// Returns the bytes that have left by the ants' class and by the elephants' class.
+    /// Returns the number of bytes that have left by the ants' class and by the elephants' class.
     fn sent(&self) -> [u64; 2] {
         ["6277:10", "6277:20"].map(|class| {
             let shown = self.here.run(&format!("tc -s class show dev v0 classid {class}")).unwrap();
@@ -65,7 +66,7 @@ impl Namespaces {
         })
     }
 
-    /// Returns the bytes that left by each class during `work`.
+    /// Returns the number of bytes that leave by each of the two classes during `work`.
     fn leaves(&self, work: impl FnOnce()) -> [u64; 2] {
         let before = self.sent();
         work();
@@ -116,7 +117,7 @@ fn each_answer_on_a_connection_leaves_by_its_own_lane() {
         assert_eq!(lanes(&gateway)["in_force"], true);
         let mut client = namespaces.client(&gateway);
         for (round, path) in ["/big", "/small", "/big", "/big", "/small"].into_iter().enumerate() {
-            // More than the bucket would admit in time.
+            // The bucket could not admit this response within the time limit.
             let sent = namespaces.leaves(|| asks(&mut client, &format!("{path}?{LONG}")));
             let [right, wrong] = if path == "/big" { [sent[1], sent[0]] } else { sent };
             assert!(right >= LONG as u64 && wrong < LITTLE, "round {round}, {path}: {sent:?}");

@@ -1,4 +1,4 @@
-//! The learned state that one gateway hands over to the next.
+//! Tests of the learned state that one gateway hands over to the next.
 
 use bywash_gateway::Inheritance;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use crate::setup::{Running, Setup, admin};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::Wire;
 
-/// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen a
-/// product.
+/// Configures one slot and one place in the queue. `/pay` is a transaction for sessions that have
+/// seen a product.
 fn shop(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(1)
@@ -37,7 +37,7 @@ fn start(setup: &Setup, learned: Vec<u8>) -> Running {
     setup.try_start_with(from).expect("whatever it was given, it starts")
 }
 
-/// Returns whether a waiting request of a known session is refused when this session pays.
+/// Returns whether the payment of this known session evicts a waiting request of a new visitor.
 fn evicts_a_newcomer(gateway: &Running, calls: &Calls) -> bool {
     let other = "GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=other\r\n\r\n";
     let mut waiter = gateway.sends(other);
@@ -48,7 +48,7 @@ fn evicts_a_newcomer(gateway: &Running, calls: &Calls) -> bool {
     waiter.send(other);
     gateway.waits_for("waiting", 1);
     let mut payer = visit(gateway, "POST /pay");
-    // One of the two is refused.
+    // One of the two requests is refused.
     gateway.waits_for_outcome("shed", 1);
     if waiter.has_nothing_to_read() {
         assert_eq!(payer.answer().unwrap().status(), Some(503));

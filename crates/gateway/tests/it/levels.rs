@@ -1,4 +1,4 @@
-//! Service levels: which sources are believed, and what the application receives.
+//! Tests of service levels: which sources are believed, and what the application receives.
 
 use bywash_token::{LevelRefusal, read_level};
 use bywash_units::TimeSpan;
@@ -12,7 +12,7 @@ use crate::wire::{Message, Wire};
 /// The time for which the application of these tests accepts a level.
 const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
-/// `/pay` gets level `high`, `/p/*` gets `mid`, everything else gets `low`.
+/// Configures three levels: `/pay` gets `high`, `/p/*` gets `mid`, everything else gets `low`.
 fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {
     Setup::before(upstream)
         .set("levels.names", "['high', 'mid', 'low']")
@@ -21,7 +21,7 @@ fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {
         .set("class.product", "{ match = ['* /p/**'], level = 'mid' }")
 }
 
-/// The same shop behind a trusted hop that names the customer's level.
+/// Configures the same levels behind a trusted hop that names the customer's level.
 fn behind_a_hop(upstream: &Upstream, keys: &KeyFile) -> Setup {
     shop(upstream, keys)
         .set("levels.customer_header", "'X-Customer-Level'")
@@ -32,7 +32,7 @@ fn with_fields(target: &str, fields: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
 }
 
-/// Returns what the application receives for a request with these fields.
+/// Returns the request that the application receives when a client sends these fields.
 fn forwarded(client: &mut Wire, calls: &Calls, target: &str, fields: &str) -> Message {
     client.send(with_fields(target, fields));
     let mut call = calls.next();
@@ -41,7 +41,8 @@ fn forwarded(client: &mut Wire, calls: &Calls, target: &str, fields: &str) -> Me
     call.request
 }
 
-/// Returns the level that the application reads, if there is exactly one field and it verifies.
+/// Returns the level that the application reads. Returns `None` unless there is exactly one field,
+/// whose signature is valid.
 fn level(request: &Message, keys: &KeyFile) -> Option<String> {
     let all = request.all("bywash-level");
     let [one] = all[..] else { return None };

@@ -1,4 +1,4 @@
-//! Plain requests, in sequence and in parallel.
+//! Tests of plain requests, in sequence and in parallel.
 
 use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok, with_fields};
@@ -104,8 +104,8 @@ fn answers_without_a_body_leave_the_connection_in_step() {
         client.send(get(target));
         assert_eq!(client.answer().unwrap().status(), Some(status), "{target}");
     }
-    // An upstream that announces a body that must not be there may send it, so its connection is
-    // not reused.
+    // An upstream may send a body that it announces but must not send, so its connection is not
+    // used again.
     assert_eq!(upstream.accepted(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! Limits on the time and the connections that clients may take.
+//! Tests of limits on the time and the connections that clients may take.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,8 @@ fn an_idle_connection_outlives_the_limit_on_heads() {
     let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     let mut idle = gateway.asks("/");
     idle.answer().unwrap();
-    // A client that sends nothing is cut; by that time the other one has been idle for longer.
+    // A client that sends nothing is cut off. The other client has been idle for longer at that
+    // time.
     assert!(gateway.client().is_closed());
     idle.send(get("/again"));
     assert_eq!(idle.answer().unwrap().text(), "/again");
@@ -88,7 +89,7 @@ fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
         assert!(gateway.client().is_closed());
     }
     assert_eq!(gateway.metric("bywash_refused_connections_total"), 5.0);
-    // The others are not affected, and a connection that ends makes room.
+    // The running requests are not affected, and a connection that ends makes room for another.
     for call in running {
         call.answer("/");
     }

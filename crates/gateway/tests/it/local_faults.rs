@@ -1,7 +1,7 @@
-//! A shortage on this machine must not count as a fault of a server.
+//! Tests that a shortage of resources on this machine does not count as a fault of a server.
 //!
-//! The gateway runs in a child process, a second instance of this test program, whose limit of open
-//! files is lowered while it runs.
+//! The gateway runs in a child process, which is a second instance of this test program. The test
+//! lowers the child's limit of open files while it runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -14,10 +14,10 @@ use crate::wire::Wire;
 
 const SERVERS: &str = "BYWASH_TEST_SERVERS";
 
-/// The variable that enables probes of the servers, ten times a second.
+/// The environment variable that enables probes of the servers, ten times a second.
 const PROBES: &str = "BYWASH_TEST_PROBES";
 
-/// A gateway in a process of its own.
+/// A gateway in a separate process.
 struct Process {
     child: Child,
     /// Stays open, because the test program writes its result there at the end.
@@ -57,7 +57,7 @@ impl Process {
         Wire::connect(self.http)
     }
 
-    /// Returns the sum of the samples whose name and labels begin like this.
+    /// Returns the sum of the samples whose name and labels begin with `sample`.
     fn metric(&mut self, sample: &str) -> f64 {
         self.operator.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let text = self.operator.answer().expect("operators are answered").text();
@@ -150,7 +150,7 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
         let state = format!("bywash_server_state{{server=\"{server}\",state=\"up\"}}");
         assert_eq!(gateway.metric(&state), 1.0, "{server}");
     }
-    // Existing connections are used again.
+    // The existing connections to servers are used again.
     clients[0].send(get("/"));
     let mut call = None;
     eventually("it runs", || {
@@ -174,8 +174,9 @@ fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
     eventually("it is not accepted, again and again", || gateway.metric(failed) >= 3.0);
     assert_eq!(gateway.metric("bywash_connections "), 4.0);
     assert_eq!(gateway.metric("bywash_failed_accepts_total{cause=\"other\"}"), 0.0);
-    // Makes room for the new client's connection and for the connection to the server. The first
-    // may be accepted before there is room for the second, and is then answered 503.
+    // The closed clients make room for the new client's connection and for a connection to the
+    // server. The first may be accepted before there is room for the second. The request is then
+    // answered 503.
     clients.truncate(2);
     newcomer.answer().expect("it is accepted");
     drop(newcomer);

@@ -1,4 +1,4 @@
-//! The access log: one line of JSON per request, whatever clients send.
+//! Tests of the access log: one line of JSON per request, whatever clients send.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, ok};
 
-/// Returns a path for a log of this name.
+/// Returns the path for a log with this name.
 pub(crate) fn path(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log"));
     let _ = fs::remove_file(&path);
@@ -20,7 +20,7 @@ pub(crate) fn logging(upstream: &Upstream, path: &std::path::Path) -> Setup {
     Setup::before(upstream).limit(1).set("log.access", &format!("'{}'", path.display()))
 }
 
-/// Returns the lines of the log once there are at least `count`.
+/// Returns the lines of the log, once there are at least `count`.
 pub(crate) fn lines(path: &std::path::Path, count: usize) -> Vec<Value> {
     eventually("all lines are written", || {
         fs::read_to_string(path).unwrap_or_default().lines().count() >= count

@@ -1,4 +1,5 @@
-//! The memory budget: the bytes that are counted, their release, and the reactions near it.
+//! Tests of the memory budget: the bytes that are counted, their release, and the measures near the
+//! budget.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::wire::{Message, Wire};
 
 const MIB: u64 = 1 << 20;
 
-/// The bytes counted for a connection that carries nothing.
+/// The number of bytes counted for a connection that carries no request.
 const CONNECTION: u64 = 10 * 1024;
 
 fn used(gateway: &Running) -> u64 {
@@ -24,7 +25,7 @@ fn level(gateway: &Running) -> String {
     gateway.status()["memory"]["level"].as_str().unwrap().to_owned()
 }
 
-/// Waits until clients hold no more than at the beginning.
+/// Waits until clients hold no more bytes than `at_first`.
 fn is_empty_again(gateway: &Running, at_first: u64) {
     eventually("all memory is given back", || used(gateway) == at_first);
 }
@@ -63,7 +64,7 @@ fn whatever_a_client_does_its_memory_is_given_back() {
     for (what, bytes, least) in kinds {
         let client = gateway.sends(bytes);
         eventually(what, || used(&gateway) >= busy + least);
-        // In the middle of its activity.
+        // The client leaves in the middle of its activity.
         client.reset();
         is_empty_again(&gateway, busy);
     }
@@ -172,8 +173,8 @@ fn a_refused_client_that_lingers_holds_none_of_what_it_has_sent() {
     let _waiting = gateway.asks("/waits");
     gateway.waits_for("waiting", 1);
     let before = used(&gateway);
-    // A refused client lingers for two seconds, which may pass soon on a slow machine. In that
-    // case, try again.
+    // A refused client's connection stays open for two seconds, which may already have passed on a
+    // slow machine. In that case the test tries again.
     eventually("one that lingers holds next to nothing", || {
         let mut refused = gateway.sends(head_of_post(10_000_000) + &"a".repeat(300_000));
         assert_eq!(refused.head().unwrap().status(), Some(503));
@@ -196,7 +197,8 @@ fn an_idle_client_holds_none_of_the_body_that_it_sent() {
     is_empty_again(&gateway, idle);
 }
 
-/// Four waiting bodies of 4 MiB. Reloads change the budget, and so how close they are to it.
+/// A gateway with four waiting bodies of 4 MiB. Reloads change its budget, and so how much of it is
+/// used.
 struct Fixture {
     gateway: Running,
     setup: Box<dyn Fn(&str) -> Setup>,
@@ -230,7 +232,7 @@ impl Fixture {
         Self { gateway, setup, calls, _clients: clients, _upstream: upstream }
     }
 
-    /// Answers the next request for `/good`.
+    /// Answers the next request, which must be for `/good`.
     fn serves_good(&self) {
         loop {
             let call = self.calls.next();
@@ -240,9 +242,9 @@ impl Fixture {
         }
     }
 
-    /// Returns the head of the response to a request at the last level, on a connection that
-    /// existed before. A connection that has been silent for some seconds is closed at this level;
-    /// in that case the request is tried again.
+    /// Returns the head of the response to a request at the highest level, on a connection that
+    /// existed before. At this level, a connection that has been silent for some seconds is closed.
+    /// In that case the request is tried again.
     fn asks_at_the_budget(&self, request: &str, is_good: bool) -> Message {
         let (gateway, mut answer) = (&self.gateway, None);
         eventually("there is an answer", || {
@@ -262,7 +264,7 @@ impl Fixture {
         answer.expect("there is one")
     }
 
-    /// Reloads with this budget and checks the resulting level.
+    /// Reloads with this budget, and checks that the level becomes `expected`.
     fn under(&self, memory: &str, expected: &str) {
         self.gateway.reload(&(self.setup)(memory)).unwrap();
         assert_eq!(level(&self.gateway), expected, "{}", used(&self.gateway));
@@ -329,7 +331,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
     let fixture = Fixture::new();
     let gateway = &fixture.gateway;
     fixture.under("21MiB", "close");
-    // Bypassed, because the only slot stays taken.
+    // The bypass lets the requests run although the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut client = gateway.asks("/good");
     fixture.serves_good();
@@ -351,7 +353,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
     let mut kinds = std::iter::from_fn(|| frames.next()).map(|frame| frame.kind);
     let seen: Vec<u8> = kinds.by_ref().take(4).collect();
     assert!(seen.contains(&GOAWAY) && seen.contains(&HEADERS) && seen.contains(&DATA), "{seen:?}");
-    // The client has been silent for three seconds.
+    // The connection is closed, because the client has been silent for three seconds.
     assert!(client.is_closed());
 }
 
@@ -359,7 +361,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
 fn at_the_budget_large_bodies_and_new_connections_are_refused() {
     let fixture = Fixture::new();
     let gateway = &fixture.gateway;
-    // Bypassed, because the only slot stays taken.
+    // The bypass lets the requests run although the only slot stays taken.
     gateway.gateway().bypass(true);
     let refused = fixture.asks_at_the_budget(&head_of_post(1 << 20), false);
     assert_eq!((refused.status(), refused.field("connection")), (Some(503), Some("close")));
@@ -382,7 +384,7 @@ fn at_the_budget_large_bodies_and_new_connections_are_refused() {
 fn at_the_budget_a_new_connection_takes_the_place_of_an_idle_one() {
     let fixture = Fixture::new();
     let gateway = &fixture.gateway;
-    // Bypassed, because the only slot stays taken.
+    // The bypass lets the requests run although the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut idle = gateway.asks("/good");
     fixture.serves_good();

@@ -1,5 +1,5 @@
-//! The metrics of a running gateway must agree with the table of metrics, and so with the
-//! reference.
+//! Tests that the metrics of a running gateway agree with the table of metrics, and so with the
+//! reference page.
 
 use bywash_gateway::METRICS;
 use bywash_metrics::differences;

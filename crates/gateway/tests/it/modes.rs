@@ -1,4 +1,4 @@
-//! The modes observe and enforce, both together, and bypass.
+//! Tests of the modes `observe` and `enforce`, of both together, and of the bypass.
 
 use crate::history::{history, sum};
 use crate::setup::{Setup, eventually};
@@ -31,7 +31,7 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
     };
     assert_eq!(decided("queue_full"), 5.0);
     assert_eq!(decided("slot_free"), 1.0);
-    // The result for the two that waited depends on which request was answered first.
+    // The reasons for the two that waited depend on which request was answered first.
     assert_eq!(decided("best") + decided("still_waiting") + decided("floor_share"), 2.0);
     let would = |what: &str| {
         gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
@@ -59,7 +59,7 @@ fn what_is_observed_is_measured_only_if_it_would_have_run_at_once() {
     gateway.waits_for("waiting", 0);
     assert!(measured(), "it would have run at once");
     let before = gateway.status()["mean_service_ms"].clone();
-    // This sleep is the additional service time.
+    // This sleep adds to the service time of the request.
     std::thread::sleep(std::time::Duration::from_millis(50));
     three.answer("");
     for client in &mut others {

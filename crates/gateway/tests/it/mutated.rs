@@ -1,5 +1,5 @@
-//! Messages with random damage, from clients and from the upstream. No worker panics, every slot is
-//! returned, and the next request is served, whatever the messages cause.
+//! Tests of messages with random damage, from clients and from the upstream. Whatever the messages
+//! cause, no worker panics, every slot is given back, and the next request is served.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -27,7 +27,7 @@ fn watch_for_panics() {
     });
 }
 
-/// Returns the number of rounds. Set it with `ROUNDS=20000 cargo test ...`.
+/// Returns the number of rounds, which the environment variable `ROUNDS` sets.
 fn rounds() -> usize {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(300)
 }
@@ -76,7 +76,8 @@ fn damage(message: &[u8], chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// Returns what is wrong with a request that has reached the upstream.
+/// Returns a description of what is wrong with a request that has reached the upstream. Returns
+/// `None` if nothing is wrong.
 fn fault_of(request: &Message) -> Option<String> {
     let count = |name: &str| request.all(name).len();
     let framed = count("content-length") + count("transfer-encoding");

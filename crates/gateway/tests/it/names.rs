@@ -1,4 +1,4 @@
-//! Servers that are configured by name.
+//! Tests of servers that are configured by name.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Upstream, nobody, ok};

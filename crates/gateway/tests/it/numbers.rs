@@ -1,4 +1,4 @@
-//! Metrics for operators about responses, servers, handshakes, certificates, reloads and the
+//! Tests of the metrics about responses, servers, handshakes, certificates, reloads and the
 //! process.
 
 use std::time::Duration;
@@ -211,7 +211,8 @@ fn a_handshake_and_a_proxy_header_that_do_not_end_have_taken_too_long() {
     assert_eq!(gateway.metric("bywash_connections_not_opened_total{why=\"timeout\"}"), 1.0);
 }
 
-/// The cause and the end of the connection arrive together, and the cause is read first.
+/// The client's alert and the end of its connection arrive together, and the gateway reads the
+/// alert first.
 #[test]
 fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
     let certified = Certified::new("breath", &["shop.example"]);
@@ -359,7 +360,7 @@ fn the_process_tells_what_it_is_and_what_it_uses() {
     assert!(gateway.metric("process_max_fds") >= before);
     let clients: Vec<_> = (0..200).map(|_| gateway.client()).collect();
     gateway.waits_for("connections", 200);
-    // Both ends are in this process, and other tests open and close files meanwhile.
+    // Both ends of each connection are in this process. Other tests open and close files meanwhile.
     assert!(open() >= before + 200.0, "{before} before, {} now", open());
     drop(clients);
 }
@@ -376,7 +377,7 @@ fn one_hold_of_the_engines_lock_in_64_is_timed() {
     assert!(gateway.metric("bywash_engine_lock_wait_seconds_count") >= 0.0);
 }
 
-/// The number of lines must depend on the configuration alone.
+/// The number of lines of `/metrics` must depend on the configuration alone.
 #[test]
 fn nothing_that_a_client_sends_becomes_a_label() {
     let certified = Certified::new("labels", &["shop.example"]);

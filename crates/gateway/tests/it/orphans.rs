@@ -1,6 +1,6 @@
-//! The messages to the stop daemon: one for each request that was given up while the application
-//! worked on it, and no other. These tests play the daemon. `scripts/test-databases` tests with the
-//! real one.
+//! Tests of the messages to the stop daemon: one for each request that was given up while the
+//! application worked on it, and no other. These tests play the daemon. `scripts/test-databases`
+//! tests with the real daemon.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -62,8 +62,8 @@ fn started(socket: &DaemonSocket) -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// A client that leaves while the application works on its request. The application's connection
-/// stays open; otherwise the application would have broken off first.
+/// Lets a client leave while the application works on its request. The application's connection
+/// stays open, so that the application does not break off first.
 fn leaves(gateway: &Running, calls: &Calls) {
     let before = gateway.outcome("orphaned");
     let client = gateway.asks("/search");

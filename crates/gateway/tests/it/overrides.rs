@@ -1,4 +1,4 @@
-//! Decisions of operators that override the configuration file for a while.
+//! Tests of operators' decisions that override the configuration file for a while.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     first.answer().unwrap();
     // The override lasts for 10 s.
     let is_over = || policy(&gateway)["overrides"] == json!([]);
-    // `eventually` does not wait for as long as that.
+    // The loop waits for longer than `eventually` does.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !is_over() {
         assert!(std::time::Instant::now() < end, "it never ended");
@@ -172,7 +172,7 @@ fn who_is_of_that_part_is_refused_and_nobody_else_is() {
         let mut visitor = gateway.sends(format!(
             "GET /search HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: {client}\r\n\r\n"
         ));
-        // The only slot is taken: the request waits without result, or runs nevertheless.
+        // The only slot is taken. The request either waits without result, or runs nevertheless.
         let mut call = None;
         eventually("one or the other", || {
             call = calls.by_now();
@@ -303,7 +303,7 @@ fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers()
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let open =
         |flags| std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(&pipe);
-    // O_NONBLOCK of Linux.
+    // The flag is O_NONBLOCK of Linux.
     let mut full = open(0o4000).unwrap();
     while full.write(&[b'x'; 4096]).is_ok() {}
     while full.write(b"x").is_ok() {}

@@ -1,10 +1,10 @@
-//! Clients behind a proxy that names them before the first byte of HTTP.
+//! Tests of clients behind a proxy that sends a PROXY header before the first byte of HTTP.
 
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Wire;
 
-/// An upstream that responds with the client's address as the gateway forwards it.
+/// Starts an upstream that responds with the client's address as the gateway forwards it.
 fn whom() -> Upstream {
     Upstream::app(|request| {
         let of = |name| request.field(name).unwrap_or("-").to_owned();
@@ -12,12 +12,12 @@ fn whom() -> Upstream {
     })
 }
 
-/// Configures every peer on loopback as such a proxy.
+/// Configures every peer on loopback as a proxy that sends a PROXY header.
 fn behind(upstream: &Upstream) -> Setup {
     Setup::before(upstream).set("listen.proxy_protocol", "['127.0.0.0/8']")
 }
 
-/// Returns a header of version 2: the command, family and transport, then the addresses.
+/// Returns a PROXY header of version 2: the command, the family and transport, then the addresses.
 fn version_2(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
     let length = u16::try_from(rest.len()).unwrap().to_be_bytes();
     [&b"\r\n\r\n\0\r\nQUIT\n"[..], &[0x20 | command, family], &length[..], rest].concat()
@@ -44,7 +44,7 @@ fn the_client_is_who_the_header_says() {
         (b"PROXY TCP6 2001:db8::7 ::1 4096 80\r\n".to_vec(), "2001:db8::7"),
         (version_2(1, 0x11, &IPV4), "192.0.2.9"),
         (version_2(1, 0x21, &ipv6), "2001:db8::7"),
-        // The proxy's own connections.
+        // A header for the proxy's own connections names no client.
         (b"PROXY UNKNOWN\r\n".to_vec(), "127.0.0.1"),
         (version_2(0, 0, &[]), "127.0.0.1"),
     ] {
@@ -53,7 +53,7 @@ fn the_client_is_who_the_header_says() {
         for _ in 0..2 {
             let seen = client_wire.answer().unwrap().text();
             assert_eq!(seen, format!("{client} {client}"), "{shown}");
-            // The header comes once for each connection, not for each request.
+            // The header comes once for each connection, not once for each request.
             client_wire.send(get("/"));
         }
     }

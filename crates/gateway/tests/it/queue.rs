@@ -1,17 +1,17 @@
-//! Requests that wait for a slot, and requests that get none.
+//! Tests of requests that wait for a slot, and of requests that get none.
 
 use crate::setup::{Running, Setup, get, post};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::{Message, Wire};
 
-/// One slot and two places in the queue.
+/// Starts a gateway with one slot and two places in the queue.
 fn small() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).set("scheduler.capacity", "2").start();
     (upstream, calls, gateway)
 }
 
-/// Checks the response to a refused client.
+/// Checks the response to a client that was refused for this reason.
 fn is_refusal(answer: &Message, reason: &str) {
     assert_eq!(answer.status(), Some(503), "{answer:?}");
     let seconds: u64 = answer.field("retry-after").unwrap().parse().unwrap();
@@ -76,13 +76,13 @@ fn one_too_many_is_refused_and_keeps_its_connection() {
     let mut refused = gateway.asks("/refused");
     is_refusal(&refused.answer().unwrap(), "queue_full");
     assert_eq!(gateway.outcome("shed"), 1);
-    // It is refused a second time, on the same connection.
+    // The client is refused a second time, on the same connection.
     refused.send(post("/refused", "with a body"));
     is_refusal(&refused.answer().unwrap(), "queue_full");
     call.answer("");
     calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");
-    // Now there is a place, on the same connection.
+    // Now there is a place in the queue, and the client uses the same connection.
     refused.send(get("/at-last"));
     calls.next().answer("");
     let call = calls.next();
@@ -112,7 +112,7 @@ fn whoever_refuses_a_large_upload_says_so() {
     let body = vec![b'x'; 4 * 1024 * 1024];
     let head = format!("POST /big HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
     let mut refused = gateway.sends(head);
-    // The gateway need not accept all of it.
+    // The gateway need not accept the whole body.
     let _ = refused.try_send(body);
     is_refusal(&refused.answer().unwrap(), "queue_full");
 }
@@ -138,7 +138,7 @@ fn a_body_that_came_while_waiting_arrives_whole() {
     let (_upstream, calls, gateway) = small();
     let _running = gateway.asks("/runs");
     let call = calls.next();
-    // More than is read ahead.
+    // The body is larger than the part that the gateway reads ahead.
     let body = "0123456789".repeat(40_000);
     let mut waiting = gateway.client();
     std::thread::scope(|scope| {

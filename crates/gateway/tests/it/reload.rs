@@ -1,4 +1,4 @@
-//! Changes of the configuration while the gateway runs.
+//! Tests of changes of the configuration while the gateway runs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::log;
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, nobody, ok};
 
-/// Returns the number of served requests of this class according to the status, or `None` if there
+/// Returns the number of served requests of this class, as in the status. Returns `None` if there
 /// is no such class.
 fn served(gateway: &Running, class: &str) -> Option<u64> {
     let status = gateway.status();
@@ -49,7 +49,7 @@ fn answers_raise_a_limit_that_moves_and_a_reload_of_something_else_keeps_it() {
     gateway.waits_for("waiting", 2);
     call.answer("");
     assert_eq!(client.answer().unwrap().status(), Some(200));
-    // The slot that was given back, and one more.
+    // Two requests run now: in the slot that was given back, and in an additional one.
     let _running = [calls.next(), calls.next()];
     assert_eq!(gateway.count("limit"), 2);
     gateway.reload(&aimd().set("queue.max_wait", "'9s'")).unwrap();
@@ -80,7 +80,7 @@ fn fewer_slots_end_nobodys_request() {
     gateway.waits_for("waiting", 1);
     gateway.reload(&setup.limit(1)).unwrap();
     assert_eq!((gateway.count("running"), gateway.count("waiting")), (3, 1));
-    // The next request begins only when fewer run than the limit allows.
+    // The next request begins only when fewer requests run than the limit allows.
     running.pop().unwrap().answer("");
     running.pop().unwrap().answer("");
     gateway.waits_for("running", 1);

@@ -1,4 +1,5 @@
-//! Questions about single requests: about one of the last, or a stream of all that end from now on.
+//! Tests of questions about one of the last requests, and of the stream of all requests that end
+//! from now on.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ fn naming() -> Upstream {
     Upstream::app(|request| ok(request.field("bywash-request").unwrap_or_default()))
 }
 
-/// Returns all that is known about a request that has ended.
+/// Returns the document about a request that has ended.
 fn explained(gateway: &Running, name: &str) -> Value {
     let target = format!("/v1/requests/{name}");
     eventually("it has ended", || admin(gateway.admin(), &target).status() == Some(200));
@@ -85,7 +86,7 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
     assert!(unknown.text().contains(reach), "{}", unknown.text());
 }
 
-/// Begins to watch.
+/// Begins to watch the requests that match `filter`.
 fn tap(gateway: &Running, filter: &str) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);

@@ -1,12 +1,12 @@
-//! Revenue of successful answers: counted for the class, named by the application, hidden from the
-//! client.
+//! Tests of the revenue of successful answers. It is counted for the class, the application may
+//! name it, and the client does not see it.
 
 use crate::setup::{Running, Setup, eventually, get, post};
 use crate::upstream::{Calls, Upstream, with_fields};
 
 const REVENUE: &str = "bywash_revenue_total{class=\"order\"}";
 
-/// Returns a shop where `/order` brings 40 on average; `lines` are further keys of its class.
+/// Starts a shop where `/order` brings 40 on average. `lines` are further keys of its class.
 fn shop(lines: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let class = format!("{{ match = ['* /order'], revenue = 40 {lines} }}");
@@ -48,7 +48,7 @@ fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
     }
     let (order, done) = (post("/order", "a=1"), with_status("303 See Other", ""));
     assert_eq!(revenue_with(&gateway, &calls, &order, &done), 40.0);
-    // Also if the application names the amount.
+    // The same holds if the application names the amount.
     let (_upstream, calls, gateway) = shop(", revenue_header = 'Order-Total'");
     let redirect = with_status("302 Found", "Order-Total: 12\r\n");
     assert_eq!(revenue_by(&gateway, &calls, &redirect), 0.0);
@@ -118,13 +118,13 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
         assert_eq!(gateway.metric(REVENUE), sum, "{body:.80}");
     }
     assert_eq!(unread(&gateway, "too_long"), 1.0);
-    // An answer that is compressed all the same brings nothing, and is counted.
+    // A compressed answer brings no revenue, and is counted as unread.
     assert_eq!(unread(&gateway, "compressed"), 0.0);
     let compressed = with_fields("Content-Encoding: gzip\r\n", r#"{"result":"success"}"#);
     let compressed = String::from_utf8(compressed).unwrap();
     assert_eq!(revenue_by(&gateway, &calls, &compressed), sum);
     assert_eq!(unread(&gateway, "compressed"), 1.0);
-    // An answer that breaks off brings nothing, whatever it has said.
+    // An answer that breaks off brings no revenue, whatever its content was.
     let mut client = gateway.sends(get("/order"));
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":\"success\"}";
     calls.next().send_and_close(answer);
@@ -133,7 +133,7 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
     assert_eq!(gateway.metric(REVENUE), sum);
 }
 
-/// Returns how many answers of the class could not be read, for this cause.
+/// Returns the number of answers of the class whose JSON could not be read, for this cause.
 fn unread(gateway: &Running, cause: &str) -> f64 {
     gateway.metric(&format!("bywash_success_unread_total{{class=\"order\",cause=\"{cause}\"}}"))
 }

@@ -1,4 +1,4 @@
-//! Several servers behind one queue.
+//! Tests of several servers behind one queue.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -31,12 +31,12 @@ fn state(gateway: &Running, number: usize) -> String {
     server(gateway, number)["state"].as_str().unwrap().to_owned()
 }
 
-/// A server that responds with this name.
+/// Starts a server that responds with this name.
 fn named(name: &'static str) -> Upstream {
     Upstream::app(move |_| ok(name))
 }
 
-/// A server that reads each request and closes without a response.
+/// Starts a server that reads each request and closes without a response.
 fn mute() -> Upstream {
     Upstream::script(|mut wire| {
         let _ = wire.request();
@@ -54,7 +54,7 @@ fn a_request_goes_to_the_server_that_has_least_to_do() {
         (&server(&gateway, 0)["running"], &server(&gateway, 1)["running"]),
         (&3.into(), &3.into())
     );
-    // When one server becomes free, it gets all requests until both are equal again.
+    // A server that becomes free gets all requests until both servers are equally loaded again.
     for call in at_a {
         call.answer("");
     }
@@ -83,7 +83,7 @@ fn one_that_refuses_connections_costs_nobody_anything() {
         let refuses = usize::from(servers[0] == url(&good));
         let gateway = before(&servers).start();
         for number in 0..20 {
-            // It was sent nothing, so even a POST may go to another server.
+            // Nothing was sent to the failed server, so even a POST may go to another server.
             let request = if number % 2 == 0 { get("/") } else { post("/", "once") };
             let answer = gateway.sends(request).answer().unwrap();
             assert_eq!((answer.status(), answer.text().as_str()), (Some(200), "good"));
@@ -91,7 +91,7 @@ fn one_that_refuses_connections_costs_nobody_anything() {
         gateway.is_idle_again();
         assert_eq!(gateway.outcome("served"), 20);
         let refusing = server(&gateway, refuses);
-        // It was ejected after some failures.
+        // The refusing server was ejected after some failures.
         assert_eq!(
             (&refusing["connect_failures"], &refusing["state"]),
             (&5.into(), &"ejected".into())
@@ -140,7 +140,7 @@ fn a_request_that_may_have_been_sent_is_not_sent_to_another() {
 #[test]
 fn a_get_on_a_connection_that_was_just_closed_is_sent_once_more_and_a_post_is_not() {
     for (request, status) in [(get("/second"), 200), (post("/second", "x"), 502)] {
-        // Responds to one request, reads another one and closes.
+        // The server responds to one request, reads another one and closes.
         let closing = || {
             Upstream::script(|mut wire| {
                 if let Ok(request) = wire.request() {
@@ -353,9 +353,9 @@ fn the_log_says_which_server_it_was() {
     assert_eq!(crate::log::lines(&path, 1)[0]["server"], 1);
 }
 
-/// Returns a gateway before two servers: one that drops connection attempts silently, and a good
-/// one that does not respond until some clients wait for a connection. The less loaded one gets the
-/// next client.
+/// Starts a gateway before two servers: one that silently drops connection attempts, and a good
+/// one. The good server does not respond until some clients wait for a connection to the other,
+/// because the less loaded server gets the next client.
 fn before_one_that_swallows() -> (Running, Vec<Wire>, (Upstream, Vec<Socket>)) {
     let (swallows, kept) = deaf();
     let all_have_come = Arc::new(OnceLock::new());
@@ -378,7 +378,7 @@ fn before_one_that_swallows() -> (Running, Vec<Wire>, (Upstream, Vec<Socket>)) {
 #[test]
 fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
     let (gateway, clients, _servers) = before_one_that_swallows();
-    // These clients are less patient than the gateway, which waits for `connect_timeout`.
+    // The sleep shows that these clients wait for less than `connect_timeout`.
     std::thread::sleep(Duration::from_millis(1_200));
     drop(clients);
     eventually("it is left alone", || state(&gateway, 0) == "ejected");

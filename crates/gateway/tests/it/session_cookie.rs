@@ -1,4 +1,4 @@
-//! Tests of whether the gateway knows the application's session cookie, and warns if it does not.
+//! Tests of the watch for the application's session cookie: its warnings, and its picks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,12 +10,13 @@ use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Message;
 
-/// Returns a value that looks like that of a session.
+/// Returns a value that looks like that of a session cookie.
 fn value(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// An application that responds to its requests, numbered from 0, with these fields.
+/// Starts an application that responds with the fields that `fields` returns for the number of the
+/// request, from 0.
 fn application(fields: impl Fn(usize, &Message) -> String + Send + Sync + 'static) -> Upstream {
     let number = AtomicUsize::new(0);
     Upstream::app(move |request| {
@@ -116,7 +117,7 @@ fn a_stray_request_with_the_wrong_cookie_does_not_hide_that_it_is_wrong() {
 
 #[test]
 fn the_right_cookie_is_not_told() {
-    // In the second case no visitor returns the cookie, but the name is still right.
+    // In the second case no visitor returns the cookie, but responses set it, so the name is right.
     for (returns, carried) in [(120, 119), (1, 0)] {
         let upstream = application(|number, request| session("sid", number, request));
         let gateway = before(&upstream, "cookie:sid");
@@ -142,7 +143,7 @@ fn ignores_cookies(gateway: &Running, requests: usize) {
 
 #[test]
 fn a_cookie_that_was_set_is_right_until_only_others_are_set_for_a_thousand_requests() {
-    // Without HttpOnly, the others are no session cookies.
+    // Without the attribute HttpOnly, the other cookies cannot be session cookies.
     for (attribute, is_told) in [("; HttpOnly", true), ("", false)] {
         let upstream = application(move |number, request| match number {
             0 => session("sid", number, request),
@@ -251,7 +252,7 @@ fn a_cookie_that_answers_delete_is_none_that_they_set() {
     }
 }
 
-/// Returns which cookie was picked after the visits of `visitors` visitors, three requests each.
+/// Returns the name of the picked cookie after `visitors` visitors have sent three requests each.
 fn picked(gateway: &Running, visitors: usize) -> Value {
     for number in 0..visitors {
         visit(gateway, number % 250, 3);
@@ -295,7 +296,7 @@ fn with(session: &str) -> String {
 
 #[test]
 fn auto_does_not_pick_a_cookie_that_answers_change() {
-    // The cookie is set by each response, or by each page while the page's images return it.
+    // The cookie is set by each response, or only by each page, whose images return it.
     for every in [1, 3] {
         let upstream = application(move |number, _| match number % every {
             0 => format!("Set-Cookie: session={}; HttpOnly\r\n", value(number)),

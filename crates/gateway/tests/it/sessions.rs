@@ -1,10 +1,12 @@
-//! Priority between sessions: by what a session has proven, and not by what it only claims.
+//! Tests of the priority between sessions: by what a session has proven, not by what it only
+//! claims.
 
 use crate::setup::{Running, Setup, admin, eventually};
 use crate::upstream::{Calls, Upstream, ok, with_fields};
 use crate::wire::{Message, Wire};
 
-/// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen `/p/*`.
+/// Starts a shop with one slot and one place in the queue. `/pay` is a transaction for sessions
+/// that have seen `/p/*`.
 fn shop() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream)
@@ -31,7 +33,7 @@ fn visit(calls: &Calls, client: &mut Wire, request: &str, fields: &str) -> Messa
 /// session.
 fn fill_queue(gateway: &Running, calls: &Calls) -> [Wire; 2] {
     let running = gateway.asks("/runs");
-    // Stays unanswered, so the slot is taken until the test ends.
+    // The request stays unanswered, so the slot is taken until the test ends.
     std::mem::forget(calls.next());
     let waiting = gateway.asks("/new-here");
     gateway.waits_for("waiting", 1);
@@ -145,8 +147,8 @@ fn an_answer_that_is_an_error_proves_nothing() {
     }
 }
 
-/// A gateway before an application that responds to everything with this status. `/login` is
-/// required for `/pay`.
+/// Starts a gateway before an application that responds to everything with this status and these
+/// fields. `/login` is required for `/pay`.
 fn answers(status: &'static str, fields: &'static str) -> (Upstream, Running) {
     let upstream = Upstream::app(move |_| {
         format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n").into_bytes()

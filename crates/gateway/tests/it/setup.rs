@@ -1,4 +1,4 @@
-//! A gateway for a test: configured by an operator's own keys, stopped when the test ends.
+//! A gateway for a test, configured by the keys that operators use and stopped when the test ends.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::operator;
 use crate::upstream::Upstream;
 use crate::wire::{BOUND, Message, Wire};
 
-/// The keys of a configuration, by their dotted names.
+/// The keys of a configuration with their values in TOML, by dotted name.
 pub(crate) struct Setup(BTreeMap<String, String>);
 
 impl Setup {
@@ -39,8 +39,8 @@ impl Setup {
             // On a slow machine a request may wait for seconds, which must not change which request
             // is evicted.
             .set("scheduler.patience", "'1h'")
-            // Otherwise a wait of 20 ms before the first response would count as overload, in which
-            // the newest go first.
+            // Otherwise a wait of 20 ms before the first response would count as overload, and the
+            // newest requests would go first.
             .set("scheduler.signal", "'loss'")
             .set("scheduler.loss", "1")
     }
@@ -57,7 +57,7 @@ impl Setup {
         self
     }
 
-    /// Configures these servers instead of the one.
+    /// Configures these servers instead of the single one.
     pub(crate) fn servers(self, servers: &[String]) -> Self {
         self.set("upstream.server", &format!("{servers:?}"))
     }
@@ -81,7 +81,7 @@ impl Setup {
         self.try_start_with(Inheritance::default())
     }
 
-    /// Starts with the state of a previous gateway.
+    /// Starts a gateway with the state of a previous one.
     pub(crate) fn try_start_with(&self, from: Inheritance) -> Result<Running, GatewayError> {
         bywash_gateway::start(self.config(), from).map(|gateway| Running(Some(gateway)))
     }
@@ -150,7 +150,7 @@ impl Running {
         status(self.admin())
     }
 
-    /// Returns a number of the status.
+    /// Returns the number in this field of the status.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.status()[name].as_u64().unwrap_or_else(|| panic!("no {name} in the status"))
     }
@@ -179,7 +179,7 @@ impl Running {
         admin(self.admin(), "/metrics").text()
     }
 
-    /// Returns the value of the sample with this name and labels.
+    /// Returns the value of the sample whose name and labels are `sample`.
     pub(crate) fn metric(&self, sample: &str) -> f64 {
         let text = self.metrics();
         let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

@@ -1,4 +1,4 @@
-//! Slow clients: they hold a slot without using it.
+//! Tests of slow clients, which hold a slot without using it.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -10,7 +10,7 @@ use crate::wire::Wire;
 
 const LENGTHY: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// A client with a receive buffer of `room` bytes.
+/// Connects a client with a receive buffer of `room` bytes.
 fn narrow(address: SocketAddr, room: usize) -> Wire {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(room).unwrap();
@@ -69,7 +69,7 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
     let mut next = gateway.asks("/next");
     next.stream.set_read_timeout(Some(LENGTHY)).unwrap();
     assert_eq!(next.answer().unwrap().text(), "/next");
-    // Its connection was cut in the middle of the response.
+    // The slow client's connection was cut off in the middle of the response.
     SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
     assert!(slow.answer().is_err());
     gateway.is_idle_again();
@@ -110,7 +110,7 @@ fn a_client_that_reads_slowly_lowers_no_limit_and_a_slow_application_does() {
     assert_eq!((slow_client, slow_application), (4, 2));
 }
 
-/// A client may be slow as long as the gateway waits for less than the ten free seconds.
+/// A client may be slow, as long as the gateway waits for it for less than ten seconds in total.
 #[test]
 fn a_client_that_pauses_is_not_given_up_at_once() {
     let upstream = Upstream::app(|request| with_fields("", &request.text()));
@@ -144,7 +144,7 @@ fn a_last_answer_is_read_to_its_end_whatever_the_client_says_meanwhile() {
     assert!(slow.is_closed());
 }
 
-/// Reading is slow but continues: the kernel accepts no more than it can pass on.
+/// The client reads slowly but steadily. Its kernel accepts no more than the client reads.
 #[test]
 #[ignore = "takes 15 s; make test-all"]
 fn a_client_that_reads_slowly_and_steadily_is_not_given_up() {

@@ -1,5 +1,5 @@
-//! Slow clients must not hold slots that others need, whatever protocol they use; and honest slow
-//! clients are served.
+//! Tests that slow clients do not hold slots that others need, whatever their protocol, and that
+//! honest slow clients are served.
 //!
 //! Sleeps in these tests make a client slow. They are not for synchronisation.
 
@@ -18,8 +18,8 @@ use crate::tls::{self, Certified};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::{Message, Wire};
 
-/// An application that responds with the length of the request's body, or with as many bytes as the
-/// path says.
+/// Starts an application that responds with the length of the request's body, or with as many bytes
+/// as the path says.
 fn application() -> Upstream {
     Upstream::app(|request| match request.target().strip_prefix("/bytes/") {
         Some(bytes) => with_fields("", &"x".repeat(bytes.parse().unwrap())),
@@ -36,10 +36,10 @@ fn is_served(gateway: &Running) {
     assert_eq!((answer.status(), answer.text().as_str()), (Some(200), "0"));
 }
 
-/// The beginning of a request that announces a large body.
+/// The beginning of a request that announces a very large body.
 const ENDLESS: &str = "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\nabc";
 
-/// A client with a small receive buffer.
+/// Connects a client with a small receive buffer.
 fn narrow(address: SocketAddr) -> Wire {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -47,8 +47,8 @@ fn narrow(address: SocketAddr) -> Wire {
     Wire::new(TcpStream::from(socket))
 }
 
-/// Visitors that send one request after the other until this is dropped. If slots are few, some
-/// request always waits.
+/// Visitors that send one request after the other until this is dropped. If there are few slots,
+/// some request always waits.
 struct Visitors {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -185,8 +185,8 @@ fn uploads_over_tls_that_do_not_come_hold_no_slot() {
     drop(hostile);
 }
 
-/// The cost for honest clients: none while slots are free, and one slot is left for them when none
-/// is free.
+/// Honest slow clients pay nothing while slots are free. When none is free, one slot is left for
+/// them.
 #[test]
 fn a_slow_upload_is_served_while_others_wait() {
     let upstream = application();
@@ -283,8 +283,8 @@ fn a_body_is_no_larger_than_its_class_lets_it_be() {
     assert_eq!([chunked(1), chunked(2)], [Some(200), Some(413)]);
 }
 
-/// The client was slow at the beginning, but then its body arrived, so now the application takes
-/// long.
+/// The client was slow at the beginning. Then its body arrived, so from now on only the application
+/// takes long.
 #[test]
 fn a_client_that_has_sent_its_body_is_slow_no_longer() {
     let (upstream, calls) = Upstream::by_hand();

@@ -1,4 +1,5 @@
-//! Clients of every kind at once. Afterwards nothing is left over, and the counters agree.
+//! Tests clients of every kind at once. Afterwards no request or connection is left, and the
+//! counters agree.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use crate::upstream::{Upstream, ok};
 const LASTS: Duration = Duration::from_millis(2500);
 const CROWD: u64 = 24;
 
-/// A generator of pseudo-random numbers, the same for the same seed.
+/// A generator of pseudo-random numbers, with the same numbers for the same seed.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -21,7 +22,8 @@ impl Chance {
     }
 }
 
-/// An application that is slow, fails, breaks off, closes and sends chunks.
+/// Returns the behaviour of an application that is slow, fails, breaks off, closes and sends
+/// chunks.
 fn moody(target: &str) -> (u64, Vec<u8>) {
     let number: u64 = target.rsplit('/').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let answer = match number % 11 {
@@ -50,7 +52,7 @@ fn upstream() -> Upstream {
     })
 }
 
-/// The numbers of requests sent and responses received by the clients.
+/// The numbers of requests that the clients have sent and of responses that they have received.
 #[derive(Default)]
 struct Books {
     sent: AtomicU64,
@@ -71,7 +73,7 @@ fn request(chance: &mut Chance, class: &str) -> (String, bool) {
     }
 }
 
-/// A client that waits for each of its responses.
+/// Runs a client that waits for each of its responses.
 fn stay(gateway: &Running, chance: &mut Chance, books: &Books) {
     let mut client = gateway.client();
     for _ in 0..=chance.below(4) {
@@ -89,7 +91,7 @@ fn stay(gateway: &Running, chance: &mut Chance, books: &Books) {
     }
 }
 
-/// A client that does not wait for its response.
+/// Runs a client that does not wait for its response.
 fn leave(gateway: &Running, chance: &mut Chance, books: &Books) {
     let mut client = gateway.client();
     let _ = client.try_send(request(chance, "leave").0);

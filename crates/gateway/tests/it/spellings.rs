@@ -1,10 +1,10 @@
-//! A class covers a page in every spelling that an application interprets as that page.
+//! Tests that a class covers a page in every spelling that an application interprets as that page.
 
 use crate::setup::{Running, Setup};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::Wire;
 
-/// A staged rollout: everything is observed, except for one class.
+/// Configures a staged rollout: everything is observed, except for one class, which is enforced.
 fn staged(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(2)
@@ -15,7 +15,7 @@ fn staged(upstream: &Upstream) -> Setup {
 
 const AT_ONCE: usize = 30;
 
-/// Sends 30 requests at once.
+/// Sends 30 requests for this target at once.
 fn ask(gateway: &Running, method: &str, target: &str) -> Vec<Wire> {
     let request = format!("{method} {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n");
     let clients = (0..AT_ONCE).map(|_| gateway.sends(&request)).collect();

@@ -1,5 +1,5 @@
-//! Files that the server sends without computing anything. Requests for them do not wait for a
-//! slot.
+//! Tests of files that the server sends without computing anything. Requests for them do not wait
+//! for a slot.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::wire::{Message, Wire};
 
 const CSS: &str = "Content-Type: text/css\r\nETag: \"a\"\r\n";
 
-/// A site that responds at once to targets that contain `.css`, with these fields. All other
-/// requests take forever.
+/// Starts a site that responds at once to targets that contain `.css`, with these fields. It never
+/// responds to other requests.
 fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Running) {
     site_of(move |_| with_fields(fields, "body"), set)
 }
 
-/// A site that responds at once to targets that contain `.css`, in this way. All other requests
-/// take forever.
+/// Starts a site that responds to targets that contain `.css` with the bytes that `css` returns. It
+/// never responds to other requests.
 fn site_of(
     css: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     set: impl FnOnce(Setup) -> Setup,
@@ -32,7 +32,7 @@ fn site_of(
     (upstream, gateway)
 }
 
-/// Returns a response without a length, as a server sends it that compresses it on the way.
+/// Returns a response without a length, like that of a server that compresses it while sending.
 fn chunked(fields: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
@@ -52,7 +52,7 @@ fn becomes_known(gateway: &Running, request: &str) {
     });
 }
 
-/// Takes the only slot, and does not give it back.
+/// Takes the only slot with a request that is never answered.
 fn takes_slot(gateway: &Running) -> Wire {
     let page = gateway.asks("/page");
     gateway.waits_for("running", 1);
@@ -138,7 +138,7 @@ fn a_file_of_half_a_mebibyte_takes_no_slot_and_a_larger_one_waits() {
 /// nor keeps others from their files.
 #[test]
 fn a_client_that_reads_slowly_does_not_hold_the_server_or_the_permit() {
-    // More than the buffers of two sockets on loopback hold.
+    // The size in bytes, which is more than the buffers of two sockets on loopback hold.
     const SIZE: usize = 500_000;
     let (_upstream, gateway) = site_of(|_| with_fields(CSS, &"x".repeat(SIZE)), |setup| setup);
     becomes_known(&gateway, &get("/a.css"));

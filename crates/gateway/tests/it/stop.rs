@@ -1,4 +1,4 @@
-//! Stopping: requests that have begun are finished, and no new ones begin.
+//! Tests of stopping: requests that have begun are finished, and no new ones begin.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -17,7 +17,8 @@ fn one_slot() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Begins to stop. The thread returns the number of connections that were left.
+/// Begins to stop the gateway. The thread returns the number of connections that were still open at
+/// the end.
 fn stop(gateway: Running, grace: TimeSpan) -> (JoinHandle<usize>, SocketAddr, SocketAddr) {
     let (http, operators) = (gateway.gateway().http(), gateway.admin());
     let gateway = gateway.into_gateway();
@@ -130,7 +131,7 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     eventually("the upstream is let go", || call.is_abandoned());
 }
 
-/// Returns the socket for operators as another process has it.
+/// Returns the admin listener's socket as another process would have it.
 fn of_another(gateway: &Gateway) -> TcpListener {
     let mut sockets = gateway.sockets().into_iter();
     let (_, admin) = sockets.find(|(name, _)| *name == Name::Admin).unwrap();
@@ -142,7 +143,8 @@ fn gets_all(other: &TcpListener) {
     let operators = [(); 20].map(|()| Wire::connect(other.local_addr().unwrap()));
     let mut accepted = Vec::new();
     eventually("the other process gets every connection", || {
-        // One per turn, so that any other process would have time to accept some.
+        // One connection is accepted per turn, so that any other process would have time to accept
+        // some.
         accepted.extend(other.accept());
         accepted.len() == operators.len()
     });

@@ -1,4 +1,4 @@
-//! Large bodies are streamed and do not accumulate.
+//! Tests that large bodies are streamed and do not accumulate in the gateway.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,8 @@ use crate::upstream::{Upstream, ok};
 use crate::wire::{BOUND, Wire};
 
 const LARGE: usize = 48 * 1024 * 1024;
-/// More than the buffers of four sockets on loopback hold, but far less than [`LARGE`].
+/// A number of bytes that is more than the buffers of four sockets on loopback hold, and far less
+/// than [`LARGE`].
 const HELD: usize = 28 * 1024 * 1024;
 
 /// Writes a pattern until `most` bytes are written or the other side accepts no more.

@@ -1,4 +1,4 @@
-//! Request targets: how they are classified and forwarded.
+//! Tests of request targets: how they are classified and forwarded.
 
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::Upstream;

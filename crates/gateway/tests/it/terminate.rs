@@ -1,5 +1,5 @@
-//! Running requests that are stopped: the client gets a 504 with the reason, and the upstream
-//! notices at once.
+//! Tests of running requests that are stopped. The client gets a 504 with the reason, and the
+//! upstream notices the end at once.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Calls, Upstream};
@@ -7,7 +7,7 @@ use crate::upstream::{Calls, Upstream};
 const SEARCH: &str =
     "{ match = ['GET /search'], cancellable = true, run_min = '50ms', run_max = '100ms' }";
 
-/// Searches may run for a tenth of a second, everything else without limit.
+/// Configures that searches may run for a tenth of a second, and everything else without limit.
 fn before(upstream: &Upstream) -> Setup {
     let fixed = Setup::before(upstream).set("terminate.policy", "'fixed'");
     fixed.set("class.search", SEARCH).limit(1)
@@ -19,7 +19,7 @@ fn started() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// One slot, and a search that is expected to yield less is preempted.
+/// Starts a gateway with one slot, where a search that is expected to yield less is preempted.
 fn one_at_a_time(key: &str, value: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let search =
@@ -110,7 +110,7 @@ fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
     for _ in 0..20 {
         let client = gateway.asks("/search");
         let _call = calls.next();
-        // Leaves at about the moment at which the request is stopped.
+        // The client leaves at about the moment at which its request is stopped.
         std::thread::sleep(std::time::Duration::from_millis(99));
         drop(client);
         gateway.is_idle_again();
@@ -139,7 +139,7 @@ fn where_one_has_waited_for_long_another_that_promises_less_is_preempted() {
     let _call = calls.next();
     let mut next = gateway.asks("/search");
     gateway.waits_for("waiting", 1);
-    // A tenth of the patience.
+    // The sleep is a tenth of the patience.
     std::thread::sleep(std::time::Duration::from_millis(550));
     let mut third = gateway.asks("/search");
     assert_eq!(long.answer().unwrap().status(), Some(504));

@@ -1,5 +1,5 @@
-//! The time limits of an upstream, to the first byte, between two bytes and in total, for each
-//! class.
+//! Tests of the time limits of an upstream for each class: to the first byte, between two bytes,
+//! and in total.
 
 use crate::setup::{Setup, eventually};
 use crate::upstream::{Call, Upstream};
@@ -11,8 +11,7 @@ fn details(answer: &Message) -> &str {
     status.split_once("details=").map_or("", |(_, details)| details.trim_matches('"'))
 }
 
-/// Sends a byte every now and then until the gateway accepts no more. The sleep makes the upstream
-/// slow.
+/// Sends a byte now and then until the gateway accepts no more. The sleep makes the upstream slow.
 fn trickles(mut call: Call) {
     while !call.is_abandoned() && call.try_send("x").is_ok() {
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! Clients that use TLS: the certificate that they get, and the protocol inside.
+//! Tests of clients that use TLS: the certificate that they get, and the protocol inside.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream as StdStream};
@@ -17,7 +17,7 @@ use crate::tokens::KeyFile;
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::{BOUND, Wire};
 
-/// A certificate for these names, in two files, and the trust anchor of its clients.
+/// A certificate for some names, with its files and the trust anchor of its clients.
 pub(crate) struct Certified {
     chain: PathBuf,
     key: PathBuf,
@@ -98,7 +98,7 @@ pub(crate) fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>
     StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream)
 }
 
-/// Returns everything that comes back for these bytes, until the gateway closes the connection in
+/// Sends these bytes. Returns everything that the gateway sends until it closes the connection in
 /// any way.
 pub(crate) fn answer(tls: &mut Tls, request: &str) -> std::io::Result<String> {
     tls.write_all(request.as_bytes())?;
@@ -142,8 +142,8 @@ fn a_token_that_is_given_over_tls_is_for_tls_alone() {
     assert!(cookie.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
 }
 
-/// Otherwise an attacker in between could truncate a response, and a strict client would report a
-/// truncation.
+/// The connection must end with `close_notify`. Otherwise an attacker in between could truncate a
+/// response, and a strict client would report that.
 #[test]
 fn a_connection_ends_as_tls_ends() {
     let certified = Certified::new("end", &["shop.example"]);

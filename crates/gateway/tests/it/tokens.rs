@@ -1,5 +1,5 @@
-//! Session tokens: given when there is something to prove, believed only together with their own
-//! session, and never seen by the application.
+//! Tests of session tokens. They are given when there is something to prove, believed only together
+//! with their own session, and never seen by the application.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -53,8 +53,8 @@ impl KeyFile {
         format!("'{}'", self.path.display())
     }
 
-    /// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen
-    /// `/p/*`, and `/confirm` is an order.
+    /// Configures one slot and one place in the queue. `/pay` is a transaction for sessions that
+    /// have seen `/p/*`, and `/confirm` is an order.
     fn shop(&self, upstream: &Upstream) -> Setup {
         Setup::before(upstream)
             .limit(1)
@@ -68,7 +68,7 @@ impl KeyFile {
             .set("class.confirm", "{ match = ['GET /confirm'], revenue = 40 }")
     }
 
-    /// Returns a token for the session of this cookie, given `ago` seconds ago.
+    /// Returns a token that was signed `ago` seconds ago, for the session of this cookie.
     fn token(&self, cookie: &str, classes: &[&str], ago: u64) -> String {
         let keys = self.keys();
         let session = keys.session(&Holder::Cookie(cookie.as_bytes()));
@@ -105,8 +105,8 @@ fn visit(client: &mut Wire, calls: &Calls, request: &str, cookie: &str, fields: 
     client.answer().unwrap()
 }
 
-/// Returns the cookie that a response sets for the gateway, if any: the part before the first `;`,
-/// and the rest.
+/// Returns the gateway's cookie that a response sets, if any: the part before the first `;`, and
+/// the rest.
 fn cookie(answer: &Message) -> Option<(String, String)> {
     let all = answer.all("set-cookie");
     let ours = all.iter().find(|line| line.starts_with("bywash="))?;
@@ -191,7 +191,7 @@ fn another_gateway_believes_it_without_having_seen_anything() {
     let (pair, _) = cookie(&answer).unwrap();
     assert!(!proves(&setup, &calls, "sid=hers"));
     assert!(proves(&setup, &calls, &format!("sid=hers; {pair}")));
-    // With classes in another order they have other numbers.
+    // If the classes are in another order, they have other numbers.
     let other = setup.set("class.a-first", "{ match = ['GET /a'] }");
     assert!(proves(&other, &calls, &format!("{pair}; sid=hers")));
 }

@@ -1,4 +1,4 @@
-//! The trace context of forwarded requests, and the spans that a collector receives.
+//! Tests of the trace context of forwarded requests, and of the spans that a collector receives.
 
 use crate::setup::{Setup, get};
 use crate::upstream::Upstream;
@@ -11,7 +11,7 @@ fn valid() -> String {
     format!("00-{TRACE}-{PARENT}-01")
 }
 
-/// Returns what the upstream receives for a request with these fields.
+/// Returns the request that the upstream receives when a client sends these fields.
 fn forwarded(how: impl Fn(Setup) -> Setup, fields: &str) -> Message {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = how(Setup::before(&upstream)).start();
@@ -23,7 +23,7 @@ fn without_traces(fields: &str) -> Message {
     forwarded(|setup| setup, fields)
 }
 
-/// Returns values that must not be taken for a parent.
+/// Returns values of `traceparent` that are invalid.
 fn invalid() -> Vec<String> {
     let line = |value: &str| format!("traceparent: {value}\r\n");
     vec![
@@ -90,7 +90,7 @@ mod exported {
     use crate::setup::{Running, eventually};
     use crate::upstream::{Calls, nobody, ok};
 
-    /// A gateway that sends spans to a collector played by the test.
+    /// Starts a gateway that sends spans to a collector that the test plays.
     fn collected(upstream: &Upstream) -> (Running, Upstream, Calls) {
         let (collector, calls) = Upstream::by_hand();
         let gateway = to(upstream, collector.address).start();
@@ -101,7 +101,7 @@ mod exported {
         Setup::before(upstream).set("log.traces", &format!("'http://{collector}'"))
     }
 
-    /// An upstream that responds with the `traceparent` that it received.
+    /// Starts an upstream that responds with the `traceparent` that it has received.
     fn telling() -> Upstream {
         Upstream::app(|request| ok(&request.all("traceparent").join(",")))
     }
@@ -289,7 +289,7 @@ mod exported {
         let mut client = gateway.client();
         let many = 64;
         let batch = get("/").repeat(many);
-        // 512 are in the message that hangs, and 4,096 wait.
+        // 512 spans are in the message that hangs, and 4,096 wait in the channel.
         for _ in 0..(512 + 4096) / many + 2 {
             client.send(&batch);
             (0..many).for_each(|_| assert_eq!(client.answer().unwrap().status(), Some(200)));

@@ -1,4 +1,5 @@
-//! Trailers: passed on if both sides can take them, and only fields that may be trailers.
+//! Tests of trailers. They are passed on if both sides can take them, and only if they may be
+//! trailers.
 
 use crate::setup::{Setup, get};
 use crate::upstream::Upstream;
@@ -14,7 +15,7 @@ fn seen(request: &str) -> Message {
     calls.next().request
 }
 
-/// An upstream with the same response to every request, and these trailers.
+/// Starts an upstream that sends the same response to every request, with these trailers.
 fn answering(trailers: &str) -> Upstream {
     let answer = format!(
         "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n\

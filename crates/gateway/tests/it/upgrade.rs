@@ -1,4 +1,5 @@
-//! Connections that switch to another protocol: WebSocket, as far as it matters to a gateway.
+//! Tests of connections that switch to another protocol: WebSocket, as far as it concerns a
+//! gateway.
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
@@ -17,7 +18,7 @@ const ASKS: &str = "GET /chat HTTP/1.1\r\nHost: shop.example\r\nConnection: keep
 const AGREES: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
                       Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-/// The upstream connections that have switched, each with the request that caused it.
+/// The upstream connections that have switched, each with the request that asked for it.
 struct Agreed(Receiver<(Message, Wire)>);
 
 impl Agreed {
@@ -26,8 +27,8 @@ impl Agreed {
     }
 }
 
-/// An upstream that agrees to the requested protocol and hands the connection to the test. It
-/// responds to other requests with their target.
+/// Starts an upstream that agrees to the requested protocol and hands the connection to the test.
+/// It responds to other requests with their target.
 fn agreeing() -> (Upstream, Agreed) {
     agreeing_with(AGREES)
 }
@@ -48,7 +49,7 @@ fn agreeing_with(words: &'static str) -> (Upstream, Agreed) {
     (upstream, Agreed(agreed))
 }
 
-/// Returns both ends of a tunnel.
+/// Returns the client's and the server's end of a tunnel.
 fn tunnel(gateway: &Running, agreed: &Agreed) -> (Wire, Wire) {
     let mut client = gateway.sends(ASKS);
     let (_, server) = agreed.next();
@@ -96,7 +97,7 @@ fn bytes_go_both_ways_as_they_come() {
         server.send([b'p', b'o', b'\r', b'\n', round]);
         assert_eq!(client.bytes(5).unwrap(), [b'p', b'o', b'\r', b'\n', round]);
     }
-    // Either side may send twice, or first.
+    // Either side may send twice in a row, or send first.
     server.send("one");
     server.send("two");
     assert_eq!(client.bytes(6).unwrap(), b"onetwo");

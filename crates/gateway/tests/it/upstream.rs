@@ -1,4 +1,4 @@
-//! The application behind the gateway, played by the test.
+//! The application behind the gateway, which the test plays.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::wire::{BOUND, Message, Tape, Wire};
 
-/// An upstream that runs a script on every connection, in a separate thread each.
+/// An upstream that runs a script on each connection, each in a separate thread.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     /// All bytes received so far.

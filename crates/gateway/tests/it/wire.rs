@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// The longest wait for anything: far more than needed, so that only a fault reaches it.
+/// The maximum time to wait for anything. It is far longer than needed, so that only a fault
+/// exceeds it.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
-/// All bytes that one side has received, in order of arrival.
+/// All bytes that one side has received, in the order of their arrival.
 pub(crate) type Tape = Arc<Mutex<Vec<u8>>>;
 
 pub(crate) struct Wire {
@@ -31,7 +32,7 @@ pub(crate) struct Message {
     pub(crate) trailers: Vec<Field>,
 }
 
-/// The name and the value.
+/// A field: its name and its value.
 pub(crate) type Field = (String, String);
 
 /// The reason why there is no complete message.
@@ -224,7 +225,7 @@ impl Wire {
         }
     }
 
-    /// Reads once.
+    /// Reads once from the socket into the buffer.
     fn fill(&mut self) -> Result<(), Broken> {
         let mut some = [0; 16 * 1024];
         match self.stream.read(&mut some) {
@@ -244,22 +245,22 @@ impl Wire {
 }
 
 impl Message {
-    /// Returns the code of a status line.
+    /// Returns the status code. Returns `None` for a request.
     pub(crate) fn status(&self) -> Option<u16> {
         self.start.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
     }
 
-    /// Returns the target of a request line.
+    /// Returns the target of the request line.
     pub(crate) fn target(&self) -> &str {
         self.start.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// Returns the first value of this name.
+    /// Returns the value of the first field with this name, if any.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.all(name).first().copied()
     }
 
-    /// Returns every value of this name.
+    /// Returns the values of all fields with this name.
     pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         let named = self.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str()).collect()

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use crate::roles::{arguments, role};
 
-/// Returns the role `activated` with these two sockets as descriptors 3 and 4. `process` is the
-/// process ID that the supervisor claims to have given them to.
+/// Returns the role `activated` with these two sockets as its descriptors 3 and 4. `process` is the
+/// process ID to which the supervisor claims to have given them.
 fn supervise(
     sockets: [OwnedFd; 2],
     process: &str,
@@ -24,7 +24,7 @@ fn supervise(
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).arg(std::env::current_exe().unwrap());
     command.args(arguments("activated")).stdin(third).stdout(fourth);
-    // The folder, as for every role.
+    // The role gets the folder in its environment, as every role does.
     for (name, value) in role("activated", folder).get_envs() {
         command.env(name, value.unwrap());
     }

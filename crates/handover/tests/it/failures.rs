@@ -15,13 +15,13 @@ use bywash_handover::{HandoverError, Name, hand_over};
 use crate::roles::role;
 use crate::service::{END, PATIENCE, STATE, ask, serve, under_load};
 
-/// Hands over to a process of this role under load, and returns why it failed. The old process must
-/// have served all the time, and the other process must be gone and reaped.
+/// Hands over to a process of this role under load, and returns the error. Checks that the old
+/// process has served all the time, and that the other process is gone and reaped.
 fn fail(name: &str, patience: Duration) -> HandoverError {
     fail_while(name, patience, |_| Continue(()))
 }
 
-/// Does the same, with `during` called with the test's folder.
+/// Works like [`fail`], and calls `during` with the test's folder during the handover.
 fn fail_while(
     name: &str,
     patience: Duration,
@@ -47,8 +47,8 @@ fn fail_while(
     error
 }
 
-/// Returns the process ID that the process stored in the folder, or that of the error if the
-/// process may have been killed before that.
+/// Returns the ID that the other process has stored in the folder. If it may have been killed
+/// before that, returns the ID in the error.
 fn process_of(error: &HandoverError, folder: &Path) -> u32 {
     let written = fs::read_to_string(folder.join("process")).ok();
     match error {

@@ -14,10 +14,10 @@ use crate::roles::role;
 const OLD: [u8; 30] = [b'o'; 30];
 pub(crate) const NEW: [u8; 20] = [b'n'; 20];
 
-/// The length with the header.
+/// The length of the state file in bytes, with its header.
 const LENGTH: usize = 24 + NEW.len();
 
-/// SIGXFSZ.
+/// The number of the signal SIGXFSZ.
 const TOO_LONG: i32 = 25;
 
 #[test]

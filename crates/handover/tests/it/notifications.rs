@@ -5,7 +5,8 @@ use std::os::unix::net::UnixDatagram;
 use crate::roles::role;
 use crate::service::PATIENCE;
 
-/// Returns the messages of the role `supervised`, whose watchdog is that of process `watched`.
+/// Returns the messages that the role `supervised` sends. `watched` is the ID of the process that
+/// its watchdog watches.
 fn hear(watched: Option<&str>) -> [String; 2] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");

@@ -1,5 +1,5 @@
-//! A service of one byte: it answers with its generation. On demand it hands over to the next
-//! generation.
+//! A service whose answer is one byte, the number of its generation. On demand it hands over to the
+//! next generation.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,10 +20,11 @@ pub(crate) const WHO: u8 = b'?';
 pub(crate) const HAND_OVER: u8 = b'h';
 pub(crate) const END: u8 = b'e';
 
-/// A time longer than anything here takes on a busy machine.
+/// A time limit that is longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// More than a socket holds, so that the transfer takes several turns.
+/// The number of bytes of state. A socket buffer holds less, so that the transfer takes several
+/// turns.
 pub(crate) const STATE: usize = 3 << 20;
 
 fn state_of(generation: u8) -> Vec<u8> {
@@ -36,8 +37,8 @@ pub(crate) fn generation_of(state: &[u8]) -> u8 {
     generation
 }
 
-/// Serves until it has handed over, or has a request to end. Ends after its successor, so that no
-/// process of a test outlives the test.
+/// Serves until it has handed over, or gets the demand to end. It ends after its successor, so that
+/// no process of a test outlives the test.
 pub(crate) fn serve(listener: TcpListener, generation: u8) {
     listener.set_nonblocking(true).unwrap();
     let (begun, successor) = (AtomicBool::new(false), OnceLock::new());
@@ -74,7 +75,7 @@ fn next_generation(listener: &TcpListener, generation: u8) -> Successor {
     next.unwrap()
 }
 
-/// Serves the next connection, if there is one soon, and returns its demand.
+/// Serves the next connection and returns its demand. Returns `None` if no connection arrives soon.
 fn next(listener: &TcpListener, generation: u8) -> Option<u8> {
     let mut ready = [PollFd::new(listener, PollFlags::IN)];
     let soon = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -90,7 +91,7 @@ fn next(listener: &TcpListener, generation: u8) -> Option<u8> {
     Some(word[0])
 }
 
-/// Returns the generation that answers.
+/// Sends a demand. Returns the generation that answers.
 pub(crate) fn ask(address: SocketAddr, word: u8) -> io::Result<u8> {
     let mut connection = TcpStream::connect(address)?;
     connection.set_read_timeout(Some(PATIENCE))?;
@@ -115,7 +116,7 @@ pub(crate) fn under_load(address: SocketAddr, act: impl FnOnce()) -> u32 {
                 }
             });
         }
-        // Also when `act` panics: otherwise the clients would never end.
+        // The guard also works when `act` panics. Otherwise the clients would never end.
         let _over = Over(&over);
         act();
     });

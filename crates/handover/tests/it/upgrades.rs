@@ -31,7 +31,7 @@ fn five_upgrades_under_load_refuse_and_lose_no_connection() {
 }
 
 /// Makes this generation take over from the one before. While both serve, either may answer, so the
-/// demand is repeated until the right one has received it.
+/// demand is repeated until the right generation has received it.
 fn upgrade(address: SocketAddr, generation: u8) {
     until("it is heard", || ask(address, HAND_OVER).unwrap() == generation - 1);
     until("it serves", || ask(address, WHO).unwrap() == generation);

@@ -1,17 +1,17 @@
-//! The leases that are held, and the requests that were stopped.
+//! The table of the leases that are held, and of the requests that were stopped.
 //!
-//! A lease goes `held` → `cancelling` → `held` or is removed. While it is `cancelling`, its
-//! connection belongs to the daemon: a release waits, and another lease is refused. So between
-//! [`Table::begin`] and [`Table::end`] the connection works for the stopped request or for none. A
-//! cancellation that takes long, or whose result is unknown, is in `doubt` ([`Table::doubt`]): a
-//! release is then refused, because the connection must not be used again.
+//! A lease is `held`, then `cancelling`, and then `held` again or removed. While it is
+//! `cancelling`, its connection belongs to the daemon: a release waits, and another lease is
+//! refused. So between [`Table::begin`] and [`Table::end`] the connection works for the stopped
+//! request or for none. A cancellation that takes long, or whose result is unknown, is in `doubt`
+//! ([`Table::doubt`]). A release is then refused, because the connection must not be used again.
 //!
-//! Two holders that claim the same connection cannot both be right (a process was forked, a
-//! database was restarted and numbers its connections from one again, or a holder lies). Then
-//! neither lease is held, and nothing is cancelled.
+//! Two holders that claim the same connection cannot both be right. Possible causes are a forked
+//! process, a restarted database that numbers its connections from one again, and a holder that
+//! lies. Then neither lease is held, and nothing is cancelled.
 //!
 //! All sizes are bounded: leases in total and per holder, connections per request, and remembered
-//! stops, of which the oldest are forgotten first.
+//! stops. If there are too many stops, the oldest are forgotten first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,39 +20,40 @@ use bywash_units::{Time, TimeSpan};
 use crate::message::Reason;
 use crate::name::{DatabaseName, OWN, RequestId};
 
-/// A client connection to the daemon. Its leases end with it.
+/// A client connection to the daemon. When it ends, its leases end too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder(pub u64);
 
-/// A database connection, as its database numbers it.
+/// A database connection, identified as its database does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Backend {
     /// The database.
     pub database: DatabaseName,
     /// The number of the connection in its database.
     pub connection: u64,
-    /// The holder that chose the number, if the database did not assign it.
+    /// The holder that chose the number. `None` if the database assigned it.
     pub of: Option<Holder>,
 }
 
 impl Backend {
-    /// Identifies the connection to which `holder` refers by this number.
+    /// Identifies the connection to which `holder` refers by this number. In the private database
+    /// each holder has its own numbers.
     pub fn new(database: DatabaseName, connection: u64, holder: Holder) -> Self {
         let of = (database.as_str() == OWN).then_some(holder);
         Self { database, connection, of }
     }
 }
 
-/// The limits on what the table keeps.
+/// The limits on the contents of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The number of leases in total.
+    /// The maximum number of leases in total.
     pub leases: usize,
-    /// The number of leases per holder.
+    /// The maximum number of leases of one holder.
     pub leases_of_one: usize,
-    /// The number of connections per request.
+    /// The maximum number of connections leased to one request.
     pub of_a_request: usize,
-    /// The number of stops that are remembered.
+    /// The maximum number of remembered stops. Another one replaces the oldest.
     pub stops: usize,
     /// The time for which a stop is remembered.
     pub memory: TimeSpan,
@@ -70,13 +71,13 @@ impl Default for Bounds {
     }
 }
 
-/// A part of the work for a request: the connections that this holder had leased for it at a given
-/// time.
+/// A part of the work for a request: the connections that one holder had leased for it up to a
+/// given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The holder of the leases.
     pub holder: Holder,
-    /// The time after which leases no longer count.
+    /// The time up to which leases count. Later ones are not part of the work.
     pub until: Time,
 }
 
@@ -87,7 +88,8 @@ pub enum Leased {
     Held,
     /// The request has been stopped.
     Stopped(Reason),
-    /// Another holder has leased this connection, or it is being cancelled.
+    /// Another holder has leased this connection, or it is being cancelled. No lease on it is held
+    /// now, unless it is being cancelled.
     Taken,
     /// One of the limits is reached.
     Full,
@@ -96,12 +98,12 @@ pub enum Leased {
 /// The result of an attempt to release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The connection is released.
+    /// The connection is released, and may be used again.
     Now,
-    /// A cancellation is under way. [`Table::end`] or [`Table::doubt`] returns the message to
-    /// answer later.
+    /// A cancellation is under way. [`Table::end`] or [`Table::doubt`] later returns the number of
+    /// the message to answer.
     Later,
-    /// A cancellation may be under way for long: the connection must not be used again.
+    /// The result of a cancellation may be unknown for long: the connection must not be used again.
     Doubtful,
     /// The connection was not leased, or the lease has expired.
     NotLeased,
@@ -129,14 +131,14 @@ struct Lease {
 enum Stage {
     Held,
     Cancelling,
-    /// A cancellation is under way, and releases no longer wait for its end.
+    /// A cancellation is under way, and releases are refused instead of waiting for its end.
     Doubtful,
-    /// The lease ends with the cancellation. Holds the number of the release to answer then, if one
-    /// waits.
+    /// The lease ends with the cancellation. The value is the number of the release that waits for
+    /// an answer, if one does.
     Ending(Option<u64>),
 }
 
-/// All leases, and the stops of the last minute.
+/// All leases, and the stops that are still remembered.
 #[derive(Debug)]
 pub struct Table {
     bounds: Bounds,
@@ -144,7 +146,8 @@ pub struct Table {
     by_request: HashMap<RequestId, Vec<Backend>>,
     by_holder: HashMap<Holder, HashSet<Backend>>,
     stops: HashMap<RequestId, Reason>,
-    /// The stopped requests in the order of the times at which they are forgotten.
+    /// The stopped requests with the times at which their stops are forgotten, in the order of
+    /// these times.
     memory: VecDeque<(Time, RequestId)>,
 }
 
@@ -161,20 +164,20 @@ impl Table {
         }
     }
 
-    /// Returns the number of leases.
+    /// Returns the number of leases in the table.
     pub fn len(&self) -> usize {
         self.leases.len()
     }
 
-    /// Returns whether there are no leases.
+    /// Returns whether the table has no leases.
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty()
     }
 
     /// Leases a connection to a request from now until `until`, unless it is released before.
     ///
-    /// If a holder leases a connection that it already holds, it has forgotten to release it, and
-    /// the old lease ends.
+    /// If a holder leases a connection that it already holds, it has forgotten to release it. The
+    /// old lease then ends.
     pub fn lease(
         &mut self,
         now: Time,
@@ -215,8 +218,8 @@ impl Table {
             && self.by_request.get(request).is_none_or(|all| all.len() < bounds.of_a_request)
     }
 
-    /// Ends a lease because the connection no longer works for the request. `message` is the number
-    /// of the release, for the answer.
+    /// Ends a lease, because the connection no longer works for the request. `message` is the
+    /// number of the release, under which the daemon answers it later if it must wait.
     pub fn release(
         &mut self,
         holder: Holder,
@@ -266,8 +269,8 @@ impl Table {
         self.stops.contains_key(request)
     }
 
-    /// Returns the connections that work for a request, with their holders. `only` restricts them
-    /// to a part of the work.
+    /// Returns the connections that work for a request now, with their holders. `only` restricts
+    /// the result to a part of the work.
     pub fn works_for(
         &self,
         now: Time,
@@ -283,6 +286,7 @@ impl Table {
     }
 
     /// Returns the request that a connection works for, or worked for until its cancellation began.
+    /// Returns `None` if the connection is not leased.
     pub fn request_of(&self, backend: &Backend) -> Option<&RequestId> {
         self.leases.get(backend).map(|lease| &lease.request)
     }
@@ -306,7 +310,7 @@ impl Table {
     }
 
     /// Ends a cancellation, whatever its result was. Returns the holder and the number of the
-    /// release that waits for it.
+    /// release that waits for an answer, if one does.
     pub fn end(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
@@ -324,7 +328,7 @@ impl Table {
     }
 
     /// Marks a cancellation as one that takes long. Returns the holder and the number of the
-    /// release that must be refused. [`Table::end`] may still follow.
+    /// waiting release, which must be refused, if there is one. [`Table::end`] may still follow.
     pub fn doubt(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
@@ -341,7 +345,7 @@ impl Table {
     }
 
     /// Marks a cancellation whose result will never be known. Works like [`Table::doubt`], but the
-    /// lease is kept only for as long as stops are remembered.
+    /// lease is removed after the time for which stops are remembered.
     pub fn lose(&mut self, now: Time, backend: &Backend) -> Option<(Holder, u64)> {
         if let Some(lease) = self.leases.get_mut(backend) {
             lease.until = lease.until.min(now);
@@ -349,8 +353,8 @@ impl Table {
         self.doubt(backend)
     }
 
-    /// Ends the leases of a holder whose client connection has ended. Visits no other holder's
-    /// leases.
+    /// Ends the leases of a holder whose connection to the daemon has ended. The cost depends only
+    /// on the number of that holder's leases.
     pub fn gone(&mut self, holder: Holder) {
         let its: Vec<Backend> =
             self.by_holder.get(&holder).into_iter().flatten().cloned().collect();
@@ -362,9 +366,9 @@ impl Table {
         }
     }
 
-    /// Ends the leases on a database from before `then`, when it was started: it numbers its
-    /// connections from one again. A lease that is being cancelled is kept until its cancellation
-    /// ends.
+    /// Ends the leases on a database from before the time `then`, when the database was started.
+    /// Since then it numbers its connections from one again. A lease that is being cancelled stays
+    /// until its cancellation ends.
     pub fn started(&mut self, database: &DatabaseName, then: Time) {
         let held = |(backend, lease): (&Backend, &Lease)| {
             let is_old = lease.stage == Stage::Held && lease.since < then;
@@ -377,9 +381,9 @@ impl Table {
         }
     }
 
-    /// Removes the leases that have expired: their holders have forgotten to release them. Returns
-    /// their number. A lease that is being cancelled is kept longer, for the time that stops are
-    /// remembered, because its cancellation may still be carried out.
+    /// Removes the leases that have expired, because their holders have forgotten to release them.
+    /// Returns their number. A lease that is being cancelled stays longer, for the time for which
+    /// stops are remembered, because its cancellation may still be carried out.
     pub fn expire(&mut self, now: Time) -> usize {
         self.forget(now);
         let memory = self.bounds.memory;

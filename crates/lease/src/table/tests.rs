@@ -100,7 +100,7 @@ fn who_speaks_for_himself_hits_nobody_elses_work_for_the_same_request() {
     let a = request("a");
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), OTHER, &a, &backend(2), FAR);
-    // The same holder leases again for the request: a second attempt, which has not been stopped.
+    // The holder leases again for the request, which a second stop would have to stop.
     table.lease(at(2), ME, &a, &backend(3), FAR);
     let part = Some(Part { holder: ME, until: at(1) });
     assert_eq!(table.works_for(at(2), &a, part), [(backend(1), ME)]);
@@ -218,23 +218,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..120)
 }
 
-/// The applications' view: the user of each connection, from the response to a lease until the
-/// release.
+/// The state that the applications believe in: the user of each connection, from the answer to a
+/// lease until the answer to its release.
 #[derive(Default)]
 struct Belief {
     /// The holder and the request that use each connection.
     users: BTreeMap<u64, (u64, u8)>,
-    /// The connections that are being cancelled.
+    /// The connections that are being cancelled, with the requests that are stopped.
     cancelling: BTreeMap<u64, u8>,
 }
 
 proptest! {
-    /// However leases, stops and cancellations interleave, a cancellation begins only on a
+    /// In any sequence of leases, stops and cancellations, a cancellation begins only on a
     /// connection that works for its request. While it is under way, no holder learns that the
     /// connection is free.
     #[test]
     fn no_innocent_is_cancelled(steps in steps()) {
-        // Longer than any run of this test. Another test covers cancellations that never end.
+        // Stops are remembered for longer than this test runs. Another test covers cancellations
+        // that never end.
         let memory = TimeSpan::from_secs(1_000_000);
         let mut table = Table::new(Bounds { memory, ..Bounds::default() });
         let mut now = at(0);

@@ -1,8 +1,9 @@
 //! The state that all threads of a pool share: the scheduler, and the threads that wait for slots.
 //!
-//! There is one lock. It is taken to begin and to end a request, when the first task of a scope is
-//! queued and the last one is taken, and when a thread gives its slot back, but not for each task.
-//! A thread that holds this lock may take the lock of a task queue, never the other way round.
+//! One lock protects the state. It is taken when a request begins or ends, when the first task of a
+//! scope is queued or the last one is taken, and when a thread gives its slot back. It is not taken
+//! for each task. A thread that holds this lock may take the lock of a task queue, but never the
+//! other way round.
 
 mod worker;
 
@@ -21,28 +22,28 @@ use crate::parker::{Parker, Wakeup};
 use crate::stats::Tally;
 use crate::task::{NextThread, TaskQueue};
 
-/// The time for which a thread keeps its slot even if others want it. Below it, handing the slot
-/// over would cost more than it gains.
+/// The time for which a thread keeps its slot even if other requests want one. An earlier change
+/// would cost more than it gains.
 pub(crate) const QUANTUM: TimeSpan = TimeSpan::from_micros(200);
 
-/// The number of times that a worker in an empty pool checks again before it sleeps. It yields to
-/// other threads in between. A request that arrives right after is then served by a thread that is
-/// awake. If the pool is not empty, the worker sleeps at once, because it would take processor time
-/// from running requests.
+/// The number of times that a worker without work checks again before it sleeps, if the pool is
+/// empty. It yields to other threads between checks. So a request that arrives shortly afterwards
+/// finds a thread that is awake. If the pool is not empty, the worker sleeps immediately, because
+/// its checks would take processor time from running requests.
 const LOOKS: u32 = 32;
 
-/// Work for a worker, which comes with a slot.
+/// The work that a worker gets together with a slot.
 pub(crate) enum Work {
-    /// Runs a request that was submitted as a job.
+    /// To run a request that was submitted as a job.
     Begin(Ticket, LevelId, Job),
-    /// Runs tasks of a request.
+    /// To run tasks of a request that already runs.
     Help(Ticket, Arc<TaskQueue>),
 }
 
-/// A request that was submitted for the pool's threads. The thread that runs it has its slot.
+/// A job: the code of a request that a worker runs. The worker holds the request's slot.
 pub(crate) type Job = Box<dyn FnOnce(&Arc<PoolScheduler>, Ticket, LevelId) + Send>;
 
-/// The party that begins a request when its turn comes.
+/// The party that begins a request when the request gets its first slot.
 enum Waiter {
     Thread(Arc<Parker>),
     Job(Job),
@@ -56,24 +57,24 @@ struct Entry {
     queue: Option<Arc<TaskQueue>>,
 }
 
-/// The shared state of a pool: see the module.
+/// The shared state of a pool. See the module documentation.
 pub(crate) struct PoolScheduler {
     pub(crate) names: Vec<String>,
     pub(crate) level_settings: Vec<bywash_engine::levels::Level>,
     begun: Instant,
-    /// The function that a worker calls first.
+    /// The function that each new worker calls before its first work.
     begins: Option<fn()>,
     state: Mutex<State>,
     work: Condvar,
-    /// Notified when the last request has left the pool.
+    /// The condition variable that is notified when the last request has left the pool.
     empty: Condvar,
-    /// Whether a request waits for a slot. A hint that threads read between tasks.
+    /// A hint for threads between tasks: whether some request wants a slot.
     pressed: AtomicBool,
     #[cfg(feature = "rayon")]
     pub(crate) rayon: crate::rayon::PoolCache,
 }
 
-/// Slots that a request has in addition to its own, until the lease is dropped.
+/// The slots that a running request has in addition to its own, until the value is dropped.
 #[cfg(feature = "rayon")]
 pub(crate) struct Lease<'d> {
     scheduler: &'d Arc<PoolScheduler>,
@@ -84,7 +85,7 @@ pub(crate) struct Lease<'d> {
 
 #[cfg(feature = "rayon")]
 impl Lease<'_> {
-    /// Returns the number of threads, with the request's own.
+    /// Returns the number of threads that the request may run on, its own thread included.
     pub(crate) const fn threads(&self) -> u32 {
         self.others + 1
     }
@@ -108,7 +109,7 @@ pub(crate) struct State {
     entries: Vec<Entry>,
     ready: VecDeque<Work>,
     pub(crate) closed: bool,
-    /// The number of requests that have arrived and not left.
+    /// The number of requests in the pool: those that wait and those that run.
     here: usize,
     idle: usize,
     workers: usize,
@@ -156,7 +157,7 @@ impl PoolScheduler {
         self.state.lock()
     }
 
-    /// Returns the level with this name.
+    /// Returns the level named `name`. Fails if there is none.
     pub(crate) fn level(&self, name: &str) -> Result<LevelId, Refused> {
         let found = self.names.iter().position(|known| known == name);
         found.map(LevelId).ok_or_else(|| Refused::Unknown {
@@ -165,7 +166,8 @@ impl PoolScheduler {
         })
     }
 
-    /// Queues a request whose own thread waits for its turn.
+    /// Queues a request whose own thread waits for the request's slot. Fails if the queue is full
+    /// or the pool is closed.
     pub(crate) fn arrive(
         self: &Arc<Self>,
         level: LevelId,
@@ -174,7 +176,8 @@ impl PoolScheduler {
         self.enter(level, Waiter::Thread(Arc::clone(parker)))
     }
 
-    /// Queues a request that a worker runs.
+    /// Queues a request that a worker runs as a job. Fails if the queue is full or the pool is
+    /// closed.
     pub(crate) fn submit(self: &Arc<Self>, level: LevelId, job: Job) -> Result<(), Refused> {
         self.enter(level, Waiter::Job(job)).map(drop)
     }
@@ -199,8 +202,8 @@ impl PoolScheduler {
         Ok(ticket)
     }
 
-    /// Removes a request that has waited long enough from the queue. Returns `false` if its turn
-    /// has come in the meantime.
+    /// Removes a waiting request from the queue because it has waited long enough. Returns `false`
+    /// if the request has got its slot in the meantime.
     pub(crate) fn leave(&self, level: LevelId, ticket: Ticket, parker: &Parker) -> bool {
         let mut state = self.lock();
         if parker.wakeup().is_some() {
@@ -213,16 +216,16 @@ impl PoolScheduler {
         true
     }
 
-    /// Updates the number of threads that a request wants. Called when its task queue is no longer
-    /// empty, or has become empty.
+    /// Updates the number of threads that a request wants. The caller has noticed that the
+    /// request's task queue has become empty or is no longer empty.
     pub(crate) fn tasks_changed(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         state.wants(ticket, queue);
         self.dispatch(state, 0);
     }
 
-    /// Gives back the slot that a request's own thread has had since `since`. The thread then
-    /// waits.
+    /// Gives back the slot that a request's own thread has held since `since`. After the call, the
+    /// thread waits.
     pub(crate) fn pause(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>, since: Time) {
         let mut state = self.lock();
         let now = self.now();
@@ -231,7 +234,8 @@ impl PoolScheduler {
         self.dispatch(state, 0);
     }
 
-    /// Ends a worker's help to a request. It has had its slot since `since`.
+    /// Ends a worker's help to a request. The worker has held its slot since `since`. The slot goes
+    /// to the request's own thread if that waits and no other worker is left.
     pub(crate) fn leave_queue(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -239,8 +243,8 @@ impl PoolScheduler {
         since: Time,
     ) {
         let mut state = self.lock();
-        // Read the time under the lock. Otherwise the request could end in between and its ticket
-        // be reused.
+        // The time is read under the lock. Otherwise the request could end before, and its ticket
+        // could be reused.
         let now = self.now();
         if let Some(owner) = queue.leave() {
             state.levels.hand_over(now, ticket, now.since(since));
@@ -252,7 +256,7 @@ impl PoolScheduler {
         self.dispatch(state, 1);
     }
 
-    /// Cancels the calls of workers to a request that have not arrived yet.
+    /// Cancels the help of workers that were called to a request and have not arrived yet.
     pub(crate) fn call_off(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         let before = state.ready.len();
@@ -261,7 +265,7 @@ impl PoolScheduler {
         let called = before - state.ready.len();
         let now = self.now();
         for _ in 0..called {
-            // The owner is at work itself and does not wait.
+            // The owner runs this code, so it does not wait.
             queue.come();
             let owner = queue.leave();
             debug_assert!(owner.is_none(), "the owner calls off");
@@ -274,7 +278,8 @@ impl PoolScheduler {
     }
 
     /// Takes up to `most` slots for a running request, in addition to its own, as long as no other
-    /// request wants them. Code that is unaware of slots may then run on as many threads.
+    /// request wants them. Code that does not ask the pool for slots (such as rayon) may then use
+    /// as many threads.
     #[cfg(feature = "rayon")]
     pub(crate) fn lease(self: &Arc<Self>, ticket: Ticket, most: u32) -> Lease<'_> {
         let mut state = self.lock();
@@ -293,8 +298,8 @@ impl PoolScheduler {
         Lease { scheduler: self, ticket, others: kept, since: now }
     }
 
-    /// Ends a request. Its own thread gives back the slot that it has had since `since`. `coming`
-    /// is 1 if this thread belongs to the pool, because it then asks for work next.
+    /// Ends a request, and takes back the slot that its thread has held since `since`. `coming` is
+    /// 1 if the thread is a worker, which asks for work next, and otherwise 0.
     pub(crate) fn end(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -312,13 +317,13 @@ impl PoolScheduler {
         self.dispatch(state, coming);
     }
 
-    /// Returns whether a thread between two tasks, which has had its slot since `since`, should ask
-    /// for it again.
+    /// Returns whether a thread between two tasks should give its slot back and ask again. The
+    /// thread has held the slot since `since`.
     pub(crate) fn should_yield(&self, since: Time) -> bool {
         self.pressed.load(Ordering::Relaxed) && self.now().since(since) >= QUANTUM
     }
 
-    /// Closes the pool. It accepts no more requests, and waiting ones are refused.
+    /// Closes the pool: it accepts no more requests, and waiting requests are refused.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -337,11 +342,11 @@ impl PoolScheduler {
         }
         self.work.notify_all();
         drop(state);
-        // Dropping the jobs may run arbitrary code, which may use the pool.
+        // The lock is released here. Dropping a job may run arbitrary code, which may use the pool.
         drop(dropped);
     }
 
-    /// Notes that a request has left the pool.
+    /// Notes that a request has left the pool, and notifies those who wait until it is empty.
     fn gone(&self, state: &mut State) {
         state.here -= 1;
         if state.here == 0 {
@@ -359,7 +364,7 @@ impl PoolScheduler {
         }
     }
 
-    /// Waits until the pool is empty, but not longer than until `end`. Returns whether it is empty.
+    /// Waits until the pool is empty, or until the time `end`. Returns whether the pool is empty.
     pub(crate) fn is_empty_by(&self, end: Instant) -> bool {
         let mut state = self.lock();
         while state.here > 0 {
@@ -370,8 +375,8 @@ impl PoolScheduler {
         true
     }
 
-    /// Returns the next work for a worker that has started or has finished its last work, or `None`
-    /// if the worker shall end.
+    /// Waits for the next work of a worker, and returns it. Returns `None` if the worker is to end.
+    /// `comes_back` says whether the worker has just finished other work.
     pub(crate) fn next_work(&self, comes_back: bool) -> Option<Work> {
         let mut state = self.lock();
         state.idle += usize::from(comes_back);
@@ -394,12 +399,12 @@ impl PoolScheduler {
         }
     }
 
-    /// Starts a worker, which counts as idle until it has work.
+    /// Starts a worker. It counts as idle until it has work.
     pub(crate) fn add_worker(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
         let scheduler = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
         let run = move || {
-            // The worker already counts as idle, so it must run. A panic of the function is
+            // The worker already counts as idle, so it must go on. A panic of the function is
             // ignored.
             if let Some(begins) = scheduler.begins
                 && let Err(panic) = catch_unwind(begins)
@@ -414,8 +419,8 @@ impl PoolScheduler {
         Ok(())
     }
 
-    /// Hands out free slots and releases the lock. `coming` is the number of workers that are not
-    /// idle but ask for work next.
+    /// Hands out the free slots, and releases the lock. `coming` is the number of workers that are
+    /// not counted as idle but ask for work next.
     fn dispatch(self: &Arc<Self>, mut state: MutexGuard<'_, State>, coming: usize) {
         let now = self.now();
         while let Some(grant) = state.levels.grant(now) {
@@ -424,7 +429,8 @@ impl PoolScheduler {
         self.pressed.store(state.levels.pressed(), Ordering::Relaxed);
         while state.ready.len() > state.idle + coming && state.workers < state.most_workers {
             if self.add_worker(&mut state).is_err() {
-                // Workers that come back do the work that is ready.
+                // If no worker can be started, workers that finish other work do the work that is
+                // ready.
                 break;
             }
         }
@@ -437,7 +443,7 @@ impl PoolScheduler {
 }
 
 impl State {
-    /// Notifies the thread or the worker that a slot was granted to.
+    /// Notifies the waiting thread, or a worker, that it has got a slot.
     fn tell(&mut self, grant: Grant) {
         let entry = &mut self.entries[grant.ticket().index()];
         match grant {
@@ -458,7 +464,7 @@ impl State {
         }
     }
 
-    /// Asks for as many threads as there are tasks in a request's task queue.
+    /// Requests as many threads for a request as there are tasks in its task queue.
     fn wants(&mut self, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let tasks = queue.tell_wanting() as u32;
         if tasks > 0 {

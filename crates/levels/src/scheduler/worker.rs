@@ -1,4 +1,4 @@
-//! The threads of the pool.
+//! The workers: the threads of a pool.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bywash_engine::levels::Ticket;
 use super::{PoolScheduler, Work};
 use crate::task::{Taken, TaskQueue};
 
-/// Runs a worker until the pool ends.
+/// Runs a worker until the pool has no more work for it and is closed.
 pub(crate) fn run(scheduler: &Arc<PoolScheduler>) {
     let mut comes_back = false;
     while let Some(work) = scheduler.next_work(comes_back) {
@@ -19,8 +19,8 @@ pub(crate) fn run(scheduler: &Arc<PoolScheduler>) {
     }
 }
 
-/// Runs tasks of a request until there are no more, or another request has a better claim to the
-/// slot.
+/// Runs tasks of a request until there are none left, or until the scheduler wants the slot for
+/// another request.
 fn help(scheduler: &Arc<PoolScheduler>, ticket: Ticket, queue: &Arc<TaskQueue>) {
     let since = scheduler.now();
     queue.come();

@@ -1,5 +1,5 @@
-//! Lists fields that some applications trust, and that a client can write as well as a hop in front
-//! of the gateway.
+//! Lists fields that some applications trust, and that both a client and a hop in front of the
+//! gateway can write.
 //!
 //! No standard lets a client make these claims about itself. An application behind bywash reads
 //! such a field because a hop in front once wrote it, or because its framework reads it by default.
@@ -14,11 +14,11 @@
 
 use super::{Name, alike, begins, is_alias};
 
-/// Fields that name another method than the request line.
+/// The names of fields that replace the method of the request line.
 const METHOD_OVERRIDES: [&[u8]; 3] =
     [b"x-http-method", b"x-http-method-override", b"x-method-override"];
 
-/// Complete names of fields with claims that only a hop can know to be true.
+/// The complete names of fields with claims that only a hop can know to be true.
 const HOP_CLAIMS: [&[u8]; 47] = [
     // The client's address.
     b"cf-connecting-ip",
@@ -74,7 +74,7 @@ const HOP_CLAIMS: [&[u8]; 47] = [
     b"x-rewrite-url",
 ];
 
-/// Prefixes of names that exist once for each property of a user or certificate.
+/// The prefixes of names that exist once for each property of a user or of a certificate.
 const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
     b"ssl-client-",
     b"x-amzn-oidc-",
@@ -84,11 +84,12 @@ const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
     b"x-ssl-client-",
 ];
 
-/// `Proxy` sets CGI's `HTTP_PROXY`, which many programs take for their own proxy (CVE-2016-5385).
+/// The field `Proxy`. CGI turns it into `HTTP_PROXY`, which many programs take for their own proxy
+/// (CVE-2016-5385).
 const PROXY: &[u8] = b"proxy";
 
-/// The lengths of the complete names that begin with each letter, as a bit set per letter. A head
-/// has about 20 fields that are not listed here: one look-up excludes nearly all of them.
+/// For each first letter, the set of the lengths of the complete names, as a bit set. A head has
+/// about 20 fields that are not listed here, and one look-up excludes nearly all of them.
 const LENGTHS: [u64; 256] = {
     let mut lengths = [0; 256];
     mark(&METHOD_OVERRIDES, &mut lengths);
@@ -105,8 +106,8 @@ const fn mark(names: &[&[u8]], lengths: &mut [u64; 256]) {
     }
 }
 
-/// Returns the name of a field in these lists, in any spelling, or [`Name::Other`] for any other
-/// field.
+/// Returns the [`Name`] of a field in these lists, in any spelling. Returns [`Name::Other`] for all
+/// other fields.
 pub(crate) fn name_of(spelled: &[u8]) -> Name {
     let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
     let has_length = spelled.len() < 64 && LENGTHS[usize::from(first)] >> spelled.len() & 1 == 1;

@@ -65,7 +65,8 @@ pub enum Name {
     /// A field whose truth only a hop of the operator can know: the client's address or user, or
     /// the target before the hop changed it. See `claims.rs`.
     HopClaim,
-    /// `Proxy`, or an alias of a method override or of a hop claim.
+    /// The field `Proxy`, or an alias of a method override or of a hop's claim. The gateway never
+    /// forwards it.
     NeverPassed,
     /// A name that begins with `bywash-`.
     Ours,
@@ -81,7 +82,7 @@ use Name::{
     XForwardedProto, XRealIp, XRequestId,
 };
 
-/// The prefix of the names that describe where a request comes from.
+/// The common prefix of the fields that describe where a request comes from.
 const FORWARDED: &[u8] = b"x-forwarded";
 
 impl Name {
@@ -100,7 +101,7 @@ impl Name {
         Self::of_prefix(spelled)
     }
 
-    /// Returns the names of this length that begin with this letter.
+    /// Returns the names that have this length and begin with this letter.
     const fn beginning_with(length: usize, first: u8) -> &'static [Self] {
         match (length, first) {
             (2, b't') => &[Te],
@@ -159,7 +160,7 @@ impl Name {
         }
     }
 
-    /// Returns the name of a spelling that only some applications take for this name.
+    /// Returns the name for a spelling that only some applications take for this name.
     const fn alias(self) -> Self {
         match self {
             ContentLength | TransferEncoding => self,
@@ -170,7 +171,7 @@ impl Name {
         }
     }
 
-    /// Returns the bit of the name in a set of names. `Other` has none.
+    /// Returns the bit of the name in a set of names. Returns 0 for `Other`.
     pub(crate) const fn bit(self) -> u64 {
         match self {
             Other => 0,
@@ -178,7 +179,7 @@ impl Name {
         }
     }
 
-    /// Returns the set of these names.
+    /// Returns the set of these names, as a bit set.
     pub(crate) const fn set(names: &[Self]) -> u64 {
         let (mut set, mut at) = (0, 0);
         while at < names.len() {
@@ -188,7 +189,7 @@ impl Name {
         set
     }
 
-    /// Returns the name in lower case. For a name with many spellings, it is their common prefix,
+    /// Returns the name in lower case. For a name with many spellings, returns their common prefix,
     /// which may be empty.
     pub const fn text(self) -> &'static str {
         match self {
@@ -260,8 +261,8 @@ fn is_lower_case_of(lower: &[u8], spelled: &[u8]) -> bool {
 /// Converts eight letters at once, as [`u8::to_ascii_lowercase`] does.
 const fn to_lower_case(letters: u64) -> u64 {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    // The high bit of each byte: whether its other seven bits are at least `A`, and whether beyond
-    // `Z`.
+    // For each byte, the high bit says whether its lower seven bits are at least `A`, and then
+    // whether they are above `Z`.
     let seven = letters & (EACH * 0x7f);
     let from_a = seven + EACH * (0x80 - b'A' as u64);
     let beyond_z = seven + EACH * (0x7f - b'Z' as u64);
@@ -269,8 +270,8 @@ const fn to_lower_case(letters: u64) -> u64 {
     letters | (is_upper >> 2)
 }
 
-/// Returns whether two spellings differ only in case and in the characters that stand for a hyphen.
-/// Some applications take one for the other.
+/// Returns whether some applications take one spelling for the other: they differ only in case and
+/// in the characters that stand for a hyphen.
 pub fn alike(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && begins(other, one)
 }
@@ -283,7 +284,7 @@ pub(crate) fn begins(spelled: &[u8], text: &[u8]) -> bool {
     spelled.len() >= text.len() && text.iter().zip(spelled).all(same)
 }
 
-/// Returns whether another character stands for a hyphen in the spelling.
+/// Returns whether a character other than the hyphen stands for a hyphen in the spelling.
 pub(crate) fn is_alias(spelled: &[u8]) -> bool {
     spelled.iter().any(|byte| is_hyphen(*byte) && *byte != b'-')
 }

@@ -4,7 +4,7 @@ use bywash_message::{Decoder, Fields, Framing, Limits, ParseError, Part};
 
 use crate::{LIMITS, listed};
 
-/// A decoded body, with the number of bytes that belonged to it.
+/// A decoded body, with the number of bytes that the decoder consumed.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Body {
     pub(crate) data: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct Body {
     pub(crate) ended: bool,
 }
 
-/// Decodes pieces that arrive one after the other.
+/// Decodes a body from pieces that arrive one after the other.
 pub(crate) fn decode<'a>(
     framing: Framing,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -28,7 +28,7 @@ fn decode_within<'a>(
 ) -> Result<Body, ParseError> {
     let mut decoder = Decoder::new(framing, limits);
     let mut body = Body::default();
-    // The empty piece at the end makes a body end that needs no further byte.
+    // The empty piece at the end ends a body that needs no further byte.
     for mut piece in pieces.into_iter().chain([&b""[..]]) {
         loop {
             let (used, part) = decoder.decode(piece)?;
@@ -179,7 +179,8 @@ fn extensions_are_worth_no_more_than_their_chunks() {
     assert!(chunks(chunk(4096)).is_ok());
     assert_eq!(chunks(chunk(4097)), Err(ParseError::Body), "one alone");
     assert_eq!(chunks(format!("1{}", " ".repeat(4097))), Err(ParseError::Body));
-    // Each chunk allows for 18 bytes; together the chunks may exceed that by 16 KiB.
+    // The allowance of each one-byte chunk is 18 bytes. All chunks together may exceed it by 16
+    // KiB.
     assert!(chunks(chunk(18).repeat(10_000)).is_ok());
     assert!(chunks(chunk(19).repeat(16 * 1024)).is_ok());
     assert_eq!(chunks(chunk(19).repeat(16 * 1024 + 1)), Err(ParseError::Body));

@@ -8,7 +8,7 @@ fn end(bytes: impl AsRef<[u8]>) -> Result<Option<usize>, ParseError> {
     Head::default().end(bytes.as_ref(), &LIMITS)
 }
 
-/// Feeds each byte on its own. Returns the number of bytes fed and the result.
+/// Feeds the bytes one at a time. Returns the number of bytes fed, and the result.
 fn end_of_drips(bytes: &[u8], limits: &Limits) -> (usize, Result<Option<usize>, ParseError>) {
     let mut head = Head::default();
     for come in 0..=bytes.len() {

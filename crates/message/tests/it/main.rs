@@ -1,4 +1,4 @@
-//! Tests of each rule, with the section that it comes from, and properties that hold for any bytes.
+//! Tests of each rule, with the section of its RFC, and of properties that hold for any bytes.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
@@ -31,7 +31,7 @@ pub(crate) fn with(lines: &str) -> Result<Request, ParseError> {
     request(format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"))
 }
 
-/// Parses the same request in HTTP/1.0.
+/// Parses a request in HTTP/1.0 for `/` with a `Host` and these lines, each with its line end.
 pub(crate) fn old_with(lines: &str) -> Result<Request, ParseError> {
     request(format!("GET / HTTP/1.0\r\nHost: a\r\n{lines}\r\n"))
 }

@@ -23,7 +23,8 @@ fn others(headers: &[httparse::Header<'_>]) -> Vec<String> {
     rest.map(|header| format!("{}: {}", text(header.name.as_bytes()), text(header.value))).collect()
 }
 
-/// Searches for the end of the head in `bytes`, which arrive up to each of `cuts` in turn.
+/// Searches for the end of the head in `bytes`, of which the first `cuts[0]`, then `cuts[1]` and so
+/// on have arrived.
 fn end_in_pieces(bytes: &[u8], cuts: &[usize], limits: &Limits) -> Result<Option<usize>, u8> {
     let mut head = Head::default();
     for cut in cuts.iter().chain([&bytes.len()]) {
@@ -52,7 +53,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// Returns what writing and parsing again must preserve.
+/// Returns those facts that must be the same after a message is written and parsed again.
 fn again(fields: &Fields, framing: Framing) -> (Vec<String>, Framing) {
     (listed(fields), framing)
 }

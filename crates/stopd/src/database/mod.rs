@@ -1,8 +1,9 @@
 //! Finds and cancels running statements in a database.
 //!
-//! There are two kinds: [`postgres`] and [`mysql`], whose protocol MariaDB uses too. The daemon
-//! sees the connections of applications through one connection of its own. It is opened at the
-//! first use and again after every error, with the present content of the password file.
+//! There are two implementations: [`postgres`], and [`mysql`], whose protocol MariaDB uses too. The
+//! daemon sees the connections of applications through one connection of its own. That connection
+//! is opened at the first use and again after every error, with the present content of the password
+//! file.
 
 mod mysql;
 mod postgres;
@@ -12,45 +13,45 @@ use std::time::Duration;
 use bywash_config::{Database as Settings, DatabaseKind};
 use bywash_units::TimeSpan;
 
-/// The timeout for a statement, after which the database counts as having a problem. MariaDB's
-/// `KILL` can take two seconds: it waits for a statement that is just leaving `SLEEP` or
-/// `GET_LOCK`, which waits for it.
+/// The timeout for a statement of the daemon, after which the database counts as faulty. MariaDB's
+/// `KILL` can take two seconds: it and a statement that is just leaving `SLEEP` or `GET_LOCK` wait
+/// for each other.
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// The statements to search for.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// Statements on these connections.
+    /// The numbers of the connections whose statements are wanted.
     pub(crate) connections: Vec<u64>,
-    /// Whether to search also for statements with a query tag, on any connection.
+    /// Whether statements with a query tag are wanted too, on any connection.
     pub(crate) tagged: bool,
 }
 
-/// A running statement.
+/// A running statement that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Running {
     pub(crate) connection: u64,
     pub(crate) user: String,
     /// The text of the statement, which may be truncated.
     pub(crate) text: String,
-    /// Identifies the statement among those of its connection: its start time or its number. 0 in
-    /// MySQL, which provides neither.
+    /// The value that identifies the statement among those of its connection: its start time or its
+    /// number. It is 0 in MySQL, which provides neither.
     pub(crate) serial: u64,
-    /// Whether its transaction has written.
+    /// Whether the statement's transaction has written.
     pub(crate) has_written: bool,
 }
 
-/// The result of a cancellation.
+/// The result of the cancellation of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Cancelled,
-    /// The statement had ended.
+    /// The statement had ended before.
     Gone,
-    /// The daemon lacks the privilege.
+    /// The daemon lacks the privilege to cancel the statement.
     Refused,
 }
 
-/// The reason for which a database did not carry out a request.
+/// Why a database did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error("the password file cannot be used: {0}")]
@@ -77,7 +78,8 @@ impl Database {
         }
     }
 
-    /// Returns the missing privileges or settings, as a sentence for an operator.
+    /// Returns the missing privileges or settings of the daemon's user, as a sentence for an
+    /// operator; `None` if nothing is missing.
     pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
         let lacks = match self {
             Self::Postgres(postgres) => in_time(postgres.lacks()).await,
@@ -95,7 +97,8 @@ impl Database {
         self.keep(found)
     }
 
-    /// Cancels a statement that was found. After an error, the result is unknown.
+    /// Cancels a statement that was found. After an error, it is unknown whether the statement was
+    /// cancelled.
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
         let verdict = match self {
             Self::Postgres(postgres) => in_time(postgres.cancel(one)).await,
@@ -104,8 +107,8 @@ impl Database {
         self.keep(verdict)
     }
 
-    /// Returns whether it can cancel a specific statement, instead of any statement that the
-    /// connection runs at that time.
+    /// Returns whether the database can cancel a specific statement, instead of any statement that
+    /// the connection runs at that time.
     pub(crate) fn knows_statements(&self) -> bool {
         match self {
             Self::Postgres(_) => true,
@@ -113,8 +116,8 @@ impl Database {
         }
     }
 
-    /// Returns the uptime of the database at the start of the present session. Returns it once per
-    /// session.
+    /// Returns the uptime of the database at the start of the present session, at the first call in
+    /// a session. Later calls return `None`.
     pub(crate) fn new_uptime(&mut self) -> Option<TimeSpan> {
         match self {
             Self::Postgres(postgres) => postgres.uptime.take(),
@@ -122,7 +125,8 @@ impl Database {
         }
     }
 
-    /// Disconnects after an error, because the state of the connection is then unknown.
+    /// Returns `result`. After an error, also disconnects, because the state of the connection is
+    /// then unknown.
     fn keep<T>(&mut self, result: Result<T, DatabaseError>) -> Result<T, DatabaseError> {
         if result.is_err() {
             match self {

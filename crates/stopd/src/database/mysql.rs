@@ -1,10 +1,10 @@
-//! MySQL and MariaDB: the process list and `KILL QUERY`.
+//! Finds and cancels statements in MySQL and MariaDB, with the process list and `KILL QUERY`.
 //!
-//! MariaDB numbers every statement, and `KILL QUERY ID` takes that number. It hits the statement
-//! that was found or none, except for one that arrives at that very moment and still has the number
-//! of the preceding one. MySQL kills any statement that the connection runs when the command
-//! arrives. There, only leased connections may be cancelled, and only if the operator allows
-//! cancelling writes, because that statement may write.
+//! MariaDB numbers every statement, and `KILL QUERY ID` takes that number. So it hits the statement
+//! that was found or none. There is one exception: a statement that arrives at that very moment may
+//! still have the number of the preceding one. MySQL kills any statement that the connection runs
+//! when the command arrives. There, only leased connections may be cancelled, and only if the
+//! operator allows cancelling writes, because the killed statement may write.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
 use bywash_units::TimeSpan;
@@ -13,18 +13,20 @@ use mysql_async::{Conn, OptsBuilder, Row, Value};
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
-/// `ER_NO_SUCH_THREAD` of both, `ER_NO_SUCH_QUERY` of MariaDB: the statement has ended.
+/// The error codes for a statement that has ended: `ER_NO_SUCH_THREAD` of both servers, and
+/// `ER_NO_SUCH_QUERY` of MariaDB.
 const ENDED: [u16; 2] = [1094, 1957];
-/// `ER_KILL_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`: the privilege is missing.
+/// The error codes for a missing privilege: `ER_KILL_DENIED_ERROR` and
+/// `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
 const DENIED: [u16; 2] = [1095, 1227];
 
 pub(crate) struct MySql {
     settings: Settings,
     session: Option<Session>,
-    /// Whether the last connected server is MariaDB.
+    /// Whether the server of the last connection is MariaDB.
     is_mariadb: bool,
-    /// The uptime of the database at the start of the session, until the caller takes it. In whole
-    /// seconds, rounded down.
+    /// The uptime of the database at the start of the session, until the caller takes it. It is in
+    /// whole seconds, rounded down.
     pub(super) uptime: Option<TimeSpan>,
 }
 
@@ -49,7 +51,7 @@ impl MySql {
         let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
         self.is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
         if self.is_mariadb {
-            // End statements on the server too when the daemon no longer waits for them.
+            // The server also ends a statement when the daemon no longer waits for it.
             let limit = format!("SET SESSION max_statement_time = {}", LONGEST.as_secs());
             connection.query_drop(limit).await?;
         }
@@ -100,7 +102,8 @@ impl MySql {
     }
 
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
-        // Do not reconnect here: another server may have taken its place, which may not be MariaDB.
+        // This must not reconnect: another server may have replaced the first, which may not be
+        // MariaDB.
         let Some(session) = &mut self.session else { return Ok(Verdict::Gone) };
         let kill = if self.is_mariadb {
             format!("KILL QUERY ID {}", one.serial)
@@ -120,13 +123,13 @@ impl MySql {
     }
 }
 
-/// Returns the query that searches for statements. It contains numbers and the name of the
+/// Returns the query that searches for statements. It contains only numbers and the name of the
 /// database, which the configuration has validated. (The connection has no default database,
 /// because that would need a privilege.)
 fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
     let serial = if is_mariadb { "QUERY_ID" } else { "0" };
     let connections: Vec<String> = wanted.connections.iter().map(u64::to_string).collect();
-    // No connection has the number 0.
+    // If no connection is wanted, the list has 0, which is no connection's number.
     let connections = if connections.is_empty() { "0".to_owned() } else { connections.join(",") };
     let tagged = if wanted.tagged {
         " OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%'"
@@ -150,7 +153,8 @@ fn options(settings: &Settings) -> Result<OptsBuilder, DatabaseError> {
     })
 }
 
-/// Parses a row. The text of a statement may contain bytes of any encoding.
+/// Parses a row of the process list; `None` if it is not valid. The text of a statement may contain
+/// bytes of any encoding.
 fn running(row: Row) -> Option<Running> {
     let text = |value: Value| match value {
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),

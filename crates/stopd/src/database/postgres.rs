@@ -1,11 +1,11 @@
-//! PostgreSQL: `pg_stat_activity` and `pg_cancel_backend`.
+//! Finds and cancels statements in PostgreSQL, with `pg_stat_activity` and `pg_cancel_backend`.
 //!
 //! A backend that receives a cancellation stops the statement that it runs, or nothing if it is
 //! idle. So the statement that cancels also checks that the backend still runs the statement that
 //! was found, by its start time in microseconds. Between the check and the signal there is a short
-//! race, which leases cover: if a signal is sent before a release is answered, only the statement
-//! that it was meant for can receive it, or none. The kernel has it pending before the backend
-//! reads the next statement.
+//! race, from which leases protect. If a signal is sent before a release is answered, only the
+//! statement that it was meant for can receive it, or none. The kernel has the signal pending
+//! before the backend reads the next statement.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
 use bywash_units::TimeSpan;
@@ -15,7 +15,8 @@ use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
-/// Selects the statements of other sessions in this database. [`running`] parses the columns.
+/// The query that selects the statements of other sessions in this database. [`running`] parses its
+/// columns.
 const LOOK: &str = "\
 SELECT pid, usename::text, query, (extract(epoch FROM query_start) * 1000000)::int8, backend_xid IS NOT NULL \
 FROM pg_stat_activity \
@@ -23,7 +24,7 @@ WHERE state = 'active' AND backend_type = 'client backend' AND datname = current
 AND pid <> pg_backend_pid() AND (pid = ANY ($1) OR ($2 AND (query LIKE '/*%bywash-request=%' \
 OR query LIKE '/*%traceparent=%')))";
 
-/// `$3` allows cancelling transactions that have written.
+/// The query that cancels a statement. `$3` allows cancelling transactions that have written.
 const CANCEL: &str = "\
 SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' \
 AND (extract(epoch FROM query_start) * 1000000)::int8 = $2 AND ($3 OR backend_xid IS NULL)";
@@ -106,8 +107,8 @@ impl Postgres {
         Ok(rows.iter().filter_map(running).collect())
     }
 
-    /// Cancels one statement. Each needs its own query, because PostgreSQL copies the activity when
-    /// a query first reads it, and the copy would be older for every further cancellation.
+    /// Cancels one statement. Each needs its own query. PostgreSQL copies the activity when a query
+    /// first reads it, so the copy would be older for every further cancellation.
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
         let writes = self.settings.writes;
         let Some(pid) = backend(one.connection) else { return Ok(Verdict::Gone) };
@@ -128,7 +129,7 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     let server = &settings.server;
     let mut config = Config::new();
     config.user(&server.user).dbname(&server.database).application_name("bywash stopd");
-    // End statements on the server too when the daemon no longer waits for them.
+    // The server also ends a statement when the daemon no longer waits for it.
     config.options(format!("-c statement_timeout={}", LONGEST.as_millis()));
     match &server.address {
         DatabaseAddress::Tcp { host, port } => config.host(host).port(*port),
@@ -140,13 +141,14 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     Ok(config)
 }
 
-/// Converts the number of a connection. No backend has a number that does not fit.
+/// Converts the number of a connection to the type of a process ID. Returns `None` if it does not
+/// fit, as no backend has such a number.
 fn backend(connection: u64) -> Option<i32> {
     i32::try_from(connection).ok()
 }
 
-/// Parses a row. Returns `None` if the daemon may not see the statement, whose times are then
-/// missing, or if the text is not valid.
+/// Parses a row of the activity. Returns `None` if the daemon may not see the statement, whose
+/// times are then missing, or if the text is not valid.
 fn running(row: &Row) -> Option<Running> {
     let pid: i32 = row.try_get(0).ok()?;
     let began: i64 = row.try_get(3).ok()?;

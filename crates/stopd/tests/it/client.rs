@@ -1,4 +1,4 @@
-//! A minimal client of the daemon: lines over a socket.
+//! A minimal client of the daemon, for tests: lines over a socket.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::site::Site;
 
-/// The timeout for responses that never come.
+/// The timeout for a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client {
@@ -30,7 +30,7 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    /// Sends a line and receives one.
+    /// Sends a line, and returns the next line that arrives.
     pub(crate) fn ask(&mut self, line: &str) -> String {
         self.say(line);
         self.hear()

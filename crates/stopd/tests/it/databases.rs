@@ -1,4 +1,4 @@
-//! Database connections of an application.
+//! Database connections of an application, for tests.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 use crate::client::PATIENCE;
 use crate::site::Product;
 
-/// The result of a query.
+/// How a query ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     ends: Receiver<End>,
 }
 
-/// A query that takes longer than any test waits.
+/// Returns a query that takes longer than any test waits.
 pub(crate) const fn long(kind: Product) -> &'static str {
     match kind {
         Product::Postgres => "SELECT pg_sleep(20)",
@@ -80,8 +80,9 @@ impl Connection {
     }
 
     /// Begins a query and waits until the database reports that it runs. `watch` is another
-    /// connection, which checks that. MariaDB answers a statement before it removes it from its
-    /// list, and lists the next one before its text is known: neither counts.
+    /// connection, which checks that. Two states of MariaDB do not count: it answers a statement
+    /// before it removes the statement from its list, and lists the next one before its text is
+    /// known.
     pub(crate) fn begin_seen(&self, query: &str, watch: &Self) {
         let number = self.number;
         let (is_idle, is_seen) = match self.kind {
@@ -101,7 +102,7 @@ impl Connection {
         watch.until_one(&is_seen);
     }
 
-    /// Waits until a query returns a count of one.
+    /// Runs a query that counts, until it returns one.
     pub(crate) fn until_one(&self, query: &str) {
         for _ in 0..2000 {
             if self.count(query) == 1 {
@@ -112,7 +113,7 @@ impl Connection {
         panic!("never one: {query}");
     }
 
-    /// Returns the number that a query returns.
+    /// Runs a query that counts, and returns the number.
     pub(crate) fn count(&self, query: &str) -> i64 {
         self.queries.send(format!("{COUNT}{query}")).unwrap();
         match self.end() {
@@ -122,7 +123,7 @@ impl Connection {
     }
 }
 
-/// The prefix of a query whose result is wanted.
+/// The prefix that marks a query whose result is wanted.
 const COUNT: &str = "?";
 
 enum Session {
@@ -192,7 +193,7 @@ impl Session {
             },
             Self::MariaDb(connection) => match connection.query::<mysql_async::Row, _>(query).await
             {
-                // An interrupted SLEEP succeeds and returns 1.
+                // An interrupted SLEEP succeeds and returns 1, so the statement was cancelled.
                 Ok(rows)
                     if rows.iter().any(|row| row.get::<i64, _>(0) == Some(1))
                         && query.contains("SLEEP") =>

@@ -1,4 +1,4 @@
-//! The daemon's responses to all kinds of messages. No database is needed.
+//! Tests of the daemon's responses to all kinds of messages. No database is needed.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::client::Client;
 use crate::site::Site;
 
-/// Returns the time this number of milliseconds from now, in milliseconds since 1970.
+/// Returns the time `millis` milliseconds from now, in milliseconds since 1970.
 pub(crate) fn in_millis(millis: u64) -> u128 {
     (SystemTime::now() + Duration::from_millis(millis))
         .duration_since(UNIX_EPOCH)
@@ -49,7 +49,7 @@ fn a_stop_that_is_repeated_unknown_or_late_does_nothing() {
     assert_eq!(client.ask(&line), "2 ERR late its not-after has passed");
     assert_eq!(client.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
     client.say(&format!("4 STOP r1 client_left not-after={}", in_millis(10_000)));
-    // The holder is notified first, then the stop is answered, and only once.
+    // The holder is notified before the stop is answered, and only once.
     assert_eq!(client.hear(), "0 STOPPED r1 client_left 7");
     assert_eq!(client.hear(), "4 OK cancelled=1 spared=0");
     assert_eq!(client.ask("5 STOP r1 client_left"), "5 OK cancelled=0 spared=0");
@@ -79,7 +79,7 @@ fn leases_end_with_the_conversation_in_which_they_were_made() {
     assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
 }
 
-/// Two holders that use the same number in `self` have two different leases.
+/// Checks that two holders which use the same number in `self` have two different leases.
 #[test]
 fn who_speaks_for_himself_stops_what_he_has_leased_and_is_not_remembered() {
     let site = Site::alone();
@@ -145,8 +145,8 @@ fn whoever_does_not_read_his_answers_holds_up_nobody_else() {
     deaf.stream().set_nonblocking(true).unwrap();
     let line = b"1 STOP r client_left\n".repeat(1000);
     let mut sent = 0_usize;
-    // Write until the daemon stops reading: both buffers are full, and 16,384 responses are
-    // outstanding.
+    // Write until the daemon stops reading. Then both socket buffers are full, and 16,384 responses
+    // are outstanding.
     while let Ok(count) = deaf.stream().write(&line) {
         sent += count;
         assert!(sent < 100_000_000, "it reads on and on");
@@ -206,7 +206,8 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
             .stderr(Stdio::null())
             .output();
         match asked {
-            // The connection is then closed, because a user without rights can send nothing else.
+            // The daemon then closes the connection, because a user without rights may send nothing
+            // else.
             Ok(output) if output.status.success() => {
                 assert_eq!(String::from_utf8(output.stdout).unwrap(), answer);
             }

@@ -1,5 +1,5 @@
-//! MySQL does not number statements, so the cancelled statement may differ from the one that was
-//! found. Here MariaDB plays MySQL.
+//! Tests with MySQL, which does not number statements. The cancelled statement may differ from the
+//! one that was found. MariaDB, renamed by a relay, takes the role of MySQL.
 
 use bywash_config::Database;
 
@@ -10,7 +10,8 @@ use crate::site::{Product, Site};
 
 const KIND: Product = Product::MariaDb;
 
-/// Sets up a site, a client and two connections. Returns `None` if the database is unavailable.
+/// Sets up a site, a client and two connections to the database. Returns `None` if the database is
+/// unavailable.
 fn mysql(change: impl Fn(&mut Database)) -> Option<(Site, Client, Connection, Connection)> {
     let relay = Relay::before(KIND.address()?, Conduct::SaysMySql);
     let site = Site::of(KIND, |settings| {

@@ -1,5 +1,5 @@
-//! A relay between the daemon and a real database. It loses a response, delays it, or renames the
-//! server.
+//! A relay between the daemon and a real database, for tests. It loses or delays a response, or
+//! renames the server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,17 +13,17 @@ use bywash_config::DatabaseAddress;
 /// The way in which the relay changes the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conduct {
-    /// Drops the response to a certain message, see [`Relay::lose_answer`], and closes the
+    /// Drops the response to the message that [`Relay::lose_answer`] selects, and closes the
     /// connection.
     LosesAnswer,
-    /// Delays that response.
+    /// Delays the response to the message that [`Relay::lose_answer`] selects.
     DelaysAnswer,
     /// Presents MariaDB as MySQL.
     SaysMySql,
 }
 
-/// Longer than a release waits, even on a busy machine, and shorter than the daemon waits for a
-/// database.
+/// The delay of a response. It is longer than a release waits, even on a busy machine, and shorter
+/// than the daemon waits for a database.
 const DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Relay {
@@ -32,7 +32,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay, which ends with the process.
+    /// Starts a relay in front of a database. The relay ends with the process.
     pub(crate) fn before(database: SocketAddr, conduct: Conduct) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ impl Relay {
         Self { address, countdown }
     }
 
-    /// Selects the message, counted from now on, whose response is lost or delayed.
+    /// Selects the message whose response is lost or delayed: the `number`th from now on.
     pub(crate) fn lose_answer(&self, number: usize) {
         self.countdown.store(number, SeqCst);
     }
@@ -74,7 +74,7 @@ fn connect(client: &TcpStream, server: &TcpStream, countdown: &Arc<AtomicUsize>,
     });
 }
 
-/// Forwards what `change` leaves of the traffic, until the end.
+/// Forwards the traffic as changed by `change`, until the connection ends.
 fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + Send + 'static) {
     thread::spawn(move || {
         let mut bytes = vec![0; 65_536];
@@ -89,7 +89,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + 
     });
 }
 
-/// Replaces the name by one of the same length.
+/// Replaces the name of the server by one of the same length.
 fn rename(answer: &mut [u8]) {
     let (name, other) = (b"MariaDB", b"MySQL  ");
     let places: Vec<usize> = answer
@@ -103,7 +103,7 @@ fn rename(answer: &mut [u8]) {
     }
 }
 
-/// Returns the address in the form of the settings.
+/// Converts an address to the form of the daemon's settings.
 pub(crate) fn place(address: SocketAddr) -> DatabaseAddress {
     DatabaseAddress::Tcp { host: address.ip().to_string(), port: address.port() }
 }

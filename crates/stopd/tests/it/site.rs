@@ -1,4 +1,4 @@
-//! A daemon with its own socket, and the databases in which it cancels statements.
+//! A daemon with its own socket, and the databases in which it cancels statements, for tests.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use bywash_config::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mod
 use bywash_stopd::Daemon;
 use tempfile::TempDir;
 
-/// The kind of a database, for tests that hold for both.
+/// A kind of database, for tests that apply to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Product {
     Postgres,
@@ -33,7 +33,7 @@ impl Product {
         }
     }
 
-    /// Returns the address of the database, if it is available.
+    /// Returns the address of the database; `None` if it is not available.
     pub(crate) fn address(self) -> Option<SocketAddr> {
         let Ok(text) = std::env::var(self.variable()) else {
             println!("NOT TESTED with {self:?}: {} is not set", self.variable());
@@ -81,7 +81,7 @@ impl Site {
         Self::with(Mode::Enforce, |_| Vec::new())
     }
 
-    /// Starts a daemon with a database `shop` that is unreachable.
+    /// Starts a daemon whose only database, `shop`, is unreachable.
     pub(crate) fn of_one_that_is_away() -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
         Self::with(Mode::Enforce, |folder| {
@@ -132,7 +132,7 @@ impl Site {
         String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// Requests a path of the interface for operators.
+    /// Requests a path of the HTTP interface for operators, and returns the response.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.daemon.admin()).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -149,7 +149,7 @@ impl Site {
         line.map_or(0.0, |number| number.parse().unwrap())
     }
 
-    /// Waits until a condition holds, with a timeout.
+    /// Waits until a condition holds; fails after a timeout. `what` describes the condition.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..4000 {
             if is_so(self) {

@@ -1,4 +1,4 @@
-//! Statements in real databases that are cancelled, and statements that never are.
+//! Tests with real databases: statements that are cancelled, and statements that never are.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
@@ -11,10 +11,11 @@ use crate::messages::in_millis;
 use crate::relay::{Conduct, Relay, place};
 use crate::site::{Product, Site};
 
-/// Tests that crash a database hold this lock exclusively.
+/// A lock against crashes of a database: a test that crashes one holds the lock exclusively, all
+/// others share it.
 static PEACE: RwLock<()> = RwLock::new(());
 
-/// Runs a test with each available database.
+/// Runs a test with each database that is available.
 fn with_each(test: impl Fn(Product)) {
     let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
     run_with_each(test);
@@ -95,13 +96,13 @@ fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
     assert_eq!(watch.run(&create), End::Done);
     lease(&mut app, "r1", &works);
     works.begin_seen(&format!("SELECT {stubborn}()"), &watch);
-    // Wait until it sleeps: before that, the function would not catch the cancellation.
+    // Wait until the function sleeps. Before that, it would not catch the cancellation.
     let number = works.number;
     watch.until_one(&format!(
         "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
     ));
     assert_eq!(gateway.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
-    // The statement is searched for repeatedly, for both stops.
+    // The statement is searched for repeatedly, because of both stops.
     assert_eq!(app.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
     assert_eq!(works.end(), End::Done, "a second cancellation would have ended it");
     assert_eq!(site.log().matches("cancelled").count(), 1);
@@ -132,7 +133,7 @@ fn what_writes_is_spared_unless_the_operator_says_otherwise() {
         lease(&mut app, "r1", &works);
         works.begin_seen(&write, &watch);
         assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
-        // MariaDB's interrupted SLEEP returns 1, which is inserted, but the statement fails.
+        // MariaDB's interrupted SLEEP returns 1, which the statement inserts before it fails.
         assert_eq!(works.end(), End::Cancelled);
         assert_eq!(watch.count(&format!("SELECT COUNT(*) FROM {table}")), 1);
         works.run(&format!("DROP TABLE {table}"));
@@ -155,7 +156,7 @@ fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone()
     assert_eq!(works.count("SELECT count(*) FROM basket"), 1);
 }
 
-/// A service ends before the service that called it for the same request.
+/// Checks a request for which one service calls another. The called service ends first.
 #[test]
 fn the_query_of_another_service_for_the_same_request_goes_on() {
     with_each(|kind| {
@@ -200,7 +201,7 @@ fn a_query_that_nobody_leased_is_found_by_the_query_tag_in_front_of_it_if_the_op
         let stop = format!("2 STOP m2 client_left traceparent={trace}");
         assert_eq!(gateway.ask(&stop), "2 OK cancelled=1 spared=0");
         assert_eq!(works.end(), End::Cancelled);
-        // A tagged statement that begins a moment later.
+        // A tagged statement that begins a moment after the stop is still found.
         assert_eq!(gateway.ask("3 STOP m3 client_left"), "3 OK cancelled=0 spared=0");
         assert_eq!(works.run(&tagged("bywash-request='m3'")), End::Cancelled);
         drop(site);
@@ -238,7 +239,7 @@ fn who_only_observes_cancels_nothing_and_counts_what_would_have_been() {
         assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
         assert_eq!(works.end(), End::Done);
         site.until("it is written down", |site| site.log().contains(r#""what":"would_cancel""#));
-        // In addition, no lease is refused because of it.
+        // In observe mode, the stop does not make the daemon refuse a lease either.
         lease(&mut app, "r1", &works);
         assert_eq!(app.ask("4 LEASE r1 self 7"), "4 OK");
         assert_eq!(app.ask("5 STOP r1 deadline"), "5 OK cancelled=1 spared=0");
@@ -298,9 +299,9 @@ fn a_database_that_went_down_is_used_again_when_it_is_back() {
         let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         kind.restart();
-        // The first stop after the restart may find the old connection broken, and is answered that
-        // nothing was done. MariaDB reports its uptime in whole seconds, so leases of its first
-        // second are dropped. Later stops work again.
+        // The first stop after the restart may find the old connection broken. Its answer is then
+        // that nothing was done. MariaDB reports its uptime in whole seconds, so leases of its
+        // first second are dropped. Later stops work again.
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         for request in 1.. {
             lease(&mut app, &format!("r{request}"), &works);
@@ -328,7 +329,7 @@ fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now(
     let mut app = Client::of(&site);
     let connected = r#"bywash_stopd_connected{database="shop"}"#;
     site.until("it is connected", |site| site.number(connected) == 1.0);
-    // At least as many connections as are opened before the innocent one.
+    // As many connections as will be opened before the innocent one, or more.
     let old: Vec<Connection> = (0..12).map(|_| Connection::new(kind)).collect();
     for connection in &old {
         let number = connection.number;
@@ -365,7 +366,8 @@ fn a_database_that_is_not_there_keeps_nobody_waiting() {
     }
 }
 
-/// The cancellation is the second message: the search comes first.
+/// Checks a cancellation whose answer is lost. The cancellation is the second message, after the
+/// search.
 #[test]
 fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
     with_each(|kind| {
@@ -385,7 +387,7 @@ fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
         assert!(kept.starts_with("2 ERR taken a cancellation may"), "{kept}");
         let taken = other.ask(&format!("5 LEASE r3 shop {}", works.number));
         assert!(taken.starts_with("5 ERR taken"), "{taken}");
-        // The database is available again for other connections.
+        // After a pause, the daemon queries the database for other connections again.
         std::thread::sleep(std::time::Duration::from_millis(600));
         lease(&mut other, "r4", &watch);
         watch.begin(long(kind));
@@ -397,7 +399,7 @@ fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
     });
 }
 
-/// MariaDB's `KILL` can take two seconds.
+/// Checks a slow cancellation: MariaDB's `KILL` can take two seconds.
 #[test]
 fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection_is_free_after_that()
  {
@@ -416,7 +418,7 @@ fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection
         assert_eq!(works.end(), End::Cancelled);
         let kept = release(&mut app, "r1", &works);
         assert!(kept.starts_with("2 ERR taken a cancellation may"), "{kept}");
-        // The cancellation has ended when the stop is answered.
+        // When the stop is answered, the cancellation has ended.
         assert_eq!(gateway.hear(), "2 OK cancelled=1 spared=0");
         lease(&mut app, "r2", &works);
     });
@@ -453,8 +455,9 @@ fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
     });
 }
 
-/// One pooled connection is used by two requests in turn, and stops for one of them arrive at any
-/// time. The other request is never hit. The bench `orphans` runs ten thousand rounds of this.
+/// Checks a pooled connection that two requests use in turn, while stops for one of them arrive at
+/// any time. The other request must never be hit. The bench `orphans` runs ten thousand rounds of
+/// this.
 #[test]
 fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
     with_each(|kind| {
@@ -467,13 +470,13 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let (victim, innocent) = (format!("a{round}"), format!("b{round}"));
             lease(&mut app, &victim, &works);
             works.begin(&query);
-            // Stop at a different point of the query each time, and also after its end.
+            // Each round stops at a different point of the query, or after its end.
             std::thread::sleep(std::time::Duration::from_micros(round * 40));
             gateway.say(&format!("1 STOP {victim} client_left"));
             hit += u32::from(works.end() == End::Cancelled);
             let released = release(&mut app, &victim, &works);
             if released != "2 OK" {
-                // The database was slow to answer the cancellation, as on a busy machine.
+                // On a busy machine, the database was slow to answer the cancellation.
                 assert!(released.starts_with("2 ERR taken a cancellation may"), "{released}");
                 (works, closed) = (Connection::new(kind), closed + 1);
             }

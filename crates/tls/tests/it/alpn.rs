@@ -12,7 +12,8 @@ use tokio_rustls::TlsConnector;
 use crate::authority::Authority;
 use crate::meeting::meet;
 
-/// Returns whether each side reports HTTP/2, if each side offers it or not.
+/// Returns, for the client and the server, whether it reports HTTP/2. The arguments say which side
+/// offers HTTP/2.
 async fn outcome(offered_by_client: bool, offered_by_server: bool) -> [bool; 2] {
     let authority = Authority::new();
     let served = server(&[authority.issue("a", &["a.test"])], offered_by_server).unwrap();

@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::authority::{Authority, leaf};
 
-/// Returns the error of a faulty pair, which is the same in all three functions that read it.
+/// Returns the error of a faulty pair. Checks that all three functions that read a pair return it.
 fn refused(pair: &Pair) -> TlsError {
     let authority = Authority::new();
     let served = server(&[authority.issue("good", &["good.test"])], true).unwrap();

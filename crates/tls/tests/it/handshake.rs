@@ -16,7 +16,7 @@ fn served(authority: &Authority) -> Served {
     server(&[authority.issue("a", &["a.test"])], true).unwrap()
 }
 
-/// Returns the failure of a client that sends these bytes and leaves.
+/// Returns the failure of a client that sends these bytes and closes the connection.
 async fn sends(bytes: &[u8]) -> HandshakeFailure {
     let (mut near, far) = tokio::io::duplex(1 << 16);
     near.write_all(bytes).await.unwrap();
@@ -29,7 +29,7 @@ fn hello(version: [u8; 2], extensions: &[u8]) -> Vec<u8> {
     let length = |length: usize| u16::try_from(length).unwrap().to_be_bytes();
     let mut body = version.to_vec();
     body.extend([7; 32]);
-    // No session, one suite, no compression.
+    // The bytes are: no session, one cipher suite, no compression.
     body.extend([0, 0, 2, 0, 0x2f, 1, 0]);
     if !extensions.is_empty() {
         body.extend(length(extensions.len()));
@@ -66,7 +66,7 @@ async fn clients_older_than_tls_1_2_are_told_apart_from_those_with_other_suites(
 #[tokio::test]
 async fn a_message_that_breaks_the_protocol_is_another_failure() {
     let mut broken = hello([3, 3], &SIGNATURES);
-    // A message that is never the first of a client: a Finished.
+    // The message becomes a `Finished`, which is never the first message of a client.
     broken[5] = 20;
     assert_eq!(sends(&broken).await, HandshakeFailure::Other);
 }

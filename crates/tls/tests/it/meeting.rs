@@ -1,4 +1,4 @@
-//! A handshake through a pipe in memory.
+//! Performs a handshake through a pipe in memory.
 
 use std::io;
 

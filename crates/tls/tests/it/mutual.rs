@@ -14,7 +14,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::authority::{Authority, leaf};
 use crate::meeting::{Meeting, meet_acceptor};
 
-/// Returns rustls as an upstream that admits only clients with a certificate of the authority.
+/// Returns a rustls server that stands for an upstream, and admits only clients with a certificate
+/// of the authority.
 fn asking(
     authority: &Authority,
     version: &'static rustls::SupportedProtocolVersion,
@@ -33,7 +34,8 @@ fn asking(
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Returns the error of a rejected client: of its handshake, or of its first read (TLS 1.3).
+/// Returns the error of a rejected client. It comes from the handshake, or in TLS 1.3 from the
+/// first read.
 async fn refusal(meeting: Meeting<std::io::Error>) -> std::io::Error {
     assert!(meeting.server.is_err(), "the upstream must refuse");
     match meeting.client {

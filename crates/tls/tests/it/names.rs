@@ -92,7 +92,7 @@ async fn two_kinds_of_key_for_one_name_are_chosen_by_what_the_client_verifies() 
     }
 }
 
-/// Returns a client that cannot verify Ed25519, as most browsers cannot.
+/// Returns a client that can verify ECDSA but not Ed25519, like most browsers.
 fn only_ecdsa(authority: &Authority) -> TlsConnector {
     let ring = ring::default_provider();
     let all = ring.signature_verification_algorithms;

@@ -30,7 +30,8 @@ fn config(
     Arc::new(config)
 }
 
-/// Makes a connection on which the server sends a byte, so that the client has read its tickets.
+/// Makes a connection on which the server sends a byte. When the client has read the byte, it has
+/// read its tickets too.
 async fn visit(config: &Arc<ClientConfig>, host: &'static str, served: &Served) -> HandshakeKind {
     let (near, far) = tokio::io::duplex(1 << 16);
     let host = ServerName::try_from(host).unwrap();
@@ -77,8 +78,8 @@ async fn a_session_of_a_client_without_tickets_is_resumed() {
     twice(&version::TLS12, by_id()).await;
 }
 
-/// Returns the kind of a client's second handshake, after more other clients than the server
-/// remembers sessions of.
+/// Returns the kind of a client's second handshake, after handshakes of more other clients than the
+/// number of sessions that the server stores.
 async fn after_many_others(resumption: Resumption) -> HandshakeKind {
     let authority = Authority::new();
     let served = server(&[authority.issue("a", &["a.test"])], true).unwrap();

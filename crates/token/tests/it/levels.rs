@@ -38,8 +38,8 @@ fn read<'t>(keys: &LevelKeys, text: &'t [u8], second: u64) -> Result<&'t str, Le
 #[test]
 fn a_text_is_the_level_the_time_and_a_signature() {
     let text = signed(&keys(1), "high", at(0));
-    // A reader elsewhere can be tested with this text. In Python:
-    // key = hmac(bytes([1])*32, b"bywash level: sign"); hmac(key, b"high;1800000000")
+    // A test of another implementation can use this text. In Python: key = hmac(bytes([1])*32,
+    // b"bywash level: sign"); hmac(key, b"high;1800000000")
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "high;1800000000;2aiWJoclIrWw24xX4e-vCSyf2MWRUcjqOPyCvx96lPY"

@@ -1,5 +1,4 @@
-//! Draws the screen. Colour carries no information of its own; without it (`NO_COLOR`) nothing is
-//! lost.
+//! Draws the screen. Colour is only an addition; without it (`NO_COLOR`) no information is lost.
 
 mod overlay;
 mod table;
@@ -25,17 +24,17 @@ use super::tables::View;
 use overlay::overlay;
 use table::table;
 
-/// The minimum size of the terminal (columns, lines).
+/// The minimum size of the terminal, in columns and lines.
 pub(super) const LEAST: (u16, u16) = (80, 12);
 
-/// The lines above the tables.
+/// The number of lines above the tables.
 const HEAD: u16 = 3;
-/// The minimum height of the tables for further tables below that of classes.
+/// The minimum height, in lines, at which further tables are shown below the table of classes.
 const ENOUGH: u16 = 18;
-/// The minimum lines of such a table: its title, its head and three rows.
+/// The minimum height of a further table in lines: its title, its head and three rows.
 const BELOW: u16 = 5;
 
-/// The style options.
+/// The options for styles, such as colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     pub(super) has_colour: bool,
@@ -75,7 +74,7 @@ fn headline(frame: &mut Frame<'_>, area: Rect, screen: &Screen, paint: Paint) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Returns the first line: the state of the gateway in words and in a colour.
+/// Returns the first line of the screen: the state of the gateway in words and in a colour.
 fn first(headline: Headline, paint: Paint) -> Line<'static> {
     let Headline { program, mode, state, now, window: _ } = headline;
     let colour = match state {
@@ -96,7 +95,8 @@ fn first(headline: Headline, paint: Paint) -> Line<'static> {
     ])
 }
 
-/// Returns the third line: whether the gateway answers, and which part of the table is shown.
+/// Returns the third line of the screen: whether the gateway answers, and which part of the table
+/// is shown.
 fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     if let Some(silence) = &screen.model.silence {
         let words = format!("STALE since {} UTC: {}", clock(silence.since), escaped(&silence.why));
@@ -136,8 +136,8 @@ fn tabs(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     frame.render_widget(Line::from(spans), area);
 }
 
-/// Draws the selected table. Below that of classes there are also the elephants to decide about and
-/// the last requests.
+/// Draws the selected table. Below the table of classes, also draws the elephants to decide about
+/// and the last requests.
 fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     let grid = model.grid();
     let (chosen, sort) = (Some(model.chosen(&grid)), model.look().sort);
@@ -149,7 +149,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     table(frame, above, &grid, chosen, sort);
     let elephants = model.all(View::Elephants);
     if !elephants.rows.is_empty() {
-        // Leave room for requests only if there is enough.
+        // Lines are left for the requests only if there are enough.
         let left = if rest.height > 2 * BELOW { BELOW } else { 0 };
         let below = cut(&mut rest, elephants.rows.len() + 3, left);
         titled(
@@ -164,7 +164,8 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     }
 }
 
-/// Takes up to `wanted` lines off the top and leaves at least `left`.
+/// Takes up to `wanted` lines off the top of `rest`, and leaves at least `left` lines there.
+/// Returns the lines taken.
 fn cut(rest: &mut Rect, wanted: usize, left: u16) -> Rect {
     let height = u16::try_from(wanted).unwrap_or(u16::MAX).min(rest.height - left);
     let top = Rect { height, ..*rest };

@@ -1,4 +1,4 @@
-//! Texts, questions and the help, drawn over the tables.
+//! Draws texts, questions and the help over the tables.
 
 use std::fmt::Write;
 
@@ -34,7 +34,8 @@ fn help() -> String {
     words
 }
 
-/// Draws a text over everything, and a question below it. The text is escaped already.
+/// Draws a text over the whole screen, from its line `from` on, and a question below it. The text
+/// is already escaped.
 fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str) {
     let all = frame.area();
     let width = all.width.min(104);
@@ -81,7 +82,8 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns where a line exceeds `width` columns, if it does. The first character always fits.
+/// Returns the byte offset at which a line exceeds `width` columns; `None` if it fits. The first
+/// character always fits.
 fn too_long(line: &str, width: usize) -> Option<usize> {
     let mut columns = 0;
     let too_far = |(at, c): (usize, char)| {

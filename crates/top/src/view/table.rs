@@ -1,4 +1,4 @@
-//! Draws a table into an area.
+//! Draws a table into an area of the screen.
 
 use bywash_terminal::Align;
 use ratatui::Frame;
@@ -58,7 +58,8 @@ fn drawn(
     }
 }
 
-/// Returns where columns begin, after that of the cursor, and how wide they are.
+/// Returns the first terminal column and the width of each table column. The column of the cursor
+/// comes before them.
 fn offsets(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
     let mut x = 1;
     widths.iter().map(move |width| {

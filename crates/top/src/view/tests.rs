@@ -15,7 +15,7 @@ use crate::screen::Screen;
 
 fn screen(model: Model) -> Screen {
     let (commands, todo) = channel();
-    // Leak the receiver, so that sending keeps working.
+    // The receiver is leaked, so that sending does not fail.
     std::mem::forget(todo);
     Screen::new(model, "127.0.0.1:7070".into(), "ana".into(), commands)
 }

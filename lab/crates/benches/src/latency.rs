@@ -1,8 +1,9 @@
-//! `cost latency`: the time that a proxy adds to a request, at a light load.
+//! `cost latency`: the time that a proxy adds to a request at a light load.
 //!
-//! The same open loop goes to the upstream directly and through each proxy, in turns that rotate
-//! from round to round. The added time is the difference of a quantile to the direct one. Most of
-//! either value is the wake-up time of a core, which depends on the machine.
+//! The same open loop goes to the upstream directly and through each proxy, in turns whose order
+//! rotates from round to round. The added time is a quantile through the proxy minus the same
+//! quantile of the direct requests. Most of either value is the time to wake a core, which depends
+//! on the machine.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
@@ -34,26 +35,27 @@ pub struct Options {
     rate: u32,
 }
 
-/// Connections used in turn. Each is idle for a while between two requests, as real ones are.
+/// Number of connections, which are used in turn. Each is idle for a while between two requests, as
+/// real ones are.
 const CONNECTIONS: usize = 16;
-/// Start of a turn, in which caches fill; it is not counted.
+/// Time at the start of a turn that is not counted. Caches fill in it.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Minimum fraction of answered requests. With fewer, the turn did not measure latency.
+/// Minimum fraction of requests answered. With fewer, the turn did not measure latency.
 const ANSWERED: f64 = 0.999;
 /// Time after which a request counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A target of the requests with the results of its turns, in µs.
+/// A target of requests (a proxy or the upstream itself), with the results of its turns in µs.
 struct Target {
     name: String,
     port: u16,
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// The load's own delay, 99th percentile.
+    /// The load generator's own delay in each turn, as 99th percentile in µs.
     late: Vec<f64>,
 }
 
-/// Measures all targets and publishes the report.
+/// Measures all selected targets and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&PeerKind::ALL, programs);
@@ -133,7 +135,8 @@ fn report(targets: &[Target], options: &Options) -> Report {
     Report { table, method: method(options), json, broken: Vec::new() }
 }
 
-/// Returns the spread over rounds of a target that was measured in every round.
+/// Returns the spread of `times` over the rounds. The target must have been measured in every
+/// round.
 fn spread(times: &[f64]) -> Spread {
     Spread::of(times.iter().copied()).unwrap_or(Spread { min: 0.0, median: 0.0, max: 0.0 })
 }

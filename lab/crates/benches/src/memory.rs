@@ -1,8 +1,8 @@
 //! `cost memory`: the memory that a proxy holds for an idle connection and for a waiting request.
 //!
 //! The program under test is restarted for each measurement. Its memory (PSS, `proc_pid_smaps(5)`)
-//! is read after a few requests and again with all connections, and the difference is divided by
-//! the number of connections. Afterwards the waiting requests are released and must all be
+//! is read after a few requests, and again with all connections. The difference is divided by the
+//! number of connections. Afterwards the waiting requests are released. All of them must be
 //! answered, because a dropped request would have cost nothing.
 
 use bywash_harness::client_socket;
@@ -35,42 +35,42 @@ pub struct Options {
     only: Vec<PeerKind>,
 }
 
-/// Descriptors for the process itself; a proxy needs two for each request.
+/// Number of descriptors that a process needs besides those of its connections.
 const SPARE: u64 = 500;
-/// Promised maximum of bywash's memory for an idle connection.
+/// Promised maximum of bywash's memory for an idle connection, in bytes.
 const IDLE_MOST: f64 = 14.0 * 1024.0;
-/// Promised maximum of bywash's memory for a waiting request.
+/// Promised maximum of bywash's memory for a waiting request, in bytes.
 const QUEUED_MOST: f64 = 18.0 * 1024.0;
-/// Requests before the first reading.
+/// Number of requests before the first reading.
 const WARM_UP: usize = 100;
-/// Time for a proxy to handle the bytes that it was sent.
+/// Time for a proxy to handle the bytes that it has received.
 const SETTLE: Duration = Duration::from_secs(1);
 /// Time after which a request counts as unanswered.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Time limit for all waiting requests together.
+/// Time limit for the answers to all waiting requests together.
 const ALL_ANSWERED: Duration = Duration::from_secs(60);
 
 /// The result of one program.
 struct Row {
     kind: PeerKind,
     base: u64,
-    /// Bytes per idle connection.
+    /// Memory per idle connection, in bytes.
     idle: f64,
     /// The result for waiting requests; `None` for a program without a queue.
     queued: Option<Queued>,
 }
 
 struct Queued {
-    /// Bytes per waiting request.
+    /// Memory per waiting request, in bytes.
     each: f64,
-    /// Waiting requests that were answered with 200 after the slot became free.
+    /// Number of waiting requests that were answered with 200 after the slot became free.
     answered: usize,
-    /// Time until they were answered.
+    /// Time from when the slot became free until the last waiting request was answered.
     took: Duration,
 }
 
-/// Measures all programs and publishes the report.
+/// Measures all selected programs and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let most = (sys::raise_descriptor_limit()?.saturating_sub(SPARE) / 2) as u32;
     let count = options.connections.min(most);
@@ -153,7 +153,7 @@ fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> 
     Ok(Queued { each, answered, took: start.elapsed() })
 }
 
-/// Returns the memory after some sequential requests.
+/// Returns the proxy's memory in bytes after [`WARM_UP`] sequential requests.
 fn warm(proxy: &Proxy) -> io::Result<u64> {
     let mut stream = connect(proxy, 0)?;
     for _ in 0..WARM_UP {
@@ -209,7 +209,7 @@ fn report(rows: &[Row], count: u32) -> Report {
     Report { table, method, json, broken: own.flat_map(|row| broken(row, count)).collect() }
 }
 
-/// Returns the promises that bywash has broken.
+/// Describes the promises that bywash has broken in `row`; empty for other programs.
 fn broken(row: &Row, count: u32) -> Vec<String> {
     let mut broken = Vec::new();
     let mut limit = |what: &str, bytes: f64, most: f64| {

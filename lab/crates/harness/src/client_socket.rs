@@ -6,21 +6,22 @@ use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 
-/// Returns the `n`th address of 127.1.0.0/16: a loopback address other than 127.0.0.1.
+/// Returns the `n`-th address of 127.1.0.0/16. All of them are loopback addresses other than
+/// 127.0.0.1.
 pub fn address(n: usize) -> Ipv4Addr {
     let [high, low] = ((n % 0xfffe) as u16 + 1).to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)
 }
 
-/// Connects to `port` from `source`, with Nagle's algorithm off.
+/// Connects from the address `source` to `port` of 127.0.0.1, with Nagle's algorithm off.
 pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.connect(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())?;
     Ok(socket.into())
 }
 
-/// Connects like [`connect_from`], with the segment size of an Ethernet line. Loopback segments
-/// have 64 KiB, so a slow reader would acknowledge nothing for seconds and then much at once.
+/// Connects like [`connect_from`], but with the segment size of Ethernet. Loopback segments have 64
+/// KiB, so a slow reader would acknowledge nothing for seconds and then much at once.
 pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_tcp_mss(1460)?;
@@ -28,7 +29,7 @@ pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// Starts a connect like [`connect_from`] and returns at once, with a nonblocking socket.
+/// Starts a connect like [`connect_from`] and returns at once with a nonblocking socket.
 pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_nonblocking(true)?;

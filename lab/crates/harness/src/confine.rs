@@ -1,30 +1,31 @@
 //! Restrictions of a program under test: few descriptors, little memory, a small disk, another
 //! clock.
 //!
-//! A shell sets the restrictions and then replaces itself with the program (`exec`). The process
-//! number is therefore known before the program has read a byte.
+//! A shell sets the restrictions and then replaces itself with the program (`exec`). The process ID
+//! is therefore known before the program has started.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The restrictions of a program.
+/// The restrictions under which a program is started.
 #[derive(Debug, Clone, Default)]
 pub struct Confinement {
-    /// The limit of open files and sockets.
+    /// The maximum number of open descriptors; `None` for no further limit.
     pub descriptors: Option<u32>,
-    /// The control group that the program joins.
+    /// The control group that the program joins; `None` to stay in that of this process.
     pub memory: Option<MemoryGroup>,
-    /// A folder on which an empty tmpfs of this size in KiB is mounted, visible only to the
-    /// program. Needs the right to mount.
+    /// The folder for a small disk, and the disk's size in KiB. An empty tmpfs of this size is
+    /// mounted there, visible only to the program. This needs the right to mount.
     pub disk: Option<(PathBuf, u32)>,
     /// Environment variables in addition to those of this process.
     pub environment: Vec<(String, String)>,
 }
 
 impl Confinement {
-    /// Returns the command that runs `program` under these restrictions.
+    /// Returns the command that runs `program` under these restrictions. The caller appends the
+    /// arguments.
     pub fn command(&self, program: &Path) -> Command {
         let lines = self.lines();
         if lines.is_empty() {
@@ -32,12 +33,12 @@ impl Confinement {
             command.envs(self.environment.iter().cloned());
             return command;
         }
-        // `unshare -m` comes first: no other process may see the mount.
+        // `unshare -m` comes first, because no other process may see the mount.
         let mut command = Command::new(if self.disk.is_some() { "unshare" } else { "sh" });
         if self.disk.is_some() {
             command.args(["-m", "sh"]);
         }
-        // Only the program may get these variables: a library that changes the clock must not load
+        // Only the program gets these variables. A library that changes the clock must not load
         // into the shell.
         let set = |(name, value): &(String, String)| format!("export {name}='{value}'");
         let lines = lines.into_iter().chain(self.environment.iter().map(set));
@@ -61,7 +62,7 @@ impl Confinement {
     }
 }
 
-/// A control group (v1 or v2) with a memory limit. Dropping it removes the group.
+/// A control group (v1 or v2) with a memory limit, which is removed when the value is dropped.
 #[derive(Debug)]
 pub struct OwnedGroup(MemoryGroup);
 
@@ -72,7 +73,8 @@ pub struct MemoryGroup {
 }
 
 impl OwnedGroup {
-    /// Creates a group with a limit of `bytes`. Fails without the permission to do so.
+    /// Creates a control group with a memory limit of `bytes`. Fails without the permission to do
+    /// so.
     pub fn new(bytes: u64) -> io::Result<Self> {
         let name = format!("bywash-bench-{}", std::process::id());
         let root = Path::new("/sys/fs/cgroup");
@@ -87,12 +89,13 @@ impl OwnedGroup {
         Ok(group)
     }
 
-    /// Returns the group in which to run a program.
+    /// Returns the control group, for a program to run in.
     pub fn group(&self) -> MemoryGroup {
         self.0.clone()
     }
 
-    /// Returns the peak memory of the group, in bytes.
+    /// Returns the peak memory of all processes in the group, in bytes; `None` if it cannot be
+    /// read.
     pub fn most(&self) -> Option<u64> {
         let read = |name: &str| fs::read_to_string(self.0.folder.join(name)).ok();
         let text = read("memory.max_usage_in_bytes").or_else(|| read("memory.peak"))?;
@@ -102,7 +105,8 @@ impl OwnedGroup {
 
 impl Drop for OwnedGroup {
     fn drop(&mut self) {
-        // The kernel releases ended members a moment later. An empty group that stays is harmless.
+        // The kernel removes ended members from the group a moment later. An empty group that stays
+        // is harmless.
         for _ in 0..20 {
             if fs::remove_dir(&self.0.folder).is_ok() {
                 return;

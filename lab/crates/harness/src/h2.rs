@@ -1,42 +1,42 @@
-//! A minimal HTTP/2 implementation that sends frames which no library would send, and reads the
+//! A minimal HTTP/2 implementation, which sends frames that no library would send, and reads the
 //! replies.
 //!
-//! RFC 9113 §4.1 (frames), §6 (frame types), §7 (error codes); RFC 7541 §6 (field representations:
-//! here literal without indexing, except those of the static table).
+//! Sources: RFC 9113 §4.1 (frames), §6 (frame types), §7 (error codes); RFC 7541 §6 (field
+//! representations: literal without indexing, except fields of the static table).
 
 use std::fmt;
 
-/// The connection preface of a client (§3.4).
+/// The connection preface of a client (RFC 9113 §3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Frame types.
+/// The types of frames (RFC 9113 §6).
 pub mod kind {
-    /// Part of a body.
+    /// Carries a part of a body.
     pub const DATA: u8 = 0;
-    /// The head of a request or response.
+    /// Carries the head of a request or response.
     pub const HEADERS: u8 = 1;
     /// Aborts a stream.
     pub const RST_STREAM: u8 = 3;
-    /// Settings of the sender.
+    /// Carries settings of the sender.
     pub const SETTINGS: u8 = 4;
-    /// Asks the peer for a reply, as a liveness check.
+    /// Asks the peer for an immediate reply, to measure or check the connection.
     pub const PING: u8 = 6;
     /// Ends the connection and gives the reason.
     pub const GOAWAY: u8 = 7;
-    /// Extends the flow-control window.
+    /// Extends the flow-control window of the receiver.
     pub const WINDOW_UPDATE: u8 = 8;
-    /// Continues a head.
+    /// Continues a head after HEADERS.
     pub const CONTINUATION: u8 = 9;
 }
 
-/// Flag: no body follows.
+/// Flag of HEADERS and DATA: no more of the message follows.
 pub const END_STREAM: u8 = 1;
-/// Flag: the head is complete.
+/// Flag of HEADERS and CONTINUATION: the head is complete.
 pub const END_HEADERS: u8 = 4;
 
 const HEADER: usize = 9;
 
-/// Returns the bytes of a frame. The payload must be shorter than 16 KiB.
+/// Returns the bytes of a frame. `payload` must be shorter than 16 KiB.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len());
     bytes.extend(&(payload.len() as u32).to_be_bytes()[1..]);
@@ -46,7 +46,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the field block of a request with pseudo-header fields only.
+/// Returns the field block of a request that has only pseudo-header fields.
 pub fn request(method: Method, path: &str) -> Vec<u8> {
     let mut block = vec![match method {
         Method::Get => 0x82,
@@ -60,16 +60,16 @@ pub fn request(method: Method, path: &str) -> Vec<u8> {
     block
 }
 
-/// The methods of HPACK's static table.
+/// The request methods that HPACK's static table contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// GET, without a body.
+    /// GET, for a request without a body.
     Get,
-    /// POST, with a body.
+    /// POST, for a request with a body.
     Post,
 }
 
-/// Encodes one field. Name and value must each be shorter than 127 bytes.
+/// Encodes one header field. Name and value must each be shorter than 127 bytes.
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     let mut block = vec![0];
     string(name, &mut block);
@@ -85,24 +85,24 @@ fn string(text: &str, block: &mut Vec<u8>) {
 /// A received frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Frame type, see [`kind`].
+    /// The type of the frame, see [`kind`].
     pub kind: u8,
-    /// Flags.
+    /// The flags of the frame, whose meaning depends on the type.
     pub flags: u8,
-    /// Stream number; 0 is the connection.
+    /// The stream number; 0 means the connection.
     pub stream: u32,
-    /// Payload without the frame header.
+    /// The payload, without the frame header.
     pub payload: Vec<u8>,
 }
 
-/// Splits received bytes into complete frames.
+/// A buffer that splits received bytes into complete frames.
 #[derive(Debug, Default)]
 pub struct Frames {
     unread: Vec<u8>,
 }
 
 impl Frames {
-    /// Appends received bytes.
+    /// Appends received bytes to the buffer.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
@@ -124,14 +124,14 @@ impl Iterator for Frames {
 /// The content of a GOAWAY frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoAway {
-    /// The last stream that the sender may have processed.
+    /// The number of the last stream that the sender of the frame may have processed.
     pub last: u32,
-    /// The error code (§7).
+    /// The error code (RFC 9113 §7).
     pub code: u32,
 }
 
 impl Frame {
-    /// Returns the content of a GOAWAY frame; `None` for any other frame.
+    /// Returns the content of a GOAWAY frame; `None` for a frame of any other type.
     pub fn go_away(&self) -> Option<GoAway> {
         let number = |at: usize| {
             let bytes = self.payload.get(at..at + 4)?.try_into().ok()?;

@@ -1,4 +1,5 @@
-//! HTTP/1.1 messages: those that the two ends of a measurement send, and readers of the others.
+//! HTTP/1.1 messages: writers of those that the two ends of a measurement send, and readers of
+//! those that they receive.
 //!
 //! The readers follow the rules of `bywash_message`.
 
@@ -8,19 +9,19 @@ use bywash_client::{Answer, blocking};
 use bywash_message::{Decoder, Framing, Limits, ParseError, Request, Response};
 use http::Method;
 
-/// The limits on a head: more than any proxy adds.
+/// The limits on a received head, higher than any proxy needs.
 const LIMITS: Limits = Limits { target: 16 * 1024, fields: 200, bytes: 64 * 1024 };
-/// The most bytes of an answer's body.
+/// The maximum number of bytes of an answer's body.
 const LONGEST_BODY: usize = 64 << 20;
-/// Bytes per read.
+/// The maximum number of bytes per read.
 const PART: usize = 16 * 1024;
 
 /// The parts of a request's head that an upstream needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The path and the query.
+    /// The path and the query of the request.
     pub path: String,
-    /// Bytes of the head including its empty line. The body starts here.
+    /// The number of bytes of the head, including its empty line. The body begins after them.
     pub length: usize,
     framing: Framing,
 }
@@ -43,13 +44,14 @@ impl Head {
     }
 }
 
-/// Returns the bytes of the head at the start of `bytes`, including its empty line; `None` until
-/// the head is complete.
+/// Returns the number of bytes of the head at the start of `bytes`, including its empty line;
+/// `None` until the head is complete.
 pub fn head_length(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Returns the bytes of the request at the start of `bytes`; `None` until it is complete.
+/// Returns the number of bytes of the request at the start of `bytes`, including its body; `None`
+/// until the request is complete.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidData`] if the bytes can no longer become a valid request.
@@ -71,8 +73,8 @@ fn malformed(error: ParseError) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, message)
 }
 
-/// Reads the head of the next request. `unread` has the bytes that have arrived; the head is
-/// removed from them.
+/// Reads the head of the next request. `unread` holds bytes that have arrived but are not consumed.
+/// The function reads more as needed, and removes the head from `unread`.
 pub fn read_head(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Head> {
     loop {
         if let Some(head) = Head::parse(unread)? {
@@ -83,7 +85,8 @@ pub fn read_head(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Hea
     }
 }
 
-/// Reads the body of a request to its end and discards it.
+/// Reads the body of the request with this head to its end, and discards it. Bytes after the body
+/// stay in `unread`.
 pub fn read_body(stream: &mut impl Read, unread: &mut Vec<u8>, head: &Head) -> io::Result<()> {
     let mut body = head.body();
     while !body.is_ended() {
@@ -109,12 +112,13 @@ fn read_more(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Returns an empty answer, which takes bytes as they arrive.
+/// Returns a parser for one answer, which takes bytes as they arrive.
 pub fn empty_answer() -> Answer {
     Answer::new(Method::GET, LIMITS, LONGEST_BODY)
 }
 
-/// An answer that arrives in parts. Its head is kept until its end, and its body is discarded.
+/// An answer that arrives in parts. It keeps the head until the answer is complete, and discards
+/// the body.
 #[derive(Debug)]
 pub struct IncomingAnswer {
     answer: Answer,
@@ -142,14 +146,14 @@ impl IncomingAnswer {
     }
 }
 
-/// Reads a whole answer, and returns its head and its body.
+/// Reads a whole answer from `stream`, and returns its head and its body.
 pub fn read_answer(stream: &mut impl Read) -> io::Result<(Response, Vec<u8>)> {
     let mut answer = empty_answer();
     let head = blocking::whole(stream, &mut answer)?;
     Ok((head, answer.body))
 }
 
-/// Reads a whole answer. An answer with another status than 200 is an error.
+/// Reads a whole answer and returns its head. Fails if the status is not 200.
 pub fn expect_200(stream: &mut impl Read) -> io::Result<Response> {
     let (head, _) = read_answer(stream)?;
     if head.status == 200 {
@@ -158,17 +162,18 @@ pub fn expect_200(stream: &mut impl Read) -> io::Result<Response> {
     Err(io::Error::other(format!("it answers {}", head.status)))
 }
 
-/// Returns a GET request.
+/// Returns a GET request for `path`.
 pub fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: bench.test\r\n\r\n")
 }
 
-/// Returns the head of a POST request. `lines` are the remaining header lines, each with CR LF.
+/// Returns the head of a POST request for `path`. `lines` are the remaining header lines, each with
+/// CR LF.
 pub fn post(path: &str, lines: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: bench.test\r\n{lines}\r\n")
 }
 
-/// Returns a complete 200 response with this body.
+/// Returns a complete 200 response with `body`.
 pub fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }

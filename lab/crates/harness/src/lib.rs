@@ -1,6 +1,6 @@
-//! Shared parts of the measurements and trials of proxies.
+//! Parts that the measurements and trials of proxies share.
 //!
-//! Sockets are plain `std::net` and epoll: the measurements depend on the exact bytes of a message
+//! Sockets are plain `std::net` and epoll. The measurements depend on the exact bytes of a message
 //! and on how a connection is closed, and an HTTP library would choose both.
 
 pub mod client_socket;

@@ -1,13 +1,14 @@
-//! The machine of a measurement. Numbers cannot be compared without it.
+//! The machine on which a measurement ran. Without it, figures of different runs cannot be
+//! compared.
 
 use crate::peer::{PeerKind, Programs};
 use serde_json::{Value, json};
 use std::fs;
 use std::thread;
 
-/// The core that runs the proxies.
+/// Index of the CPU core that runs the proxies.
 pub const PROXY_CORE: usize = 0;
-/// The core that runs the load and the upstream.
+/// Index of the CPU core that runs the load generator and the upstream.
 pub const LOAD_CORE: usize = 1;
 
 /// Processor model, number of cores and kernel release.
@@ -19,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the values from `/proc`; unknown ones are `?`.
+    /// Reads the values of this machine from `/proc`. A value that cannot be read is `?`.
     pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -30,12 +31,12 @@ impl Machine {
         }
     }
 
-    /// Returns the line at the head of a report.
+    /// Returns the line that describes the machine at the head of a report.
     pub fn line(&self) -> String {
         format!("{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel)
     }
 
-    /// Returns the JSON for the report's file.
+    /// Returns the description of the machine as JSON for a report.
     pub fn json(&self) -> Value {
         json!({ "cpu": self.cpu, "cores": self.cores, "kernel": self.kernel })
     }

@@ -1,8 +1,8 @@
 //! Readers of `/proc`: CPU time and memory of processes, and CPU time and sockets of the machine.
-//! `bywash_peer` tells how processes are related.
+//! Relations between processes are in `bywash_peer`.
 //!
-//! Each file has a pure parser, tested on text, and a reader. Fields: man pages `proc_pid_stat(5)`,
-//! `proc_pid_smaps(5)`, `proc_stat(5)`.
+//! Each file of `/proc` has a pure parser, which is tested on text, and a reader. Sources: man
+//! pages `proc_pid_stat(5)`, `proc_pid_smaps(5)`, `proc_stat(5)`.
 
 use crate::sys;
 use bywash_peer::processes::after_name;
@@ -14,19 +14,19 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 /// CPU time since a process started, in clock ticks, summed over its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// Ticks in user mode.
+    /// CPU time in user mode, in clock ticks.
     pub user: u64,
-    /// Ticks in the kernel.
+    /// CPU time in the kernel, in clock ticks.
     pub system: u64,
 }
 
-/// Returns the CPU time that process `pid` has used.
+/// Returns the CPU time that process `pid` has used since it started.
 pub fn cpu_ticks(pid: u32) -> io::Result<CpuTicks> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     parse_stat(&text).ok_or_else(|| io::Error::other(format!("cannot read /proc/{pid}/stat")))
 }
 
-/// Returns the CPU time of process `pid`, including its children that have ended.
+/// Returns the CPU time that process `pid` and its ended children have used since they started.
 pub fn cpu_ticks_of_family(pid: u32) -> io::Result<CpuTicks> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let own = parse_stat(&text).zip(cpu_times(&text, 13));
@@ -38,7 +38,8 @@ fn parse_stat(text: &str) -> Option<CpuTicks> {
     cpu_times(text, 11)
 }
 
-/// Returns a user and a system time, `skip` fields after the command name.
+/// Returns the user and the system time in a line of `/proc/PID/stat`, which are `skip` fields
+/// after the command name. Returns `None` if the line is malformed.
 fn cpu_times(text: &str, skip: usize) -> Option<CpuTicks> {
     let mut fields = after_name(text)?.skip(skip);
     let mut next = || fields.next()?.parse().ok();
@@ -56,7 +57,8 @@ fn parse_pss(text: &str) -> Option<u64> {
     parse_kib(text, "Pss:")
 }
 
-/// Returns the size, in bytes, in the line that starts with `name`.
+/// Returns the size in bytes in the line that starts with `name`; `None` if there is no such line.
+/// The text has the size in KiB.
 fn parse_kib(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
@@ -68,23 +70,23 @@ pub fn peak_memory(pid: u32) -> io::Result<u64> {
     parse_kib(&text, "VmHWM:").ok_or_else(|| io::Error::other(format!("no VmHWM of {pid}")))
 }
 
-/// Converts clock ticks to microseconds.
+/// Converts a number of clock ticks to microseconds.
 pub fn micros(ticks: u64) -> f64 {
     ticks as f64 * 1e6 / sys::ticks_per_second() as f64
 }
 
-/// Clock ticks of all cores together since the machine started.
+/// Clock ticks of all cores together, since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTicks {
-    /// Time in processes: user, nice and system.
+    /// Ticks spent in processes: user, nice and system.
     pub worked: u64,
-    /// Time in which the hypervisor ran other virtual machines.
+    /// Ticks in which the hypervisor ran other virtual machines.
     pub stolen: u64,
-    /// Total time, including idle time and interrupts.
+    /// All ticks, including those idle and in interrupts.
     pub total: u64,
 }
 
-/// Returns the machine's ticks.
+/// Returns the machine's ticks since it started.
 pub fn machine_ticks() -> io::Result<MachineTicks> {
     let text = fs::read_to_string("/proc/stat")?;
     parse_machine(&text).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
@@ -93,13 +95,14 @@ pub fn machine_ticks() -> io::Result<MachineTicks> {
 fn parse_machine(text: &str) -> Option<MachineTicks> {
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
-    // The last two, guest time, are contained in user and nice.
+    // The last two fields, guest time, are already contained in user and nice.
     let [user, nice, system, .., stolen] = ticks.get(..8)? else { return None };
     let total = ticks[..8].iter().sum();
     Some(MachineTicks { worked: user + nice + system, stolen: *stolen, total })
 }
 
-/// Returns the local addresses of the sockets that are connecting to `port` (state `SYN_SENT`).
+/// Returns the local addresses of the machine's sockets that are connecting to `port` (state
+/// `SYN_SENT`).
 pub fn connecting_to(port: u16) -> io::Result<Vec<SocketAddrV4>> {
     Ok(parse_connecting(&fs::read_to_string("/proc/net/tcp")?, port))
 }

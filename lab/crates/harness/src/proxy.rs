@@ -1,4 +1,4 @@
-//! Runs a program under test. Dropping the value ends its processes and removes its folder.
+//! Runs a proxy under test. Dropping the value ends its processes and removes its folder.
 
 use crate::confine::Confinement;
 use crate::http;
@@ -17,31 +17,31 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const STATUS_BOUND: Duration = Duration::from_secs(1);
-/// File name of the program's output, in its folder.
+/// File name of the proxy's output, in its folder.
 const LOG: &str = "log";
-/// Polling interval.
+/// Interval between two checks of a condition that is waited for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A description of a proxy to start.
+/// The settings with which a proxy is started.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     /// The program.
     pub kind: PeerKind,
-    /// The work of the proxy.
+    /// The work that the proxy is configured for.
     pub task: Task,
-    /// The upstream's port.
+    /// The upstream's port on 127.0.0.1.
     pub upstream: u16,
-    /// Paths of the programs.
+    /// Paths of the programs of all kinds.
     pub programs: &'a Programs,
-    /// The core to which the proxy is pinned, if any.
+    /// The CPU core to which the proxy is pinned; `None` if it is not pinned.
     pub core: Option<usize>,
-    /// Settings that are the same for all kinds.
+    /// Settings that mean the same for all kinds of proxy.
     pub setup: Setup,
-    /// Further restrictions of the process.
+    /// Further restrictions of the proxy's process.
     pub confinement: Confinement,
 }
 
-/// A running proxy.
+/// A running proxy, with its folder.
 #[derive(Debug)]
 pub struct Proxy {
     kind: PeerKind,
@@ -51,9 +51,10 @@ pub struct Proxy {
     confinement: Confinement,
     ports: Ports,
     running: Running,
-    /// The serving process: the child until it has handed over.
+    /// The process ID of the serving process: the child, or after an upgrade the process that it
+    /// handed over to.
     pid: u32,
-    /// Whether the process was killed and reaped. Its number may then belong to another process.
+    /// Whether the process was killed and reaped. Its ID may then belong to another process.
     ended: bool,
     scratch: Scratch,
 }
@@ -65,7 +66,8 @@ impl<'a> Plan<'a> {
         Self { kind, task, upstream, programs, core: None, setup, confinement }
     }
 
-    /// Writes the configuration, starts the program and waits until it accepts connections.
+    /// Writes the configuration, starts the program and waits until it accepts connections. Fails
+    /// if the program ends or does not accept connections in time.
     pub fn start(&self) -> io::Result<Proxy> {
         let [http, https] = [free_port()?, free_port()?];
         let ports = Ports { http, https, upstream: self.upstream };
@@ -109,29 +111,30 @@ fn launch(
 }
 
 impl Proxy {
-    /// Returns the kind of program.
+    /// Returns the kind of the proxy.
     pub fn kind(&self) -> PeerKind {
         self.kind
     }
 
-    /// Returns the process number of the serving process, for `/proc`.
+    /// Returns the process ID of the serving process, for `/proc`.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Returns the port that clients connect to.
+    /// Returns the port of the proxy that clients connect to.
     pub fn port(&self) -> u16 {
         self.ports.of(self.front)
     }
 
-    /// Opens a client connection with Nagle's algorithm off.
+    /// Opens a client connection to the proxy, with Nagle's algorithm off.
     pub fn connect(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port()))?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
-    /// Returns one number of bywash's `GET /v1/status`, by its path such as `memory/used`.
+    /// Returns one number of the answer to bywash's `GET /v1/status`, by its path such as
+    /// `memory/used`. Fails for other programs.
     pub fn status(&self, field: &str) -> io::Result<u64> {
         let mut stream = UnixStream::connect(self.scratch.join(ADMIN))?;
         stream.set_read_timeout(Some(STATUS_BOUND))?;
@@ -142,7 +145,7 @@ impl Proxy {
         number.ok_or_else(|| io::Error::other(format!("no number `{field}` in {status}")))
     }
 
-    /// Sends a signal to the serving process.
+    /// Sends `signal` to the serving process.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         sys::signal(self.pid, signal)
     }
@@ -152,8 +155,9 @@ impl Proxy {
         procfs::is_alive(self.pid)
     }
 
-    /// Waits for a process that the serving one starts and hands over to, and returns its number.
-    /// That process is then the serving one. Returns `None` if none appears in time.
+    /// Waits at most `bound` for a process that the serving process starts and hands over to, and
+    /// returns the new process ID. That process is then the serving one. Returns `None` if no such
+    /// process appears in time.
     pub fn wait_successor(&mut self, bound: Duration) -> io::Result<Option<u32>> {
         let start = Instant::now();
         let program = self.program.canonicalize()?;
@@ -167,8 +171,8 @@ impl Proxy {
         Ok(None)
     }
 
-    /// Finds a child of the serving process. If the serving process has ended, finds its orphan,
-    /// which this process has adopted.
+    /// Returns the child of the serving process that runs `program`. If the serving process has
+    /// ended, looks for its orphan, which this process has adopted.
     fn successor(&self, program: &Path) -> io::Result<Option<u32>> {
         let of = if self.is_alive() { self.pid } else { std::process::id() };
         let known = [self.pid, self.running.pid()];
@@ -186,7 +190,7 @@ impl Proxy {
         let has_handed_over = self.pid != self.running.pid();
         if has_handed_over {
             child_guard::kill_descendants(self.pid);
-            // The process may have ended by itself; then nothing is left to do.
+            // The process may have ended by itself, and then there is nothing to do.
             let _ = sys::signal(self.pid, Signal::Kill);
         }
         self.running.end();
@@ -197,8 +201,8 @@ impl Proxy {
         self.ended = true;
     }
 
-    /// Starts the program again after [`Proxy::kill`], with the same configuration, and returns at
-    /// once.
+    /// Starts the program again after [`Proxy::kill`], with the same configuration. Returns without
+    /// waiting until it accepts connections.
     pub fn launch(&mut self) -> io::Result<()> {
         let (core, confinement) = (self.core, &self.confinement);
         self.running = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
@@ -206,8 +210,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Replaces the configuration file, for a reload. The rename makes sure that no reader sees a
-    /// half-written file.
+    /// Replaces the configuration file, for a reload. The new file is renamed into place, so that
+    /// the program never reads a half-written file.
     pub fn rewrite(&self, task: Task, setup: &Setup) -> io::Result<()> {
         let file = self.scratch.join(self.kind.config_name());
         let new = file.with_extension("new");
@@ -215,7 +219,7 @@ impl Proxy {
         fs::rename(new, file)
     }
 
-    /// Returns the program's output so far.
+    /// Returns the program's output since its start.
     pub fn log(&self) -> String {
         self.running.log()
     }

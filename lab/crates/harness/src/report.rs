@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Exit code when bywash missed a promise that was measured.
+/// Exit code if bywash missed a promise that was measured.
 const PROMISE_NOT_KEPT: u8 = 99;
 
 /// Options of every measurement.
@@ -24,20 +24,21 @@ pub struct Common {
     pub json: Option<PathBuf>,
 }
 
-/// The result of a measurement.
+/// The result of a measurement, to be printed.
 #[derive(Debug)]
 pub struct Report {
-    /// The figures.
+    /// The table with the figures.
     pub table: Table,
-    /// How the figures were measured.
+    /// The method by which the figures were measured, as text.
     pub method: String,
-    /// The figures for the JSON file: an object. Its names must be unique within the run.
+    /// The figures for the JSON file, as an object. Its names must be unique among the reports of a
+    /// run.
     pub json: Value,
-    /// Promises that were measured and missed.
+    /// Descriptions of the promises that were measured and missed.
     pub broken: Vec<String>,
 }
 
-/// The installed programs and the machine.
+/// The installed programs and the machine of a measurement.
 #[derive(Debug)]
 pub struct Bench {
     machine: Machine,
@@ -45,19 +46,20 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Finds which of `kinds` are installed, and prints them.
+    /// Finds which of `kinds` are installed, and prints their versions.
     pub fn set(kinds: &[PeerKind], programs: &Programs) -> Self {
         let machine = Machine::here();
         println!("{}", machine.line());
         Self { machine, present: machine::installed(kinds, programs) }
     }
 
-    /// Returns the installed programs.
+    /// Returns the kinds of the installed programs.
     pub fn kinds(&self) -> impl Iterator<Item = PeerKind> {
         self.present.iter().map(|(kind, _)| *kind)
     }
 
-    /// Prints `reports`, writes the JSON file, and returns the exit code.
+    /// Prints `reports`, writes the JSON file, and returns the exit code. The exit code is 99 if
+    /// any promise was missed.
     pub fn publish(&self, reports: &[Report], common: &Common) -> io::Result<ExitCode> {
         for report in reports {
             println!("\n{}\n{}", report.table, report.method);
@@ -89,12 +91,13 @@ impl Bench {
     }
 }
 
-/// Returns the command line of this process.
+/// Returns the command line of this process, for the report.
 fn command() -> String {
     env::args().collect::<Vec<_>>().join(" ")
 }
 
-/// Prints that part of a measurement is omitted, with the first lines of the reason.
+/// Prints that the part `what` of a measurement is omitted, with the first lines of the reason
+/// `why`.
 pub fn not_available(what: &str, why: &str) {
     let lines: Vec<&str> = why.lines().map(str::trim).take(3).collect();
     println!("not available: {what}: {}", lines.join(" "));

@@ -1,16 +1,16 @@
-//! Random numbers that are the same for the same seed.
+//! Random numbers that depend only on a seed.
 
-/// A generator of random numbers (`SplitMix64`).
+/// A generator of random numbers by the method `SplitMix64`.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Creates a generator. Every seed is a good one.
+    /// Creates a generator. Every seed is equally good.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Returns the next number.
+    /// Returns the next random number, uniform over 64 bits.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,17 +19,17 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `bound`, or 0.
+    /// Returns a random number from 0 to below `bound`; 0 if `bound` is 0.
     pub const fn below(&mut self, bound: u64) -> u64 {
         self.next() % if bound == 0 { 1 } else { bound }
     }
 
-    /// Returns a number from 0 to below 1.
+    /// Returns a random number that is uniform from 0 to below 1.
     pub fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an exponentially distributed number with this mean.
+    /// Returns an exponentially distributed random number with mean `mean`.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.fraction()).ln()
     }

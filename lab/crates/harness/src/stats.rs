@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 /// Minimum, median and maximum of a sample, for tables with `median [min–max]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Smallest value.
+    /// Smallest value of the sample.
     pub min: f64,
-    /// Middle value; the mean of the two middle ones in a sample of even size.
+    /// Middle value of the sample; in a sample of even size, the mean of the two middle values.
     pub median: f64,
-    /// Largest value.
+    /// Largest value of the sample.
     pub max: f64,
 }
 
 impl Spread {
-    /// Computes the spread of `sample`; `None` if it is empty.
+    /// Returns the spread of `sample`; `None` if it is empty.
     pub fn of(sample: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = sample.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -28,24 +28,24 @@ impl Spread {
         Some(Self { min, median, max })
     }
 
-    /// Formats as `12.3 [11.9–13.0]` with this number of decimals.
+    /// Formats the spread as `12.3 [11.9–13.0]`, with `decimals` decimals.
     pub fn show(&self, decimals: usize) -> String {
         let Self { min, median, max } = self;
         format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
     }
 
-    /// Returns the JSON for the report's file.
+    /// Returns the spread as JSON for a report.
     pub fn json(&self) -> Value {
         json!({ "median": self.median, "min": self.min, "max": self.max })
     }
 
-    /// Returns the difference of the extremes, relative to the median.
+    /// Returns the largest minus the smallest value, divided by the median.
     pub fn width(&self) -> f64 {
         (self.max - self.min) / self.median
     }
 }
 
-/// Returns quantile `p` (0 to 1) of the sample, by nearest rank.
+/// Returns quantile `p` (0 to 1) of the sample, by nearest rank; `None` if it is empty.
 pub fn percentile(sample: &[f64], p: f64) -> Option<f64> {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,9 +1,8 @@
-//! System calls that `std` does not offer: the only unsafe code of this crate. Those about the
-//! lifetime of other processes are in `bywash_peer`.
+//! System calls that `std` does not offer: the only unsafe code of this crate. System calls about
+//! the lifetime of other processes are in `bywash_peer`.
 //!
 //! Linux only. Every function wraps one call (every type wraps the calls on one object) and makes
-//! its arguments safe. Nothing above this file needs to know about the lifetime of file
-//! descriptors.
+//! its arguments safe. Callers need not know about the lifetime of file descriptors.
 #![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
 
 pub use bywash_peer::sys::{Signal, pin_to, reap, signal, tether};
@@ -20,19 +19,20 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set_option(stream, libc::SO_LINGER, &linger)
 }
 
-/// Sets the kernel's send buffer of `socket` (bytes), which also switches auto-tuning off.
+/// Sets the kernel's send buffer of `socket` in bytes. This also switches the kernel's automatic
+/// tuning off.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     set_option(socket, libc::SO_SNDBUF, &bytes)
 }
 
-/// Sets the kernel's receive buffer of `socket` (bytes). Sockets accepted from a listener inherit
-/// its setting.
+/// Sets the kernel's receive buffer of `socket` in bytes. Sockets accepted from a listener inherit
+/// the listener's setting.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     set_option(socket, libc::SO_RCVBUF, &bytes)
 }
 
-/// Leaves the choice of the local port of `socket` to its connect, so that ports in use to other
-/// destinations can be chosen too.
+/// Makes the kernel choose the local port of `socket` only at the connect, so that it can choose
+/// ports in use to other destinations.
 pub fn choose_port_late(socket: &impl AsFd) -> io::Result<()> {
     set_option_of(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)
 }
@@ -50,26 +50,29 @@ fn set_option_of<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io:
     check(result).map(drop)
 }
 
-/// Changes how many completed connections may wait to be accepted (the kernel allows one more).
+/// Sets how many completed connections may wait to be accepted. The kernel allows one more than
+/// `backlog`.
 pub fn set_backlog(listener: &TcpListener, backlog: i32) -> io::Result<()> {
     // SAFETY: plain integers; the descriptor is borrowed from a live listener.
     check(unsafe { libc::listen(listener.as_raw_fd(), backlog) }).map(drop)
 }
 
-/// Returns the clock ticks per second, the unit of the times in `/proc/PID/stat`.
+/// Returns the number of clock ticks per second. Ticks are the unit of the times in
+/// `/proc/PID/stat`.
 pub fn ticks_per_second() -> u64 {
     // SAFETY: takes and returns plain integers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).unwrap_or(100)
 }
 
-/// Sets the timer slack of the calling thread to 1 ns, so that waits do not end up to 50 µs late.
+/// Sets the timer slack of the calling thread to 1 ns. With the default, waits end up to 50 µs
+/// late.
 pub fn wake_exactly() -> io::Result<()> {
     // SAFETY: plain integers; 1 ns, as 0 means the default.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }).map(drop)
 }
 
-/// Raises this process's descriptor limit to its hard limit, and returns the limit.
+/// Raises this process's limit of open descriptors to its hard limit, and returns the new limit.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes and then reads one `rlimit`, which lives across both calls.
@@ -81,7 +84,7 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_max)
 }
 
-/// Opens the netlink socket that reports on TCP sockets (`sock_diag`).
+/// Opens the netlink socket through which the kernel reports on TCP sockets (`sock_diag`).
 pub fn open_sock_diag() -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: plain integers; the returned descriptor is new and has no other owner.
@@ -91,7 +94,7 @@ pub fn open_sock_diag() -> io::Result<File> {
     }
 }
 
-/// An epoll instance: readiness of many sockets in one thread.
+/// An epoll instance, which reports the readiness of many sockets to one thread.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -107,7 +110,7 @@ impl Epoll {
     }
 
     /// Adds `socket`, level-triggered for reads. [`Epoll::wait`] reports it as `token`. Closing the
-    /// socket removes it.
+    /// socket removes it from the instance.
     pub fn add(&self, socket: &impl AsFd, token: usize) -> io::Result<()> {
         self.watch(socket, token, libc::EPOLLIN)
     }
@@ -128,8 +131,8 @@ impl Epoll {
         check(result).map(drop)
     }
 
-    /// Waits at most `bound` and fills `tokens` with the ready sockets. The wait has the kernel's
-    /// resolution instead of milliseconds.
+    /// Waits at most `bound` and fills `tokens` with those of the ready sockets. The wait is not
+    /// rounded to milliseconds.
     pub fn wait_for(&mut self, bound: Duration, tokens: &mut Vec<usize>) -> io::Result<()> {
         let mut watched =
             libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -145,7 +148,7 @@ impl Epoll {
         }
     }
 
-    /// Waits at most `millis` and fills `tokens` with the ready sockets.
+    /// Waits at most `millis` milliseconds and fills `tokens` with those of the ready sockets.
     pub fn wait(&mut self, millis: i32, tokens: &mut Vec<usize>) -> io::Result<()> {
         let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len().cast_signed() as i32);
         tokens.clear();

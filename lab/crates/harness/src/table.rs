@@ -1,29 +1,30 @@
-//! A plain-text table with aligned columns: words to the left, numbers to the right.
+//! A table with aligned columns, as plain text or Markdown: texts to the left, numbers to the
+//! right.
 
 use std::fmt;
 
-/// Rows of cells under a header row.
+/// A table: rows of cells under a header row.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
     left: usize,
-    /// Whether to print a Markdown table, to be pasted into a page.
+    /// Whether the table prints as Markdown, to be pasted into a page.
     is_markdown: bool,
 }
 
 impl Table {
-    /// Creates a table whose first `left` columns hold words and the others numbers.
+    /// Creates a table whose first `left` columns hold texts and whose other columns hold numbers.
     pub fn new(left: usize, head: &[&str]) -> Self {
         let rows = vec![head.iter().map(ToString::to_string).collect()];
         Self { rows, left, is_markdown: false }
     }
 
-    /// Creates a table that prints as Markdown.
+    /// Creates an empty table that prints as Markdown.
     pub fn markdown(head: &[&str]) -> Self {
         Self { is_markdown: true, ..Self::new(0, head) }
     }
 
-    /// Adds one row, with as many cells as the header.
+    /// Adds a row, which must have as many cells as the header.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }

@@ -13,13 +13,14 @@ use std::sync::{Arc, LazyLock};
 
 const NAME: &str = "bench.test";
 
-/// The certificate of all programs in a run: self-signed, P-256, as short as a certificate can be.
+/// The certificate of all programs in a run. It is self-signed, with a P-256 key, and as short as a
+/// certificate can be.
 static CERTIFICATE: LazyLock<CertifiedKey<KeyPair>> = LazyLock::new(|| {
     generate_simple_self_signed([NAME.to_owned()]).expect("a plain name makes a certificate")
 });
 
-/// Writes the certificate in the form that each program needs: `certificate.pem` and `key.pem`, or
-/// `both.pem`.
+/// Writes the certificate and its key into `folder` in the forms that the programs need:
+/// `certificate.pem` and `key.pem`, and both in `both.pem`.
 pub fn write_files(folder: &Path) -> io::Result<()> {
     let (certificate, key) = (CERTIFICATE.cert.pem(), CERTIFICATE.signing_key.serialize_pem());
     fs::write(folder.join("certificate.pem"), &certificate)?;
@@ -47,7 +48,7 @@ impl Client {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Performs the handshake over `stream`, which must be blocking.
+    /// Performs a TLS handshake over `stream`, which must be blocking.
     pub fn connect(
         &self,
         mut stream: TcpStream,
@@ -61,7 +62,7 @@ impl Client {
         Ok(StreamOwned::new(connection, stream))
     }
 
-    /// Returns the bytes of a `ClientHello`.
+    /// Returns the bytes of a `ClientHello`, as a client sends it first.
     pub fn hello(&self) -> io::Result<Vec<u8>> {
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
         let config = Arc::clone(&self.0);
@@ -78,14 +79,14 @@ impl Client {
 /// that fit into the buffer, so that no readable bytes stay inside the TLS state.
 #[derive(Debug)]
 pub enum MaybeTlsStream {
-    /// Plain text.
+    /// A plain-text connection.
     Clear(TcpStream),
-    /// TLS.
+    /// A TLS connection.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl MaybeTlsStream {
-    /// Returns the socket, for its options and readiness.
+    /// Returns the socket of the connection, for its options and readiness.
     pub fn socket(&self) -> &TcpStream {
         match self {
             Self::Clear(stream) => stream,

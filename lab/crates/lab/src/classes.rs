@@ -1,7 +1,8 @@
-//! A scenario's classes, as an operator would configure them in each gateway.
+//! Converts a scenario's classes into the configuration that an operator would write for each
+//! gateway.
 //!
 //! bywash has a table for each class; the other gateways only know paths. All of them get the same
-//! information: the paths of the checkout, and the step of it that is worth most.
+//! information: the paths of the checkout, and which of its steps has the highest utility.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use std::fmt::Write as _;
 use bywash_scenario::{Class, Scenario, Shown, Signal, Tier};
 use bywash_units::Utility;
 
-/// Returns the class tables of bywash's configuration.
+/// Returns the class tables of bywash's configuration as TOML.
 pub(crate) fn toml(scenario: &Scenario) -> String {
     let mut text = String::new();
     for class in &scenario.classes {
@@ -20,7 +21,7 @@ pub(crate) fn toml(scenario: &Scenario) -> String {
     text
 }
 
-/// Returns the scenario's signals as bywash's configuration names them.
+/// Returns the names by which bywash's configuration refers to the scenario's signals.
 pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
     let written = |signal: &Signal| match &signal.shown {
         Shown::Cookie { name, value } => format!("cookie:{name}={value}"),
@@ -29,10 +30,10 @@ pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
     scenario.signals.iter().map(written).collect()
 }
 
-/// Returns the scenario's signals as conditions of `HAProxy`.
+/// Returns the conditions by which `HAProxy` recognises the scenario's signals.
 ///
 /// # Errors
-/// When a signal contains a quote, which would end the quoted condition.
+/// Fails if a signal contains a quote, which would end the quoted condition.
 pub(crate) fn haproxy_conditions(scenario: &Scenario) -> Result<Vec<String>, String> {
     let test = |signal: &Signal| {
         let (sample, value) = match &signal.shown {
@@ -55,7 +56,7 @@ fn add(text: &mut String, class: &Class, requires: &[&str]) {
         Tier::Transaction => "transaction",
         Tier::Browsing => "browsing",
     };
-    // Writing to a string cannot fail. A list of names has the same syntax in Rust and in TOML.
+    // Writing to a string cannot fail. A list of strings has the same syntax in Rust and in TOML.
     let _ = writeln!(
         text,
         "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nrequires = {requires:?}",
@@ -69,15 +70,16 @@ fn add(text: &mut String, class: &Class, requires: &[&str]) {
     }
 }
 
-/// Returns the path of a class without the query.
+/// Returns the path of a class without its query.
 fn path(class: &Class) -> &str {
     class.path.split('?').next().unwrap_or_default()
 }
 
-/// Returns the paths of the checkout, the one of the highest utility first.
+/// Returns the paths of the checkout, the path of the class with the highest utility first.
 ///
 /// # Errors
-/// When there is none, or when one is not valid in every peer's configuration without escapes.
+/// Fails if there is no checkout, or if a path would need escapes in the configuration of some
+/// peer.
 pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
     let of = |tier| scenario.classes.iter().filter(move |class| class.tier == tier);
     let mut steps: Vec<&Class> = of(Tier::Transaction).collect();

@@ -1,4 +1,5 @@
-//! `bywash lab elephants`: measures how well known elephants are found.
+//! `bywash lab elephants`: measures how reliably known elephants are found in simulated
+//! observations.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::progress_bar;
 use crate::args::ElephantsRun;
 
-/// One cell of the grid.
+/// One cell of the grid of simulations: one combination of settings.
 #[derive(Clone, Copy)]
 struct Cell {
     load: Load,
@@ -71,7 +72,7 @@ impl Cell {
     }
 }
 
-/// The result of a cell over all seeds; a value without data is `None`.
+/// The results of a cell over all seeds. A value without data is `None`.
 struct Row {
     cell: Cell,
     precision: Option<f64>,
@@ -96,7 +97,7 @@ impl Row {
             precision: share(right, named),
             recall: right as f64 / elephants,
             error: (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64),
-            // The first minutes have no intervals.
+            // Before 16 minutes, the detector reports no intervals.
             covered: share(sum(&|run| run.covered), right).filter(|_| cell.minutes >= 16),
             pearson_precision: share(pearson_right, pearson_named),
             pearson_recall: pearson_right as f64 / elephants,

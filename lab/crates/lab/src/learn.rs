@@ -1,9 +1,9 @@
-//! `bywash lab learn`: compares the worth of classes that the engine learns with the true worth in
-//! the scenario.
+//! `bywash lab learn`: compares the worth of classes that the engine learns with their true worth
+//! in the scenario. The worth of a class is the number of orders that a visitor is expected to make
+//! after it.
 //!
-//! The truth is the expected number of orders from a class in the scenario's own session graph. The
-//! engine does not know the graph. It sees sessions come and go, most of them refused when the load
-//! is high.
+//! The true worth follows from the scenario's own session graph. The engine does not know the
+//! graph. It sees sessions begin and end, most of them refused when the load is high.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use super::{invalid_file, progress_bar, read};
 use crate::args::LearnRun;
 
-/// The interval between looks at what was learned.
+/// The interval in virtual time at which the learned worth is read.
 const EVERY: TimeSpan = TimeSpan::from_secs(600);
-/// The learned orders of a visitor up to which a class without orders counts as near the truth.
+/// The relative error up to which a learned worth counts as near the true worth.
 const NEAR: f64 = 0.10;
-/// The expected orders of a visitor below which a true worth of zero counts as learned.
+/// The learned worth, in orders per visitor, below which a class with a true worth of zero counts
+/// as near.
 const NOTHING: f64 = 0.001;
 
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
@@ -59,8 +60,8 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     print(&table(&rows).to_string())
 }
 
-/// Returns the expected orders after each class that sessions reach; `None` if sessions make no
-/// orders.
+/// Returns the true worth of each class, in orders per visitor; `None` for a class that no session
+/// reaches. Returns `None` for all if sessions make no orders.
 fn truth(scenario: &Scenario) -> Option<Vec<Option<f64>>> {
     let mut graph = scenario.graph.clone();
     let visits = graph.expected_visits()?;
@@ -80,11 +81,11 @@ struct Row {
     label: String,
     rho: f64,
     closes: &'static str,
-    /// Hours until all classes were near the truth, for the seeds in which they still were at the
-    /// end.
+    /// The hours until the worth of all classes was near the true worth, one entry for each seed in
+    /// which it stayed near to the end.
     near_after: Vec<f64>,
     seeds: usize,
-    /// Relative errors at the end, by seed, then by class.
+    /// The relative errors at the end of the run, by seed, then by class.
     errors: Vec<Vec<Option<f64>>>,
 }
 
@@ -132,8 +133,8 @@ impl Row {
     }
 }
 
-/// Returns the relative error of each class that sessions reach. For a class after which no orders
-/// follow, a learned worth below one order in a thousand counts as near.
+/// Returns the relative error of each class that sessions reach. If no orders follow a class, a
+/// learned worth below [`NOTHING`] counts as near.
 fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     let error = |(learned, truth): (&f64, &Option<f64>)| {
         truth.map(
@@ -145,7 +146,8 @@ fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     learned.iter().zip(truth).map(error).collect()
 }
 
-/// Returns when the worth of every class was near the truth for good, in hours.
+/// Returns the hours after which the worth of every class stayed near the true worth to the end;
+/// `None` if it did not.
 fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
     let is_far =
         |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);

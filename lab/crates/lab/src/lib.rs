@@ -1,4 +1,5 @@
-//! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
+//! `bywash lab`: scenarios in virtual time and in real time, with one format for the results of
+//! both.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,10 +31,10 @@ use args::LabCommand;
 pub use args::{Demo, Lab};
 pub use demo::demo;
 
-/// Runs a command of the lab.
+/// Runs a command of `bywash lab`.
 ///
 /// # Errors
-/// As the command says, with the exit code of its failure.
+/// Returns the failure of the command, with its exit code.
 pub fn lab(args: &Lab) -> Result<(), Failure> {
     match &args.command {
         LabCommand::Sim(args) => sim::sim(args),
@@ -51,19 +52,19 @@ pub fn lab(args: &Lab) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<Scenario, Failure> {
     Scenario::read(path).map_err(|error| match error {
-        // The error names its file itself, which may be the file of arrivals.
+        // The error names the file that cannot be read, which may be the file of arrival times.
         ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
         _ => invalid_file(path, &error.to_string()),
     })
 }
 
-/// Returns the failure for an invalid scenario or result.
+/// Returns the failure for an invalid scenario file or result file.
 fn invalid_file(path: &Path, why: &str) -> Failure {
     Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
 }
 
-/// Returns text that may quote a file [`printable`] line by line, with long lines cut. Our own
-/// messages, with lists of names, fit in the limit.
+/// Returns a text that may quote a file, made [`printable`] line by line and with long lines cut.
+/// bywash's own messages, with lists of names, are below the length limit.
 fn presentable(text: &str) -> String {
     const QUOTED: usize = 100;
     const SAID: usize = 500;
@@ -78,7 +79,7 @@ fn presentable(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints a result and writes its report, as the arguments ask.
+/// Prints a result as a table or as JSON. Writes a report if a path is given.
 fn deliver(result: &RunResult, json: bool, report: Option<&Path>) -> Result<(), Failure> {
     if let Some(path) = report {
         write_report(path, &result_report(result, &command(), environment()))?;
@@ -86,7 +87,7 @@ fn deliver(result: &RunResult, json: bool, report: Option<&Path>) -> Result<(), 
     if json { print_json(&to_json(result)?) } else { print(&table::cells(result).to_string()) }
 }
 
-/// Checks whether a report can be written, before there is anything to write.
+/// Fails if a report cannot be written to `path`. Commands call it before a long run.
 fn prepare_report(path: &Path) -> Result<(), Failure> {
     let words = |why: &str| format!("--report {}: {why}", path.display());
     if path.is_dir() || path.file_name().is_none() {
@@ -96,7 +97,7 @@ fn prepare_report(path: &Path) -> Result<(), Failure> {
     folder.map_err(|error| Failure::running(words(&format!("cannot create its folder: {error}"))))
 }
 
-/// Creates the folder of figures, before there is anything to write.
+/// Creates the folder for figures. Commands call it before a long run.
 fn prepare_figures(folder: &Path) -> Result<(), Failure> {
     let words =
         |error| format!("--figures {}: cannot create the folder: {error}", folder.display());
@@ -110,7 +111,7 @@ fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failu
     Ok(())
 }
 
-/// Writes the figures of a report as SVG files.
+/// Writes each figure of a report into `folder` as an SVG file.
 fn write_figures(folder: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
     let failure = |error| {
         Failure::running(format!("cannot write figures into {}: {error}", folder.display()))
@@ -121,13 +122,14 @@ fn write_figures(folder: &Path, report: &bywash_report::Report) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the command line of this process, for a reader who wants to repeat it.
+/// Returns the command line of this process, quoted for a shell, for a reader who wants to repeat
+/// it.
 fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     words.fold("bywash".to_owned(), |command, word| command + " " + &word)
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell, if it needs quotes.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -136,7 +138,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the version and the machine that results were measured with.
+/// Returns the version of bywash and the machine, as pairs of name and value, for a report.
 fn environment() -> Vec<(String, String)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -148,8 +150,8 @@ fn environment() -> Vec<(String, String)> {
     ]
 }
 
-/// Makes a progress bar on standard error, which is hidden without a terminal. The function takes
-/// the number of finished runs and of all runs.
+/// Makes a progress bar on standard error, which is hidden without a terminal. The returned
+/// function takes the number of finished runs and the number of all runs.
 fn progress_bar() -> (ProgressBar, impl Fn(usize, usize) + Sync) {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
     let bar = ProgressBar::new(0);

@@ -1,4 +1,5 @@
-//! `bywash lab limits`: judges concurrency limiters between one change of the servers and the next.
+//! `bywash lab limits`: judges how well concurrency limiters adapt, in each phase between two
+//! changes of the servers.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json, say};
@@ -11,10 +12,10 @@ use serde_json::{Value, json};
 use super::{invalid_file, progress_bar, read};
 use crate::args::LimitsRun;
 
-/// The interval between samples of a run: shorter than the window of any limiter.
+/// The interval between two samples of a run: shorter than the measuring window of any limiter.
 const STEP: TimeSpan = TimeSpan::from_millis(100);
 
-/// The maximum number of samples, which are all kept until the end.
+/// The maximum number of samples of a run. All samples are kept in memory until the end.
 const MOST_STEPS: u64 = 10_000_000;
 
 pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
@@ -43,7 +44,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     }
 }
 
-/// Checks whether the scenario has anything to judge.
+/// Fails if the scenario has nothing to judge.
 fn suits(scenario: &Scenario) -> Result<(), String> {
     if scenario.policies.iter().all(|policy| policy.concurrency.is_none()) {
         return Err(
@@ -81,14 +82,15 @@ struct Verdict {
     phases: Vec<Mean>,
 }
 
-/// A phase over all seeds: the median of the times to settle, and means of the other values.
+/// The combined values of a phase over all seeds: the median of the times to settle, and means of
+/// the other values.
 struct Mean {
     phase: Phase,
-    /// The number of seeds in which it settled.
+    /// The number of seeds in which the limiter settled in the phase.
     settled: usize,
 }
 
-/// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase with the `i`-th seed; all
+/// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase with the `i`-th seed. All
 /// seeds have the same phases.
 fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
     let phase = |j: usize| {
@@ -97,7 +99,7 @@ fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
             all.iter().map(|phase| of(phase)).sum::<f64>() / all.len() as f64
         };
         let mut times: Vec<Option<TimeSpan>> = all.iter().map(|phase| phase.settled).collect();
-        // `None`, which means never, sorts after any time.
+        // `None` means that the limiter never settled, and sorts after any time.
         times.sort_by_key(|time| time.unwrap_or(TimeSpan::MAX));
         let phase = Phase {
             settled: times[times.len() / 2],
@@ -155,7 +157,8 @@ impl Verdict {
     }
 }
 
-/// Returns the table, ordered by phase, so that the limiters can be compared line by line.
+/// Returns the table of all verdicts. It is ordered by phase, so that the limiters can be compared
+/// line by line.
 fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
         ("limit", Align::Left),

@@ -63,7 +63,8 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Returns the addresses of `http://HOST:PORT`, at least one.
+/// Returns the addresses that the host of `http://HOST:PORT` resolves to, at least one. Fails for
+/// any other form of URL, and names `option` in the error.
 fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
     let shape = || {
         let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https is not supported)";
@@ -96,17 +97,19 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
     }
 }
 
-/// Returns how long the shop's workers have been busy.
+/// Returns the total time that the shop's workers have been busy; `None` if the shop does not
+/// report it.
 fn busy(shop: SocketAddr) -> Option<TimeSpan> {
     let stats = fetch(shop, "/-/stats").ok()?;
     let part = |key: &str| stats[key].as_u64();
     Some(TimeSpan::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
 }
 
-/// The progress of a run: one line that changes on a terminal, else a new line every five seconds.
+/// The progress line of a run. On a terminal one line changes; elsewhere a new line is printed
+/// every five seconds.
 pub(super) struct Line {
     terminal: bool,
-    /// When the next new line is due, in seconds.
+    /// The time at which the next new line is due, in seconds since the start of the run.
     due: u64,
 }
 
@@ -120,7 +123,7 @@ impl Line {
     pub(super) fn show(&mut self, progress: &Progress) {
         let second = progress.elapsed.as_secs_f64() as u64;
         if self.terminal {
-            // Switch wrapping off, so that a narrow terminal does not scroll.
+            // Switch line wrapping off, so that a narrow terminal does not scroll.
             draw(&format!("\x1b[?7l\r\x1b[2K{}\x1b[?7h", words(progress)));
         } else if second >= self.due {
             self.due = second - second % Self::EVERY + Self::EVERY;

@@ -1,4 +1,4 @@
-//! Narrows a scenario to what the arguments ask for.
+//! Restricts a scenario to the policies, loads and seeds that the arguments ask for.
 
 use bywash_command::Failure;
 use bywash_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! The shop that a live comparison is played against, and the orders in its database.
+//! The shop that a live comparison uses as its application, and the orders in the shop's database.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use bywash_scenario::Scenario;
 use bywash_shop::{Order, Shop};
 use bywash_units::TimeSpan;
 
-/// The number of requests that may wait inside the shop: the listen backlog of gunicorn and
+/// The maximum number of requests that wait inside the shop: the listen backlog of gunicorn and
 /// uvicorn.
 const BACKLOG: usize = 2048;
 
-/// Starts a shop with as many workers as the scenario has, on a port of its own. The database is a
-/// file that must not exist yet.
+/// Starts a shop with as many workers as the scenario has, on a free port. `database` is the path
+/// of a file that must not exist yet.
 pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure> {
     let options = bywash_shop::Options {
         database: database.to_owned(),
@@ -23,24 +23,26 @@ pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure
     Shop::start(options).map_err(Failure::running)
 }
 
-/// Returns how long the shop's workers have been busy in total.
+/// Returns the total time that the shop's workers have been busy.
 pub(crate) fn busy(shop: &Shop) -> TimeSpan {
     let stats = shop.stats();
     TimeSpan::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
 }
 
-/// Returns the number of the visitor who made an order: the last part of its tag.
+/// Returns the number of the visitor who made an order, which is the last part of the order's tag;
+/// `None` without such a tag.
 pub(crate) fn visitor(order: &Order) -> Option<u64> {
     order.tag.as_deref()?.rsplit('-').next()?.parse().ok()
 }
 
-/// Counts the orders that visitors saw confirmed and that are not in the database.
+/// Returns the number of orders that visitors saw confirmed although the database does not have
+/// them. `confirmed` has a visitor's number once for each order.
 pub(crate) fn without_a_row(confirmed: &[u64], orders: &[Order]) -> usize {
     let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
     let mut missing = 0;
     for seen in confirmed {
         match rows.iter().position(|row| row == seen) {
-            // A visitor may have bought twice: each row stands for one order.
+            // A visitor may have bought twice, so each row of the database counts for one order.
             Some(row) => {
                 rows.swap_remove(row);
             }

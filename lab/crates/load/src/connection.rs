@@ -1,8 +1,8 @@
 //! One keep-alive HTTP/1.1 connection, and a request over it.
 //!
 //! The connection is not a task of its own: its owner also moves its bytes (see
-//! [`Connection::drive`]). Dropping it therefore closes the socket immediately, and no task can be
-//! left behind that still holds it.
+//! [`Connection::drive`]). Dropping the connection therefore closes the socket immediately, and no
+//! task can be left behind that still holds the socket.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -20,43 +20,44 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::request::HttpRequest;
 
-/// The buffer for the head of an answer. There are many connections, and no healthy site sends
-/// more.
+/// The maximum number of bytes of an answer's head. It is small because there are many connections,
+/// and no healthy site sends more.
 const BUFFER: usize = 64 * 1024;
 
 type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
 
-/// A connection to the site. Dropping it closes it.
+/// A connection to the site, which is closed when the value is dropped.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// `None` after either side has closed it.
+    /// The task that moves the connection's bytes; `None` after either side has closed the
+    /// connection.
     driver: Option<Driver>,
 }
 
-/// The site's answer, read to its end.
+/// An answer of the site that was read to its end.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// Whether the whole body arrived.
+    /// Whether the whole body arrived. It did not if the connection broke in the body.
     pub(crate) whole: bool,
-    /// The connection for the next request, if it is still open.
+    /// The connection, for the next request; `None` if either side has closed it.
     pub(crate) connection: Option<Connection>,
 }
 
-/// The reason why there is no answer.
+/// The reason why a request has no answer.
 pub(crate) enum RequestError {
     /// The connection was closed before the request was sent; the request is returned.
     Unsent(Box<HttpRequest>),
-    /// The connection broke, or could not be made.
+    /// The connection broke after the request was sent, or could not be opened.
     Lost,
-    /// The machine has no descriptor or port left, which is not the site's fault.
+    /// This machine has no descriptor or port left, which is not the site's fault.
     Exhausted,
 }
 
-/// Sends one request, over the kept connection if it is still usable, otherwise over a new one.
+/// Sends one request, over the connection `kept` if it is still usable, otherwise over a new one.
 ///
-/// A request that was already sent when the connection broke is not repeated: the site may have
-/// acted upon it.
+/// If the connection breaks after the request was sent, the request is not repeated, because the
+/// site may have acted upon it.
 pub(crate) async fn send(
     kept: Option<Connection>,
     endpoints: Endpoints,
@@ -72,7 +73,7 @@ pub(crate) async fn send(
     Connection::open(endpoints).await?.exchange(request).await
 }
 
-/// The source and the destination of a connection.
+/// The source and the destination address of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) from: Option<IpAddr>,
@@ -91,7 +92,7 @@ impl Endpoints {
 impl Connection {
     async fn open(endpoints: Endpoints) -> Result<Self, RequestError> {
         let stream = endpoints.connect().await.map_err(|error| classify_error(&error))?;
-        // A request is one small write; Nagle's delay would distort the measurement.
+        // A request is one small write, and Nagle's delay would distort the measurement.
         stream.set_nodelay(true).map_err(|error| classify_error(&error))?;
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(BUFFER)
@@ -120,27 +121,27 @@ impl Connection {
         })
     }
 
-    /// Runs `task` while bytes are exchanged. Also notices when the site closes, and closes in
-    /// turn.
+    /// Runs `task` while it moves the connection's bytes. If the site closes the connection, closes
+    /// this side too.
     pub(crate) async fn drive<T>(&mut self, task: impl Future<Output = T>) -> T {
         drive(&mut self.driver, task).await
     }
 
-    /// Returns whether neither side has closed it, as far as it was driven.
+    /// Returns whether neither side had closed the connection when it was last driven.
     pub(crate) fn is_open(&self) -> bool {
         self.driver.is_some()
     }
 }
 
-/// Implements [`Connection::drive`] for a task that borrows the other half.
+/// Implements [`Connection::drive`] for a task that borrows the other half of the connection.
 async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) -> T {
     let mut task = pin!(task);
     poll_fn(|context| {
         if let Poll::Ready(done) = task.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        // The task is woken when its connection ends, because it holds the other end of its
-        // channel.
+        // The task is woken when its connection ends, because it holds the receiving end of the
+        // channel for the answer.
         if let Some(running) = driver
             && Pin::new(running).poll(context).is_ready()
         {
@@ -151,7 +152,7 @@ async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) ->
     .await
 }
 
-/// Reads a body to its end without keeping it. Returns whether the end arrived.
+/// Reads a body to its end and discards it. Returns whether the end arrived.
 async fn drain_body(mut body: Incoming) -> bool {
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
@@ -165,9 +166,9 @@ fn unsent(request: HttpRequest) -> RequestError {
     RequestError::Unsent(Box::new(request))
 }
 
-/// Returns which side is responsible for a missing connection.
+/// Returns whether a failed connect is the fault of this machine or of the site.
 fn classify_error(error: &io::Error) -> RequestError {
-    // ENFILE and EMFILE, for which the standard library has no name.
+    // These are ENFILE and EMFILE, for which the standard library has no name.
     let no_descriptor = matches!(error.raw_os_error(), Some(23 | 24));
     if no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
         RequestError::Exhausted

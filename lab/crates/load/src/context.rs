@@ -19,7 +19,7 @@ use crate::slots::Slots;
 use crate::statistics::{Progress, Statistics};
 use crate::target::Target;
 
-/// The shared context of a run.
+/// The context that all visitors of a run share.
 #[derive(Debug)]
 pub(crate) struct RunContext {
     pub(crate) scenario: Scenario,
@@ -30,20 +30,20 @@ pub(crate) struct RunContext {
     pub(crate) rho: f64,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    /// The end of arrivals.
+    /// The end of arrivals, since the start of the run.
     pub(crate) last_arrival: Time,
-    /// The time at which every connection is closed.
+    /// The time at which every remaining connection is closed, since the start of the run.
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
     pub(crate) statistics: RefCell<Statistics>,
-    /// Statistics of clients that are not counted.
+    /// The statistics of those clients of sets that are not counted in the result.
     pub(crate) uncounted: RefCell<Statistics>,
 }
 
 impl RunContext {
-    /// Checks the scenario and the options, and starts the clock.
+    /// Checks the scenario and the options, connects to the target once, and starts the clock.
     pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
-        // The bounds of a scenario file; this level may have another source.
+        // The bounds are those of a scenario file. This level of load may come from another source.
         if !(options.rho > 0.0 && options.rho <= 1000.0) {
             return Err(LoadError::Rho(options.rho));
         }
@@ -80,7 +80,7 @@ impl RunContext {
         })
     }
 
-    /// Returns the route of a visitor to the site.
+    /// Returns the source and destination addresses for the connections of a visitor.
     pub(crate) fn endpoints(&self, index: u64, set: Option<usize>) -> Endpoints {
         let own = || {
             let [.., b, c, d] = index.to_be_bytes();
@@ -93,30 +93,31 @@ impl RunContext {
         Endpoints { from, to: self.target.address }
     }
 
-    /// Returns the statistics for a visitor of this set, or of none.
+    /// Returns the statistics in which the requests of a visitor count. `set` is the visitor's set;
+    /// `None` for a visitor that arrived.
     pub(crate) fn statistics_for(&self, set: Option<usize>) -> &RefCell<Statistics> {
         let counts = set.is_none_or(|set| self.scenario.sets[set].counted);
         if counts { &self.statistics } else { &self.uncounted }
     }
 
-    /// Returns the times at which sessions start.
+    /// Returns the times at which sessions are due to start.
     pub(crate) fn starts(&self) -> Starts {
         let duration = self.last_arrival.since(Time::ZERO);
         let unit = self.scenario.unit_rate();
         Starts::new(&self.scenario.profile, self.rho, unit, duration, self.seed)
     }
 
-    /// Returns the offered load at `time`.
+    /// Returns the offered load ρ at `time`.
     pub(crate) fn rho_at(&self, time: Time) -> f64 {
         if time < self.last_arrival { self.scenario.profile.rho_at(self.rho, time) } else { 0.0 }
     }
 
-    /// Returns the delay of an action that was due at `time`.
+    /// Returns the lag of an action that was due at `time` and is executed now.
     pub(crate) fn lag(&self, time: Time) -> TimeSpan {
         self.clock.now().since(time)
     }
 
-    /// Returns the present state of the run.
+    /// Returns the present progress of the run.
     pub(crate) fn progress(&self) -> Progress {
         let now = self.clock.now();
         let elapsed = now.since(Time::ZERO);

@@ -1,33 +1,35 @@
-//! The cookies of a visitor, for one site and one stay.
+//! The cookies of one visitor on one site.
 //!
 //! The jar implements the part of RFC 6265 that a session needs (§4.1.1 name and value, §5.2.2
-//! `Max-Age` if it deletes). Paths, domains and dates make no difference to a visitor of one site.
+//! `Max-Age` if it deletes). Paths, domains and dates make no difference to a visitor of a single
+//! site.
 
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 
-/// The most cookies, and the longest. A site may set more, but a visitor must not cost more memory
-/// than a session needs.
+/// The maximum number of cookies. A site may set more, but a visitor must not cost more memory than
+/// a session needs.
 const MOST: usize = 16;
+/// The maximum length of a cookie's name and value together, in bytes.
 const LONGEST: usize = 1024;
 
-/// Names and values, in the order in which they were first set.
+/// Pairs of name and value, in the order in which the cookies were first set.
 #[derive(Debug, Default)]
 pub(crate) struct CookieJar(Vec<(String, String)>);
 
 impl CookieJar {
-    /// Adds a cookie that the visitor already has at arrival. A site may change or delete it like
-    /// its own.
+    /// Adds a cookie that the visitor already has at arrival. The site may change or delete it as
+    /// its own cookies.
     pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.set(name, value);
     }
 
-    /// Returns the value of the cookie of this name.
+    /// Returns the value of the cookie called `name`.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Applies the cookies that an answer sets or deletes.
+    /// Applies the `Set-Cookie` fields of an answer, which set or delete cookies.
     pub(crate) fn store(&mut self, answer: &HeaderMap) {
         let set = answer.get_all(SET_COOKIE).iter();
         for cookie in set.filter_map(|value| value.to_str().ok()) {
@@ -55,7 +57,7 @@ impl CookieJar {
         }
     }
 
-    /// Adds the cookies to a request.
+    /// Adds the field `Cookie` with all cookies to a request.
     pub(crate) fn write_to(&self, request: &mut HeaderMap) {
         let pairs: Vec<String> = self.0.iter().map(|(n, v)| format!("{n}={v}")).collect();
         if let (false, Ok(value)) = (pairs.is_empty(), HeaderValue::from_str(&pairs.join("; "))) {

@@ -1,4 +1,4 @@
-//! Errors that prevent a run. After the start, only the counts show how it went.
+//! Errors that prevent a run. Once a run has started, only its counts show problems.
 
 use std::io;
 
@@ -7,56 +7,56 @@ use crate::options::Options;
 /// An error that prevents a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The target is not a URL, or has more than scheme, host and port.
+    /// The target is not a URL, or the URL has more than scheme, host and port.
     #[error("target `{0}`: write only http://HOST:PORT")]
     NotATarget(String),
-    /// The scheme is not http.
+    /// The scheme of the target is not `http`.
     #[error(
         "target `{0}`: only http:// is supported; for an https site, use the hop behind the TLS \
          proxy"
     )]
     NotHttp(String),
-    /// The port is missing.
+    /// The port of the target is missing.
     #[error("target `{0}`: the port is missing; write it as in http://127.0.0.1:8080")]
     NoPort(String),
-    /// No server answers there.
+    /// No server answers at the target.
     #[error("target `{url}` cannot be reached: {source}")]
     Unreachable {
-        /// The target, as given.
+        /// The target's URL as given.
         url: String,
-        /// The cause.
+        /// The error of the last attempt to connect.
         source: io::Error,
     },
-    /// The level of load is out of range.
+    /// The level of load is not above 0 and at most 1000.
     #[error("rho is {0}: it must be above 0 and at most 1000")]
     Rho(f64),
-    /// The run is over before any visitor arrives.
+    /// The run would be over before any visitor arrives.
     #[error(
         "at rho {rho} only {sessions:.1e} visitors are expected in {lasts}: raise rho or the \
          duration"
     )]
     Nobody {
-        /// The level of load.
+        /// The offered load ρ of the run.
         rho: f64,
-        /// The expected number of visitors.
+        /// The expected number of visitors in the whole run.
         sessions: f64,
-        /// How long they arrive.
+        /// The time during which visitors would arrive.
         lasts: bywash_units::TimeSpan,
     },
-    /// A live client cannot see the beginning of service.
+    /// Clients wait for the beginning of service, which a live client cannot see.
     #[error(
         "clients that wait for service can only be simulated: a live client waits for the answer"
     )]
     WaitsForService,
-    /// Only the simulator can change servers and sessions.
+    /// The scenario changes servers or sessions, which only the simulator can do.
     #[error("servers.change and session.change can only be simulated")]
     Changes,
-    /// Attacks run only against the simulator.
+    /// The scenario has adversaries, which run only in the simulator.
     #[error(
         "adversaries can only be simulated: remove [[adversary]] from the scenario of a live run"
     )]
     Adversaries,
-    /// The tag is not valid in a header that the target would accept.
+    /// The tag is too long, or has characters that the target would not accept in the header.
     #[error(
         "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",
         max = Options::LONGEST_TAG
@@ -67,20 +67,20 @@ pub enum LoadError {
     Request {
         /// The name of the class.
         class: String,
-        /// The method and path.
+        /// The method and path of the class.
         request: String,
     },
-    /// The header of a signal would change the meaning of the request.
+    /// The header of a signal is one that the load generator sets itself.
     #[error(
         "signal `{signal}` cannot be sent: the load generator sets the header `{header}` itself"
     )]
     Signal {
         /// The name of the signal.
         signal: String,
-        /// The header.
+        /// The name of the header.
         header: String,
     },
-    /// The machine refused a resource that the generator needs.
+    /// The operating system refused a resource that the load generator needs.
     #[error("cannot start the load generator: {0}")]
     Runtime(#[from] io::Error),
 }

@@ -1,9 +1,9 @@
-//! Form templates: a placeholder `{cookie:NAME}` in a form is replaced in each request by the value
-//! of that cookie of the visitor.
+//! Form templates. In each request, a placeholder `{cookie:NAME}` in a form is replaced by the
+//! value of the visitor's cookie NAME.
 //!
-//! The replacement suits an application that protects its forms by a double-submitted cookie
-//! (Django's `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies
-//! of answers are not kept.
+//! This suits an application that protects its forms by a double-submitted cookie (Django's
+//! `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies of answers
+//! are not kept.
 
 use std::fmt::Write;
 
@@ -11,17 +11,17 @@ use bytes::Bytes;
 
 use crate::cookie_jar::CookieJar;
 
-/// The form template of a class, in `application/x-www-form-urlencoded`.
+/// The form template of a class, encoded as `application/x-www-form-urlencoded`.
 #[derive(Debug)]
 pub(crate) struct FormTemplate {
-    /// The text before the first placeholder, and the text after each placeholder.
+    /// The texts between the placeholders: the text before the first, and the text after each.
     texts: Vec<String>,
-    /// The cookie of each placeholder.
+    /// The name of the cookie of each placeholder.
     cookies: Vec<String>,
 }
 
 impl FormTemplate {
-    /// Parses the template. Braces of any other kind are ordinary text.
+    /// Parses a form template. Braces that are not a placeholder are ordinary text.
     pub(crate) fn parse(text: &str) -> Self {
         const PLACEHOLDER: &str = "{cookie:";
         let mut form = Self { texts: Vec::new(), cookies: Vec::new() };
@@ -38,13 +38,13 @@ impl FormTemplate {
         form
     }
 
-    /// Returns whether the form has no text, so that no request carries one.
+    /// Returns whether the form has no text, so that requests have no body.
     pub(crate) fn is_empty(&self) -> bool {
         self.cookies.is_empty() && self.texts.iter().all(String::is_empty)
     }
 
-    /// Returns the form of one request of the visitor with this jar. A missing cookie leaves its
-    /// placeholder empty.
+    /// Returns the form of one request of the visitor with the cookies `jar`. A placeholder becomes
+    /// empty if its cookie is missing.
     pub(crate) fn fill(&self, jar: &CookieJar) -> Bytes {
         let mut text = self.texts[0].clone();
         for (cookie, behind) in self.cookies.iter().zip(&self.texts[1..]) {
@@ -55,7 +55,8 @@ impl FormTemplate {
     }
 }
 
-/// Percent-encodes everything except RFC 3986's unreserved characters.
+/// Appends `value` to `text`, with everything percent-encoded except RFC 3986's unreserved
+/// characters.
 fn encode(value: &str, text: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,14 +1,15 @@
 //! Runs a scenario in real time against a URL.
 //!
-//! The load is open: sessions start when the scenario says so, whether the site keeps up or not.
-//! Every time is measured from the moment at which a request was *due*. A closed load (a number of
-//! connections, each waiting for its answer) slows down together with the site and then reports
-//! that all is well: Gil Tene's «coordinated omission». An open load can fall behind its own clock
-//! instead, so this one measures the lag and declares such a run invalid.
+//! The load is an open loop: sessions start when the scenario says so, whether or not the site
+//! keeps up. Every time is measured from the moment at which a request was *due*. In a closed loop,
+//! a number of connections each wait for their answer. Such a load slows down together with the
+//! site and then shows no problem: Gil Tene's «coordinated omission». An open loop can fall behind
+//! its own schedule instead, so this load generator measures the lag and declares such a run
+//! invalid.
 //!
 //! Clients are realistic. A client whose patience ends closes the socket immediately, so that the
 //! site can see the departure. Clients retry and give up as the scenario says, and keep their
-//! cookies and, while it stays open, their connection. All of them run on one thread: a visitor
+//! cookies and, while it stays open, their connection. All of them run on one thread. A visitor
 //! waits most of the time, and without threads there are no locks whose waiting would be attributed
 //! to the site.
 //!
@@ -17,10 +18,10 @@
 //! - [`Options`] select the target and the load; `target` is the site's address.
 //! - `request` turns an attempt into HTTP, with path templates (`path_template`), form templates
 //!   (`form`) and cookies (`cookie_jar`); `connection` sends one request.
-//! - `virtual_user` is one visitor, and `slots` bounds their number.
-//! - `context` is their shared context, and `clock` its time.
-//! - `statistics` has the statistics, and `verdict` says whether they are valid.
-//! - `run` starts and ends it all.
+//! - `virtual_user` is one visitor, and `slots` bounds the number of visitors.
+//! - `context` is what all visitors share, and `clock` is the time of the run.
+//! - `statistics` counts the outcomes, and `verdict` says whether the figures are valid.
+//! - `run` starts and ends a run.
 //!
 //! Two request headers are of use to a target that emulates work: [`DEMAND_HEADER`] and
 //! [`ORDER_TAG_HEADER`]. Other targets ignore them.

@@ -1,50 +1,55 @@
-//! Options of a run in addition to its scenario.
+//! The options of a live run in addition to its scenario.
 
 use std::fmt;
 
 use bywash_scenario::Closes;
 use bywash_units::TimeSpan;
 
-/// Asks the target for the total busy time of its workers; `None` if it does not report it.
+/// A function that asks the target for the total busy time of its workers. It returns `None` if the
+/// target does not report it.
 ///
-/// Called before the first visitor and after the last one, never during the run.
+/// It is called before the first visitor and after the last one, never during the run.
 pub type Busy = Box<dyn Fn() -> Option<TimeSpan> + Send + Sync>;
 
-/// Options of a run, which has one level of load and one seed.
+/// The options of a run, which has one level of load and one seed.
 pub struct Options {
-    /// The site, as `http://host:port`.
+    /// The URL of the site, as `http://host:port`.
     pub target: String,
-    /// Offered load: the level that the scenario's profile leads to.
+    /// The offered load ρ: the level that the scenario's profile leads to.
     pub rho: f64,
-    /// The seed, which determines the visitors and their arrivals.
+    /// The seed that determines the visitors and their arrivals.
     pub seed: u64,
-    /// How long visitors may continue after the last arrival; then every connection is closed.
+    /// The maximum time for which visitors continue after the last arrival. Then every connection
+    /// is closed.
     pub drain: TimeSpan,
-    /// The most visitors at once, to bound memory: a visitor that waits for an answer costs some 25
-    /// kB. Also limited to the number of open files less 200.
+    /// The maximum number of concurrent visitors, to bound memory. A visitor that waits for an
+    /// answer costs about 25 kB. The number of descriptors of this process, less 200, is another
+    /// bound.
     pub max_visitors: usize,
-    /// Marks every request `<tag>-<seed>-<index>`, to find one visitor's orders in the site's
-    /// database. Up to [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
+    /// The tag that marks every request as `<tag>-<seed>-<index>`, to find a visitor's orders in
+    /// the site's database. It has at most [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
     pub tag: Option<String>,
     /// The name of the target's policy in the result.
     pub label: String,
-    /// Whether the target sees departures. `Hidden` emulates an intermediary that hides them: a
-    /// client that has lost patience continues without the answer, and its connection stays open
-    /// until the answer arrives or the run is over.
+    /// Whether the target sees departures. `Hidden` emulates an intermediary that hides them. A
+    /// client that has lost patience continues without the answer. Its connection stays open until
+    /// the answer arrives or the run is over.
     pub closes: Closes,
-    /// Whether every visitor has an own address of 127.0.0.0/8, if the target is on loopback. So
-    /// the site can distinguish visitors by address. A set's clients share one.
+    /// Whether every visitor has an address of its own in 127.0.0.0/8, if the target is on
+    /// loopback. So the site can distinguish visitors by address. All clients of a set share one
+    /// address.
     pub own_addresses: bool,
-    /// Returns the target's busy time; without it wasted work is unknown.
+    /// The function that returns the target's busy time. Without it, wasted work is unknown.
     pub busy: Option<Busy>,
 }
 
 impl Options {
-    /// The longest `tag`: with seed and index it must fit in 64 characters.
+    /// The maximum length of the tag. With seed and index it must fit into 64 characters.
     pub const LONGEST_TAG: usize = 22;
 
-    /// Creates options for `seed` at `rho` against `target`, with defaults for the rest: 30 s of
-    /// drain, 20,000 visitors at once, visible closes, no tag, no busy time.
+    /// Creates options for `seed` at the offered load `rho` against `target`, with defaults for the
+    /// rest. The defaults are 30 s of drain, 20,000 concurrent visitors, visible closes, no tag,
+    /// and no busy time.
     pub fn new(target: impl Into<String>, rho: f64, seed: u64) -> Self {
         Self {
             target: target.into(),
@@ -60,7 +65,7 @@ impl Options {
         }
     }
 
-    /// Returns the busy time of the target so far, if it reports it.
+    /// Returns the target's total busy time until now; `None` if the target does not report it.
     pub(crate) fn busy_so_far(&self) -> Option<TimeSpan> {
         self.busy.as_ref().and_then(|busy| busy())
     }

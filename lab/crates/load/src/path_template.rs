@@ -1,25 +1,25 @@
-//! Path templates: a placeholder `{1..20}` in a path is replaced in each request by a random whole
-//! number from 1 to 20.
+//! Path templates. In each request, a placeholder such as `{1..20}` in a path is replaced by a
+//! random whole number from 1 to 20.
 //!
-//! Equal placeholders in one path have the same number, so that `user{1..9}` goes with
-//! `password{1..9}`. The numbers follow from the run's seed and the visitor's number, like all
-//! plans of a visitor.
+//! Equal placeholders in one path get the same number, so that `user{1..9}` goes with
+//! `password{1..9}`. The numbers follow from the run's seed and the visitor's number, as all plans
+//! of a visitor do.
 
 use bywash_scenario::Stream;
 use http::Uri;
 
-/// The path template of a class, checked so that every instance is a valid path.
+/// The path template of a class. It is checked so that every instance is a valid path.
 #[derive(Debug)]
 pub(crate) struct PathTemplate {
-    /// The text before the first placeholder, and after each placeholder.
+    /// The texts between the placeholders: the text before the first, and the text after each.
     texts: Vec<String>,
-    /// The index of the range of each placeholder.
+    /// For each placeholder, the index of its range. Equal placeholders have the same index.
     placeholders: Vec<usize>,
     ranges: Vec<(u64, u64)>,
 }
 
 impl PathTemplate {
-    /// Parses a template; `None` if it is not a path.
+    /// Parses a template. Returns `None` if the text is not a path.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut path = Self { texts: Vec::new(), placeholders: Vec::new(), ranges: Vec::new() };
         let (mut plain, mut rest) = (String::new(), text);
@@ -44,7 +44,7 @@ impl PathTemplate {
         (least.starts_with('/') && least.parse::<Uri>().is_ok()).then_some(path)
     }
 
-    /// Returns the path of one request.
+    /// Returns the path of one request, with random numbers for the placeholders.
     pub(crate) fn draw(&self, chance: &mut Stream) -> Uri {
         let draw = |(least, most): &(u64, u64)| {
             let count = most - least + 1;
@@ -64,8 +64,8 @@ impl PathTemplate {
     }
 }
 
-/// Parses a placeholder. Returns its least and its greatest number, and the text after it. Numbers
-/// above a billion are not accepted, because none are needed.
+/// Parses a placeholder at the start of `text`. Returns its lowest and its highest number, and the
+/// text after it. Returns `None` for numbers above a billion, because none are needed.
 fn placeholder(text: &str) -> Option<((u64, u64), &str)> {
     const MOST: u64 = 1_000_000_000;
     let (range, behind) = text.split_once('}')?;

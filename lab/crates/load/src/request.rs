@@ -1,4 +1,4 @@
-//! Attempts as HTTP requests.
+//! Builds the HTTP requests of visitors' attempts.
 
 use bytes::Bytes;
 use bywash_scenario::{Attempt, Scenario, Shown, Signal, Stream};
@@ -13,20 +13,21 @@ use crate::options::Options;
 use crate::path_template::PathTemplate;
 use crate::target::Target;
 
-/// The header with the time that the request should occupy a worker, in whole microseconds. So two
-/// emulated shops that receive the same seed do exactly the same work.
+/// The header that tells an emulated shop how long the request should occupy a worker, in whole
+/// microseconds. So two shops that receive the same seed do exactly the same work.
 pub const DEMAND_HEADER: &str = "shop-demand-us";
 
-/// The header that identifies the visitor, if the run has a tag.
+/// The header that identifies the visitor to the shop. It is sent only if the run has a tag.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
-/// The header that marks a retry, if a scenario's clients declare retries.
+/// The header that marks a retry. It is sent only if the scenario's clients declare retries.
 const RETRY_HEADER: &str = "x-retry-attempt";
 
-/// A request, whose body is a form or empty.
+/// An HTTP request whose body is a form or empty.
 pub(crate) type HttpRequest = Request<Full<Bytes>>;
 
-/// The requests of a scenario's classes, checked once so that none can fail during the run.
+/// The requests of a scenario's classes. All are checked once, so that none can be invalid during
+/// the run.
 #[derive(Debug)]
 pub(crate) struct Requests {
     classes: Vec<Template>,
@@ -35,14 +36,14 @@ pub(crate) struct Requests {
     seed: u64,
 }
 
-/// A signal in the form that is sent.
+/// A signal in the form in which it is sent.
 #[derive(Debug)]
 enum SentSignal {
     Cookie(String, String),
     Header(HeaderName, HeaderValue),
 }
 
-/// Headers that determine a request's meaning, owner or end. No signal may use them.
+/// Headers that determine a request's meaning, owner or end, in lower case. No signal may use them.
 const RESERVED: [&str; 14] = [
     "host",
     "user-agent",
@@ -91,7 +92,7 @@ impl Requests {
     }
 
     /// Returns the headers that the `index`-th visitor adds to each request: the run's tag, if it
-    /// has one, and the headers among `signals`.
+    /// has one, and those of `signals` that are headers.
     pub(crate) fn extra_headers(&self, index: u64, signals: &[usize]) -> HeaderMap {
         let mut extra_headers = HeaderMap::new();
         if let Some(tag) = &self.tag {
@@ -107,7 +108,8 @@ impl Requests {
         extra_headers
     }
 
-    /// Returns the jar of a visitor with these `signals`, with the cookies among them.
+    /// Returns the cookie jar of a visitor with these `signals`, filled with those signals that are
+    /// cookies.
     pub(crate) fn jar(&self, signals: &[usize]) -> CookieJar {
         let mut jar = CookieJar::default();
         for signal in signals {
@@ -118,13 +120,13 @@ impl Requests {
         jar
     }
 
-    /// Returns the path of a request of this class.
+    /// Returns the path of a request of `class`, with its placeholders filled from `chance`.
     pub(crate) fn path(&self, class: usize, chance: &mut Stream) -> Uri {
         self.classes[class].path.draw(chance)
     }
 
-    /// Returns the request of an attempt at this path, by the visitor with this jar and these
-    /// extra headers.
+    /// Returns the HTTP request of an attempt at this path, with the visitor's cookies and extra
+    /// headers.
     pub(crate) fn build(
         &self,
         attempt: &Attempt,
@@ -155,14 +157,14 @@ fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Tem
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
-    // RFC 9110 §8.6: a method that could have content declares that it has none.
+    // RFC 9110 §8.6: a method that could have content declares that the request has none.
     if !form.is_empty() {
         const FORM: &str = "application/x-www-form-urlencoded";
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     } else if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
-    // A CONNECT has no path, and its answer no end.
+    // CONNECT is not supported, because it has no path and its answer has no end.
     (method != Method::CONNECT).then_some(Template { method, path, form, headers })
 }
 

@@ -1,4 +1,4 @@
-//! Runs a scenario from the first arrival to the last connection.
+//! Plays a scenario against a live target, from the first arrival to the last connection.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,30 +17,31 @@ use crate::statistics::Progress;
 use crate::verdict::Verdict;
 use crate::virtual_user::VirtualUser;
 
-/// How often the observer is called.
+/// The interval at which the caller's `watch` function is called.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// Arrivals that are still overdue this long after the end of the run are cancelled, because a
+/// The time after the end of the run at which arrivals that are still overdue are cancelled. A load
 /// generator that is so far behind must not run without end.
 const LAST_CALL: TimeSpan = TimeSpan::from_secs(1);
 
-/// The output of a run.
+/// The result of a live run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The outcomes of all requests.
+    /// The counted outcomes of all requests.
     pub tally: Tally,
-    /// The median lag of the generator: from the time at which a session or the end of a pause was
-    /// due to its execution.
+    /// The median lag of the load generator. Lag is the time from when a request is due until the
+    /// load generator makes it.
     pub lag_p50: TimeSpan,
-    /// The 99th percentile of the lag.
+    /// The 99th percentile of the lag, as in `lag_p50`.
     pub lag_p99: TimeSpan,
-    /// The longest lag.
+    /// The longest lag of the run, as in `lag_p50`.
     pub lag_max: TimeSpan,
-    /// Numbers of the visitors that saw an order confirmed, once per order.
+    /// The numbers of the visitors that saw an order confirmed. A visitor with several orders is
+    /// listed once for each.
     pub confirmed: Vec<u64>,
-    /// The reason why the figures must not be used, if there is one.
+    /// The reason why the figures must not be used; `None` if they may.
     pub invalid: Option<String>,
-    /// Visitors for which there was no slot.
+    /// The number of visitors that were not started because no slot was free.
     pub not_started: u64,
     /// The time from the start until the last visitor was gone.
     pub lasted: TimeSpan,
@@ -66,7 +67,7 @@ impl Run {
         }
     }
 
-    /// Returns the result of this run alone: one cell.
+    /// Returns the result of this run alone: a result with a single row.
     pub fn result(&self, scenario: &Scenario, options: &Options) -> RunResult {
         let (rho, closes) = (options.rho, options.closes);
         let tallies = std::slice::from_ref(&self.tally);
@@ -80,11 +81,11 @@ impl Run {
     }
 }
 
-/// Runs `scenario` against the target. Returns when the last visitor is gone, at the latest after
-/// its duration and `options.drain`.
+/// Plays `scenario` against the target of `options`. Returns when the last visitor is gone, at the
+/// latest after the scenario's duration plus `options.drain`.
 ///
-/// `watch` is called about every half second with the state of the run, and once at its end. It is
-/// called on the generator's thread, so it must be quick: its time becomes lag.
+/// `watch` is called about every half second with the progress of the run, and once at its end. It
+/// is called on the load generator's thread, so it must be quick: its time becomes lag.
 ///
 /// # Panics
 ///
@@ -97,8 +98,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let busy_before = options.busy_so_far();
     let context = Rc::new(RunContext::new(scenario, options)?);
-    // The task set, and with it every remaining connection, is dropped at the end of this
-    // statement.
+    // The task set is dropped at the end of this statement, and with it every remaining connection.
     runtime.block_on(LocalSet::new().run_until(play(&context, watch)));
     let lasted = context.clock.now().since(Time::ZERO);
     let busy = busy_before.zip(options.busy_so_far());
@@ -106,7 +106,7 @@ pub fn run(
     Ok(Run::of(&context, lasted))
 }
 
-/// Starts all visitors and waits until all are gone.
+/// Starts all visitors, and waits until all are gone or the run is over.
 async fn play(context: &Rc<RunContext>, watch: &mut dyn FnMut(&Progress)) {
     let mut all = pin!(async {
         start_sessions(context).await;
@@ -124,7 +124,7 @@ async fn play(context: &Rc<RunContext>, watch: &mut dyn FnMut(&Progress)) {
     watch(&context.progress());
 }
 
-/// Starts every session at its time, whatever happened to earlier ones.
+/// Starts every session when it is due, whatever happened to earlier ones.
 async fn start_sessions(context: &Rc<RunContext>) {
     if !context.scenario.sets.is_empty() {
         return start_clients(context);
@@ -139,7 +139,7 @@ async fn start_sessions(context: &Rc<RunContext>) {
     }
 }
 
-/// Starts all clients of all sets, which stay.
+/// Starts the permanent clients of all sets, which stay to the end of the run.
 fn start_clients(context: &Rc<RunContext>) {
     for client in context.scenario.clients(context.seed) {
         match context.slots.take() {
@@ -149,7 +149,7 @@ fn start_clients(context: &Rc<RunContext>) {
     }
 }
 
-/// Runs one session after the other until the time is over.
+/// Runs one session of the client after the other until arrivals end.
 async fn run_client(context: Rc<RunContext>, mut client: Client, slot: Slot) {
     let mut slot = Some(slot);
     while let Some(free_slot) = slot.take() {
@@ -163,7 +163,7 @@ async fn run_client(context: Rc<RunContext>, mut client: Client, slot: Slot) {
     }
 }
 
-/// Starts one visitor, or counts the lack of a slot.
+/// Starts one visitor. If no slot is free, counts the visitor as not started.
 fn start_visitor(context: &Rc<RunContext>, index: u64, start: Time) {
     match context.slots.take() {
         Some(slot) => drop(spawn_local(VirtualUser::new(context, index, None, start, slot).run())),

@@ -1,16 +1,16 @@
-//! Bounds the number of concurrent connections, because memory and descriptors are limited.
+//! Bounds the number of concurrent visitors, because memory and descriptors are limited.
 //!
-//! Owned by one thread. Dropping a [`Slot`] releases it, however its holder ended.
+//! All slots are used on one thread. Dropping a [`Slot`] releases it, however its holder ended.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-/// Descriptors left to the rest of the process.
+/// The number of descriptors that are left to the rest of the process.
 const SPARE: usize = 200;
 
-/// The available slots.
+/// The slots of a run, of which each concurrent visitor takes one.
 #[derive(Debug)]
 pub(crate) struct Slots {
     limit: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Returns `wanted` slots, or fewer if this process may not open that number of files.
+    /// Creates `wanted` slots, or fewer if this process may not open that number of descriptors.
     pub(crate) fn new(wanted: usize) -> Rc<Self> {
         Self::of(descriptors().map_or(wanted, |open| wanted.min(open.saturating_sub(SPARE))))
     }
@@ -28,12 +28,12 @@ impl Slots {
         Rc::new(Self { limit, taken: Cell::new(0), freed: Notify::new() })
     }
 
-    /// Returns the total number of slots.
+    /// Returns the total number of slots, free or taken.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Takes a slot, if one is free.
+    /// Takes a slot; `None` if none is free.
     pub(crate) fn take(self: &Rc<Self>) -> Option<Slot> {
         let taken = self.taken.get();
         (taken < self.limit).then(|| {
@@ -50,7 +50,7 @@ impl Slots {
     }
 }
 
-/// An occupied slot.
+/// A slot that is taken, and that is released when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot(Rc<Slots>);
 
@@ -61,12 +61,14 @@ impl Drop for Slot {
     }
 }
 
-/// Returns how many files this process may open; `None` if the system does not tell.
+/// Returns the number of descriptors that this process may open; `None` if the system does not
+/// tell.
 fn descriptors() -> Option<usize> {
     soft_limit(&std::fs::read_to_string("/proc/self/limits").ok()?)
 }
 
-/// Returns the soft limit in the text of `/proc/self/limits`, see `proc_pid_limits(5)`.
+/// Returns the soft limit of open descriptors in the text of `/proc/self/limits`, see
+/// `proc_pid_limits(5)`.
 fn soft_limit(limits: &str) -> Option<usize> {
     let line = limits.lines().find_map(|l| l.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

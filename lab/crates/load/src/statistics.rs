@@ -1,4 +1,5 @@
-//! The statistics of one run: the scenario's tally, the generator's lag, and its own failures.
+//! The statistics of one live run: the scenario's tally, the load generator's lag, and its own
+//! failures.
 
 use bywash_scenario::{Attempt, Ending, Of, Scenario, Tally, Visitor};
 use bywash_units::{Time, TimeSpan};
@@ -6,46 +7,47 @@ use hdrhistogram::Histogram;
 
 use crate::verdict::Flaws;
 
-/// The state of a run.
+/// The progress of a run: counts since its start, all classes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The time since the run began.
     pub elapsed: TimeSpan,
-    /// The offered load now; 0 after the last arrival.
+    /// The offered load ρ at present; 0 after the last arrival.
     pub rho_now: f64,
-    /// Visitors on the site now.
+    /// The number of visitors whose session is in progress.
     pub active: u64,
-    /// Requests made so far.
+    /// The number of requests made, retries included.
     pub generated: u64,
-    /// Requests answered while the client waited.
+    /// The number of requests answered while the client waited.
     pub completed: u64,
-    /// Requests given up by the client.
+    /// The number of requests that clients gave up.
     pub timed_out: u64,
-    /// Requests refused.
+    /// The number of requests that the server side refused.
     pub dropped: u64,
-    /// Requests stopped while they ran.
+    /// The number of requests that the server side stopped while they ran.
     pub terminated: u64,
-    /// Requests answered with an error or not at all.
+    /// The number of requests answered with an error or not at all.
     pub failed: u64,
-    /// Orders confirmed.
+    /// The number of orders confirmed.
     pub orders: u64,
 }
 
-/// The statistics of a run.
+/// The statistics of a run, while it is in progress.
 #[derive(Debug)]
 pub(crate) struct Statistics {
     pub(crate) tally: Tally,
     pub(crate) flaws: Flaws,
-    /// Visitors that saw an order confirmed.
+    /// The numbers of the visitors that saw an order confirmed, once for each order.
     pub(crate) confirmed: Vec<u64>,
-    /// Microseconds from the due time of an action to its execution.
+    /// The lag of all actions: the time from when an action is due until it is executed, in
+    /// microseconds.
     lag: Histogram<u64>,
     counts: Progress,
 }
 
 impl Statistics {
     pub(crate) fn new(tally: Tally) -> Self {
-        // From 1 µs to an hour at two significant digits.
+        // The range is 1 µs to an hour, at two significant digits.
         let lag = Histogram::new_with_bounds(1, 3_600_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
         Self {
@@ -57,7 +59,7 @@ impl Statistics {
         }
     }
 
-    /// Records that a visitor arrives at `start`, while offered load is `rho_now`.
+    /// Records that a visitor arrives at `start`, while the offered load is `rho_now`.
     pub(crate) fn session(
         &mut self,
         scenario: &Scenario,
@@ -69,34 +71,35 @@ impl Statistics {
         self.tally.session(scenario, visitor, start, rho_now);
     }
 
-    /// Records that a visitor is gone, with the number of their requests that were never made.
+    /// Records that a visitor is gone. `not_generated` of the visitor's planned requests were never
+    /// made.
     pub(crate) fn session_over(&mut self, not_generated: u64) {
         self.counts.active -= 1;
         self.tally.session_over(not_generated);
     }
 
-    /// Records that a session ended before the run was over.
+    /// Records that a session ended before the run was over. `lasted` is its duration.
     pub(crate) fn session_ended(&mut self, lasted: TimeSpan) {
         self.tally.session_ended(lasted);
     }
 
-    /// Records that an action was executed `lag` after its due time.
+    /// Records that an action was executed `lag` after it was due.
     pub(crate) fn late(&mut self, lag: TimeSpan) {
         self.lag.saturating_record(lag.as_micros());
     }
 
-    /// Returns the lag of the generator at this quantile.
+    /// Returns the lag of the load generator at `quantile`, from 0 to 1.
     pub(crate) fn lag(&self, quantile: f64) -> TimeSpan {
         TimeSpan::from_micros(self.lag.value_at_quantile(quantile))
     }
 
-    /// Records that a request is made.
+    /// Records that a request of `class` is made at `at`.
     pub(crate) fn generated(&mut self, class: usize, at: Time) {
         self.counts.generated += 1;
         self.tally.generated(class, at);
     }
 
-    /// Records the end of a request, `response` after it was due.
+    /// Records the end of a request, `response` after the request was due.
     pub(crate) fn ended(
         &mut self,
         attempt: &Attempt,
@@ -119,7 +122,8 @@ impl Statistics {
         }
     }
 
-    /// Records the target's total busy time before and after the run, if the target reports it.
+    /// Records the target's total busy time before and after the run; `None` if the target does not
+    /// report it.
     pub(crate) fn busy(&mut self, before_and_after: Option<(TimeSpan, TimeSpan)>) {
         match before_and_after {
             Some((before, after)) => {
@@ -130,7 +134,7 @@ impl Statistics {
         }
     }
 
-    /// Returns the state of the run at `elapsed`.
+    /// Returns the progress of the run at the time `elapsed`.
     pub(crate) fn progress(&self, elapsed: TimeSpan, rho_now: f64) -> Progress {
         Progress { elapsed, rho_now, orders: self.tally.orders(), ..self.counts }
     }

@@ -9,23 +9,23 @@ use http::{HeaderValue, Uri};
 
 use crate::error::LoadError;
 
-/// The time to connect: long enough for a site on the other side of the world, short enough after a
-/// typing error.
+/// The time limit for a connect. It is long enough for a site on the other side of the world, and
+/// short enough for a user who has mistyped the URL.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// A site that accepted a connection a moment ago.
+/// A site to send requests to, which accepted a connection a moment ago.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// The address, resolved once: name resolution during the run would be part of the response
-    /// times.
+    /// The site's address, resolved once. Name resolution during the run would be part of the
+    /// response times.
     pub(crate) address: SocketAddr,
-    /// The value of `Host`.
+    /// The value of the header `Host`.
     pub(crate) host: HeaderValue,
 }
 
 impl Target {
-    /// Parses `url` and connects to it once, so that a wrong port is an error and not a run full of
-    /// failed requests.
+    /// Parses `url`, resolves its host and connects to it once. A wrong port is then an error, and
+    /// not a run full of failed requests.
     pub(crate) fn find(url: &str) -> Result<Self, LoadError> {
         let (authority, port) = authority(url)?;
         let host = HeaderValue::from_str(authority.as_str())
@@ -56,7 +56,8 @@ fn authority(url: &str) -> Result<(Authority, u16), LoadError> {
     }
 }
 
-/// Returns the first address of `name` that accepts a connection.
+/// Returns the first address of `name` that accepts a connection on `port`. Fails with the last
+/// error if none does.
 fn probe(name: &str, port: u16) -> io::Result<SocketAddr> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (name, port).to_socket_addrs()? {

@@ -1,38 +1,40 @@
 //! Decides whether the figures of a run are valid.
 //!
-//! A generator that could not follow the scenario measures itself and not the site. Its figures
-//! look like any others, so it must report this.
+//! A load generator that could not follow the scenario measures itself and not the site. Its
+//! figures look like any others, so it must report this.
 
 use std::fmt;
 
 use bywash_units::TimeSpan;
 
-/// The largest valid 99th percentile of the lag. Beyond it, response times of some ten milliseconds
-/// would be the generator's own.
+/// The largest 99th percentile of the lag with which a run is valid. With more, response times of
+/// some tens of milliseconds would be caused by the load generator.
 const MOST_LAG: TimeSpan = TimeSpan::from_millis(10);
 
-/// Failures of the generator itself.
+/// Counts of the load generator's own failures in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Flaws {
-    /// Visitors for which there was no slot.
+    /// The number of visitors that were not started because no slot was free.
     pub(crate) not_started: u64,
-    /// Connections closed although closes are hidden, because there was no slot for them.
+    /// The number of connections closed although closes are hidden, because no slot was free to
+    /// keep them open.
     pub(crate) not_hidden: u64,
-    /// Connections for which this machine had no descriptor or port.
+    /// The number of connections for which this machine had no descriptor or port left.
     pub(crate) exhausted: u64,
 }
 
-/// The verdict on a run, in full sentences for the reader of the result.
+/// The facts on which the verdict on a run depends. It is displayed as full sentences for the
+/// reader of the result, and as nothing if the run is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) flaws: Flaws,
     pub(crate) lag_p99: TimeSpan,
-    /// The most visitors at once.
+    /// The maximum number of concurrent visitors.
     pub(crate) max_active: usize,
 }
 
 impl Verdict {
-    /// Returns the text, if the run is invalid.
+    /// Returns the reasons why the run is invalid; `None` if it is valid.
     pub(crate) fn invalid(self) -> Option<String> {
         let text = self.to_string();
         (!text.is_empty()).then_some(text)

@@ -1,9 +1,8 @@
-//! The session of one visitor on the site.
+//! The session of one live visitor on the site.
 //!
-//! `bywash_scenario::Visitor` decides; this module makes the requests, waits for the visitor's
-//! patience, and records the outcomes. All times are the due times: a request counts from the time
-//! at which it was due, and a pause from the time at which the last request ended for the
-//! *visitor*.
+//! `bywash_scenario::Visitor` decides the behaviour. This module makes the requests, waits for the
+//! visitor's patience, and records the outcomes. A request counts from the time at which it was
+//! due. A pause counts from the time at which the last request ended for the *visitor*.
 
 use std::rc::Rc;
 
@@ -19,26 +18,27 @@ use crate::context::RunContext;
 use crate::cookie_jar::CookieJar;
 use crate::slots::Slot;
 
-/// The random stream of the visitor's placeholders; those of the scenario have lower numbers.
+/// The number of the random stream for the placeholders in requests. The streams of the scenario
+/// have lower numbers.
 const PLACEHOLDERS: u64 = 0x4001;
 
-/// A visitor and their state.
+/// A visitor in a live run, with its connection and cookies.
 pub(crate) struct VirtualUser {
     context: Rc<RunContext>,
     visitor: Visitor,
     index: u64,
-    /// The set, for a permanent client.
+    /// The index of the visitor's set; `None` for a visitor that arrived.
     set: Option<usize>,
     /// The time at which the session is due to start.
     start: Time,
     jar: CookieJar,
     /// The random stream for the placeholders of requests.
     chance: Stream,
-    /// The path of the last request; a retry uses the same.
+    /// The path of the last request, which a retry uses again.
     path: Uri,
-    /// The tag and the signals.
+    /// The header fields of every request: the visitor's tag, and the signals that are headers.
     extra_headers: HeaderMap,
-    /// The connection, kept between requests while the site keeps it.
+    /// The connection to the site, which is reused while the site keeps it open.
     connection: Option<Connection>,
     slot: Slot,
 }
@@ -72,7 +72,8 @@ impl VirtualUser {
         }
     }
 
-    /// Runs the whole session. Returns the slot, unless the time was over before the session ended.
+    /// Runs the whole session. Returns the visitor's slot; `None` if a client of a set had not
+    /// ended its session when the run was over.
     pub(crate) async fn run(mut self) -> Option<Slot> {
         let (context, start) = (Rc::clone(&self.context), self.start);
         let rho = context.rho_at(start);
@@ -84,8 +85,8 @@ impl VirtualUser {
     }
 
     /// Makes request after request, until the visitor is gone or the run is over. Returns the
-    /// number of requests not made. Returns `None` for a client of a set, whose unfinished session
-    /// does not count.
+    /// number of planned requests that were not made. Returns `None` for a client of a set whose
+    /// session is unfinished, because that session does not count.
     async fn requests(&mut self, start: Time) -> Option<u64> {
         let mut intended = start;
         loop {
@@ -113,8 +114,8 @@ impl VirtualUser {
         }
     }
 
-    /// Makes one request that is due at `intended`. Returns the time and the kind of its end for
-    /// the visitor.
+    /// Makes one request that is due at `intended`. Returns the time at which it ended for the
+    /// visitor, and its outcome.
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
         let context = Rc::clone(&self.context);
         let attempt = self.visitor.attempt(&context.scenario);
@@ -132,7 +133,8 @@ impl VirtualUser {
         };
         let mut recorded = statistics.borrow_mut();
         if self.set.is_some() {
-            // A client of a set has no last request; only requests that ended in time count.
+            // Clients of sets go on until the run ends, so only those of their requests count that
+            // ended in time.
             if ended > context.last_arrival {
                 return (ended, ending);
             }
@@ -145,7 +147,8 @@ impl VirtualUser {
         (ended, ending)
     }
 
-    /// Sends the request, and waits for the whole answer until `deadline`.
+    /// Sends the request, and waits for the whole answer until `deadline`. Returns the outcome for
+    /// the visitor.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let context = Rc::clone(&self.context);
         if !attempt.retry {
@@ -156,7 +159,7 @@ impl VirtualUser {
         let kept = self.connection.take();
         let mut exchange = Box::pin(send(kept, context.endpoints(self.index, self.set), request));
         match timeout_at(context.clock.instant(deadline), &mut exchange).await {
-            // The timer may be late by a millisecond; the visitor's patience ends on time.
+            // The timer may fire a millisecond late, but the visitor's patience ends on time.
             Ok(_) if context.clock.now() >= deadline => Ending::TimedOut,
             Ok(answer) => self.take(answer, attempt.class),
             Err(_) => {
@@ -166,7 +169,8 @@ impl VirtualUser {
         }
     }
 
-    /// Returns the outcome of an answer, or of none, for the visitor.
+    /// Returns the outcome for the visitor, of an answer or of a request that failed without an
+    /// answer.
     fn take(&mut self, answer: Result<Answer, RequestError>, class: usize) -> Ending {
         match answer {
             Ok(answer) => {
@@ -190,7 +194,7 @@ impl VirtualUser {
         }
     }
 
-    /// Waits for the next request, and meanwhile notices if the site closes the connection.
+    /// Waits until the next request is due. Drops the connection if the site closes it meanwhile.
     async fn pause(&mut self, until: Time) {
         let over = self.context.clock.reach(until);
         match &mut self.connection {
@@ -200,8 +204,8 @@ impl VirtualUser {
         self.connection.take_if(|connection| !connection.is_open());
     }
 
-    /// Returns the planned requests that remained when the run ended in a pause. `last` is the
-    /// outcome of the last request.
+    /// Returns the number of planned requests that were not made because the run ended in a pause.
+    /// `last` is the outcome of the last request.
     fn left(&self, last: Ending) -> u64 {
         let mut rest = self.visitor.clone();
         let mut visits = 0;
@@ -212,14 +216,15 @@ impl VirtualUser {
                 break;
             }
         }
-        // A visit that was tried and failed was made, although without success.
+        // The present visit was tried, so it counts as made even if it failed.
         visits - u64::from(last != Ending::Completed)
     }
 }
 
-/// Ends the request of a client that has lost patience. The socket is closed now, unless an
-/// intermediary hides it. In that case the answer is read and discarded, until it is complete or
-/// the run is over.
+/// Ends the request of a client that has lost patience. Closes the socket now, unless the scenario
+/// hides closes behind an intermediary. In that case it reads and discards the answer, until the
+/// answer is complete or the run is over. If no slot is free for this, it closes the socket and
+/// counts the flaw.
 fn give_up(
     context: &Rc<RunContext>,
     exchange: impl Future<Output = Result<Answer, RequestError>> + 'static,
@@ -233,21 +238,22 @@ fn give_up(
     };
     let closing = context.clock.instant(context.closing);
     spawn_local(async move {
-        // Any answer is too late.
+        // Any answer comes too late for the visitor, so it is discarded.
         let _ = timeout_at(closing, exchange).await;
         drop(slot);
     });
 }
 
-/// Returns how long a refusal asks the client to wait, if it is given in seconds. A date would
-/// depend on another clock.
+/// Returns the wait that a refusal asks for in `Retry-After`, if it is given in seconds. A date is
+/// ignored, because it depends on another clock.
 fn retry_after(headers: &HeaderMap) -> Option<TimeSpan> {
     let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(TimeSpan::from_secs(seconds.into()))
 }
 
-/// Returns the outcome that a status means. A refusal is one even if its text is incomplete. A
-/// gateway timeout with `Retry-After` means that the gateway stopped a running request.
+/// Returns the outcome that a status means to the visitor. A refusal counts as a refusal even if
+/// its body is incomplete (`whole` is false). A 504 with `Retry-After` (`asks_again`) means that
+/// the gateway stopped a running request.
 fn meaning(status: StatusCode, whole: bool, asks_again: bool) -> Ending {
     match status {
         StatusCode::GATEWAY_TIMEOUT if asks_again => Ending::Terminated,

@@ -1,9 +1,10 @@
-//! Ensures that no process outlives a measurement that fails, panics, or is interrupted.
+//! Ensures that no started process outlives a measurement that fails, panics, or is interrupted.
 //!
 //! Every [`crate::Running`] ends its processes when it is dropped, which happens on an error and on
-//! a panic. It does not happen on an interrupt. For that a thread waits, and kills all descendants
-//! of this process by their process IDs. If a program hands over to its child and ends, that child
-//! becomes ours (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
+//! a panic. It does not happen on an interrupt. Therefore a thread waits for interrupts, and then
+//! kills all descendants of this process by their process IDs. If a program hands over to its child
+//! and ends, this process becomes the child's parent (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`). The
+//! child is therefore still found.
 
 use crate::processes;
 use crate::scratch::Scratch;
@@ -14,17 +15,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The exit status that shells expect of a program that a signal ended: this plus the signal's
-/// number.
+/// The number that shells add to a signal's number for the exit status of a program that the signal
+/// ended.
 const SIGNALLED: i32 = 128;
-/// The time between two rounds. A process that starts during one round is found in the next.
+/// The interval between two rounds of killing. A process that starts during one round is found in
+/// the next.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether an interrupt has come. It is set before any process is killed because of the interrupt.
+/// Whether an interrupt has come. It is set before the guard kills any process.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts the guard of all processes that are started later. Call it before any thread or process
-/// is started.
+/// Starts the guard for all processes that are started later. It must be called before any thread
+/// or process is started.
 pub fn start() -> io::Result<()> {
     sys::become_subreaper()?;
     let interrupts = Interrupts::block()?;
@@ -36,25 +38,25 @@ pub fn start() -> io::Result<()> {
             thread::sleep(AGAIN);
         }
         Scratch::remove_all();
-        // Standard error may be closed by now, and `eprintln!` would panic.
+        // Standard error may be closed, and then `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "interrupted; all started processes have ended");
         process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });
     Ok(())
 }
 
-/// Lets an interrupt that is in progress end the process. Call it after a failure, before reporting
-/// it: a program that was interrupted did not fail.
+/// Waits for the end of this process if an interrupt is in progress. Call it after a failure and
+/// before reporting the failure, because a program that was interrupted did not fail.
 pub fn wait_if_interrupted() {
     while INTERRUPTED.load(Ordering::SeqCst) {
         thread::park();
     }
 }
 
-/// Kills the descendants of `pid`.
+/// Kills all descendants of the process `pid`.
 pub fn kill_descendants(pid: u32) {
     for child in processes::descendants(pid).unwrap_or_default() {
-        // The process may have ended by itself meanwhile.
+        // The process may have ended by itself, so an error does not matter.
         let _ = sys::signal(child, Signal::Kill);
     }
 }

@@ -1,5 +1,5 @@
-//! The properties of each program that do not depend on its task: its name, its options, its own
-//! check.
+//! The properties of each kind of proxy that do not depend on its task: its name, its options, and
+//! how it checks a configuration.
 
 use std::fmt;
 use std::io;
@@ -22,16 +22,17 @@ pub enum PeerKind {
     Envoy,
 }
 
-/// The time limit for the check of a configuration. Envoy takes the longest, some 300 ms.
+/// The time limit for a program to check a configuration. Envoy takes the longest, about 300 ms.
 const CHECK_BOUND: Duration = Duration::from_secs(20);
 
 const ENVOY: [&str; 5] = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
 
 impl PeerKind {
-    /// All kinds, the product first.
+    /// All kinds, bywash first.
     pub const ALL: [Self; 4] = [Self::Bywash, Self::Haproxy, Self::Nginx, Self::Envoy];
 
-    /// Returns the first non-empty line that `program` prints about its version.
+    /// Returns the version that `program` reports: the first non-empty line of its output. Fails if
+    /// it cannot be run.
     pub fn version(self, program: &Path) -> io::Result<String> {
         let flag = match self {
             Self::Bywash | Self::Envoy => "--version",
@@ -41,11 +42,11 @@ impl PeerKind {
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("?");
-        // Some print their path before their version.
+        // Some programs print their path before their version.
         Ok(line.rsplit("version: ").next().unwrap_or(line).to_owned())
     }
 
-    /// Returns the name of the configuration file.
+    /// Returns the file name of the program's configuration.
     pub fn config_name(self) -> &'static str {
         match self {
             Self::Bywash => "bywash.toml",
@@ -78,10 +79,10 @@ impl PeerKind {
         with_file(words, file)
     }
 
-    /// Checks the configuration in `file` with `program`.
+    /// Lets `program` check the configuration in `file`.
     ///
     /// # Errors
-    /// If the program rejects the configuration, with its output.
+    /// Returns the program's output if it rejects the configuration or cannot be run.
     pub fn check(self, program: &Path, file: &Path) -> io::Result<()> {
         let mut command = Command::new(program);
         command.args(self.check_arguments(file));

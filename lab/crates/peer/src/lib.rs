@@ -1,9 +1,9 @@
-//! Proxies as programs: finding and checking them, starting them on loopback, and ending them.
+//! Proxies as programs: finds and checks them, starts them on loopback, and ends them.
 //!
 //! Measurements and the laboratory compare bywash with other proxies. Both need a program that has
-//! a folder and a port of its own, that listens before any measurement begins, and that reports the
-//! reason if it does not. And it must be gone whatever happens to us: an error, a panic, an
-//! interrupt, a kill.
+//! a folder and a port of its own. It must listen before any measurement begins, and report the
+//! reason if it does not. It must also end whenever this process ends: by an error, a panic, an
+//! interrupt or a kill.
 //!
 //! # Modules
 //!

@@ -1,8 +1,8 @@
 //! A separate network: devices and addresses that no other process on this machine sees.
 //!
-//! The network has no name. A `cat` runs in it and reads from this process. When this process is
-//! gone, for whatever reason, `cat` reads the end of its input and ends, and the network ends with
-//! it.
+//! The network has no name. A `cat` process runs in it and reads from this process. When this
+//! process ends for any reason, `cat` reads the end of its input and ends. The network ends with
+//! `cat`.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -20,10 +20,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates a namespace that contains only a loopback device that is up.
+    /// Creates a namespace that contains only a loopback device, which is up.
     ///
     /// # Errors
-    /// `PermissionDenied` if this process may not create one, `NotFound` if there is no `unshare`.
+    /// Returns `PermissionDenied` if this process may not create a namespace, and `NotFound` if
+    /// there is no program `unshare`.
     pub fn new() -> io::Result<Self> {
         let mut command = Command::new("unshare");
         command.args(["--net", "sh", "-c", "ip link set lo up && echo && exec cat"]);
@@ -50,8 +51,8 @@ impl Namespace {
         Ok((one, other))
     }
 
-    /// Adds a cable (a veth) from this namespace to `other`. Each end is given as the device's name
-    /// and its address.
+    /// Connects this namespace to `other` by a virtual cable (a veth). Each end is given as the
+    /// device's name and its address.
     pub fn cable(&self, ours: (&str, &str), other: &Self, theirs: (&str, &str)) -> io::Result<()> {
         let (near, far, there) = (ours.0, theirs.0, other.keeper.id());
         self.run(&format!("ip link add {near} type veth peer name {far} netns {there}"))?;
@@ -62,10 +63,10 @@ impl Namespace {
         Ok(())
     }
 
-    /// Calls `work` on a new thread inside the namespace, and waits for it.
+    /// Calls `work` on a new thread inside the namespace, waits for it and returns its result.
     ///
     /// # Panics
-    /// If `work` panics.
+    /// Panics if `work` panics.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let inside = scope.spawn(|| {
@@ -76,8 +77,8 @@ impl Namespace {
         })
     }
 
-    /// Moves this thread into the namespace for good, with all processes and threads that it starts
-    /// from now on.
+    /// Moves this thread into the namespace permanently. All processes and threads that it starts
+    /// from now on are in the namespace as well.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter_network(&self.handle)
     }
@@ -85,7 +86,7 @@ impl Namespace {
     /// Runs a command inside the namespace, and returns its output.
     ///
     /// # Errors
-    /// If the command fails, with its standard error.
+    /// Returns the command's standard error if the command fails.
     pub fn run(&self, words: &str) -> io::Result<String> {
         let mut words = words.split(' ');
         let mut command = Command::new(words.next().unwrap_or_default());

@@ -6,14 +6,15 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Returns whether the process `pid` exists and has not ended.
+/// Returns whether the process `pid` exists and has not ended. A zombie has ended.
 pub fn is_alive(pid: u32) -> bool {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = after_name(&text).and_then(|mut fields| fields.next().map(str::to_owned));
     state.is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
 }
 
-/// Returns the descendants of `pid`: its children first, then their children, and so on.
+/// Returns the process IDs of the descendants of `pid`: its children first, then their children,
+/// and so on.
 pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     let all = fs::read_dir("/proc")?.flatten().filter_map(number);
@@ -27,7 +28,7 @@ pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
     Ok(found.split_off(1))
 }
 
-/// Returns the file of the program that `pid` runs.
+/// Returns the path of the program that process `pid` runs; `None` if it cannot be read.
 pub fn program(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
@@ -37,8 +38,9 @@ fn parent(pid: u32) -> Option<u32> {
     after_name(&text)?.nth(1)?.parse().ok()
 }
 
-/// Returns the fields of `/proc/PID/stat` from the third on. The command's name may itself contain
-/// spaces and parentheses, so the fields are counted from the last parenthesis.
+/// Returns the fields of `/proc/PID/stat` from the third on; `None` if the text is malformed. The
+/// command's name may itself contain spaces and parentheses, so the fields are counted from the
+/// last parenthesis.
 pub fn after_name(text: &str) -> Option<impl Iterator<Item = &str>> {
     text.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
 }

@@ -1,4 +1,4 @@
-//! A running program, which ends when the value is dropped.
+//! A program that was started, and that is killed when the value is dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,28 +13,28 @@ use crate::sys::{self, Signal};
 use crate::{child_guard, processes};
 
 const START_BOUND: Duration = Duration::from_secs(20);
-/// The time between two checks.
+/// The interval between two checks of a condition that is waited for.
 const LOOK: Duration = Duration::from_millis(2);
-/// The number of lines that are quoted from the log of a program that fails.
+/// The maximum number of lines that an error quotes from the end of a program's log.
 const MOST_QUOTED: usize = 20;
 
-/// A process that we started, and the processes that it starts. It is killed with the thread that
-/// started it, by [`child_guard`] on an interrupt, and when it is dropped.
+/// A process that this process started, with the processes that it starts. It is killed when the
+/// thread that started it ends, by [`child_guard`] on an interrupt, and when the value is dropped.
 #[derive(Debug)]
 pub struct Running {
     name: String,
     child: Child,
     log: PathBuf,
-    /// Whether it was killed and waited for. Then another process may have its process ID.
+    /// Whether the process was killed and waited for. Then another process may have its process ID.
     ended: bool,
 }
 
 impl Running {
-    /// Starts `command` with empty standard input. Its output is appended to the file `log`. It is
-    /// confined to `core`, if one is given.
+    /// Starts `command` with empty standard input. Its output is appended to the file `log`. If
+    /// `core` is given, the process runs only on that CPU core.
     ///
     /// # Errors
-    /// `NotFound` if there is no such program.
+    /// Returns `NotFound` if there is no such program.
     pub fn start(
         name: &str,
         mut command: Command,
@@ -44,7 +44,7 @@ impl Running {
         let file = File::options().create(true).append(true).open(log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         sys::tether(&mut command, core);
-        // An interrupt from a terminal is for us; `child_guard` passes it on.
+        // An interrupt from a terminal goes only to this process group; `child_guard` passes it on.
         command.process_group(0);
         let words = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
         let child = command.spawn().map_err(words)?;
@@ -56,18 +56,19 @@ impl Running {
         self.child.id()
     }
 
-    /// Returns whether the process itself still runs.
+    /// Returns whether the process itself is running, whatever the processes that it started do.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns the output so far.
+    /// Returns the program's output since its start.
     pub fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Waits until the program accepts connections on `port` of 127.0.0.1. The time is bounded.
+    /// Waits until the program accepts connections on `port` of 127.0.0.1. Fails if the program
+    /// ends, or does not accept connections in time.
     pub fn wait_port(&mut self, port: u16) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < START_BOUND {
@@ -82,7 +83,8 @@ impl Running {
         Err(self.complaint("does not accept connections"))
     }
 
-    /// Waits until the program ends by itself. Returns whether it reports success.
+    /// Waits at most `bound` until the program ends by itself. Returns whether its exit status
+    /// reports success. Fails if the program still runs after `bound`.
     pub fn wait_end(&mut self, bound: Duration) -> io::Result<bool> {
         let start = Instant::now();
         while start.elapsed() < bound {
@@ -94,35 +96,36 @@ impl Running {
         Err(self.complaint(&format!("still runs after {bound:?}")))
     }
 
-    /// Asks the program to end and waits until it has.
+    /// Asks the program to end, and waits until it has ended.
     ///
     /// # Errors
-    /// If the program still runs after `bound`, or does not report success.
+    /// Returns an error if the program still runs after `bound`, or does not report success.
     pub fn stop(&mut self, bound: Duration) -> io::Result<()> {
         sys::signal(self.child.id(), Signal::Terminate)?;
         if self.wait_end(bound)? { Ok(()) } else { Err(self.complaint("ended with an error")) }
     }
 
-    /// Kills the program and all processes that it started, and waits until it has ended.
+    /// Kills the program and all processes that it started. Waits until the program has ended.
     pub fn end(&mut self) {
         if self.ended {
             return;
         }
-        // If the program has ended and a process has its ID, that is another process by now. While
-        // a process of its group exists, no other process gets the ID.
+        // If the program has ended but a process has its ID, that process is another one. While a
+        // process of the program's group exists, no other process gets the ID.
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
-            // Descendants that have left its group are found only while it runs.
+            // Descendants that have left the program's process group can be found only while the
+            // program runs.
             child_guard::kill_descendants(pid);
             let _ = sys::signal_group(pid, Signal::Kill);
         }
-        // The program may have ended by itself; then there is nothing left to do.
+        // The program may have ended by itself, and then there is nothing to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.ended = true;
     }
 
-    /// Returns an error with the end of the log.
+    /// Returns an error of this text, with the last lines of the log.
     pub fn complaint(&self, what: &str) -> io::Error {
         let log = self.log();
         let lines: Vec<&str> = log.trim().lines().collect();

@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A folder of this process. It is removed when the value is dropped.
+/// A temporary folder of this process, which is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates a folder. `name` must be unique within this process.
+    /// Creates a temporary folder. `name` must be unique within this process.
     pub fn new(name: &str) -> io::Result<Self> {
         let path = std::env::temp_dir().join(Self::prefix() + name);
         fs::create_dir_all(&path)?;
@@ -21,17 +21,18 @@ impl Scratch {
         &self.0
     }
 
-    /// Returns the path of a file or folder in it.
+    /// Returns the path of the file or folder `name` in this folder.
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Removes all folders of this process.
+    /// Removes all temporary folders of this process.
     pub fn remove_all() {
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         for entry in entries {
             if entry.file_name().to_string_lossy().starts_with(&Self::prefix()) {
-                // Leftovers in the temporary directory do no harm. The same holds below.
+                // A folder that cannot be removed does no harm in the temporary directory. The same
+                // holds below.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

@@ -1,7 +1,7 @@
 //! System calls that `std` does not offer: the only unsafe code of this crate.
 //!
-//! Linux only. Every function is one call (or the calls of one object) with its arguments made
-//! safe.
+//! Linux only. Every function wraps one call (every type wraps the calls on one object) and makes
+//! its arguments safe.
 #![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
 
 use std::fs::File;
@@ -14,17 +14,17 @@ use std::process::Command;
 /// A signal to a program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Reload the configuration.
+    /// Asks the program to reload its configuration.
     Hangup,
-    /// Hand over to a new process.
+    /// Asks the program to hand over to a new process.
     Upgrade,
-    /// End, after finishing the work in progress.
+    /// Asks the program to end after it has finished the work in progress.
     Terminate,
-    /// End at once, without a chance to react.
+    /// Ends the program at once. The program cannot react to it.
     Kill,
-    /// Pause, without a chance to react.
+    /// Pauses the program. The program cannot react to it.
     Stop,
-    /// Continue after a pause.
+    /// Continues the program after a pause.
     Continue,
 }
 
@@ -55,32 +55,33 @@ pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     check(unsafe { libc::killpg(group, signal.number()) }).map(drop)
 }
 
-/// Returns the ID of a single process. Zero and numbers that do not fit would stand for groups:
-/// ours, or all processes.
+/// Returns `pid` as the ID of a single process. Fails for zero and for numbers that do not fit,
+/// which would stand for process groups: that of the caller, or all processes.
 fn one(pid: u32) -> io::Result<i32> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
     pid.ok_or_else(|| io::Error::other("no process has this ID"))
 }
 
-/// Makes this process the parent of processes that its children leave behind when they end.
+/// Makes this process the parent of processes whose parent, a descendant of this process, ends
+/// before them.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
 }
 
-/// Reaps the child `pid`, so that nothing of it remains. Returns false if it still runs or is not a
-/// child.
+/// Reaps the child `pid`, so that no zombie remains. Returns false if the process still runs or is
+/// not a child.
 pub fn reap(pid: u32) -> bool {
     // SAFETY: plain integers; a null status is allowed.
     unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) > 0 }
 }
 
-/// The signals with which a user or a supervisor ends a program.
+/// The set of signals with which a user or a supervisor ends a program.
 #[derive(Debug)]
 pub struct Interrupts(libc::sigset_t);
 
 impl Interrupts {
-    /// Blocks the signals for this thread and for threads that it starts from now on.
+    /// Blocks these signals for this thread and for threads that it starts from now on.
     pub fn block() -> io::Result<Self> {
         // SAFETY: `sigset_t` is plain bits, made valid by `sigemptyset`; it lives across the calls.
         unsafe {
@@ -97,7 +98,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for one of the signals.
+    /// Waits for one of these signals and returns its number.
     pub fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: the set is valid and borrowed; the kernel writes one integer.
@@ -108,12 +109,13 @@ impl Interrupts {
     }
 }
 
-/// Makes the kernel kill the child when the thread that starts it ends. The child blocks no signal
-/// (it would inherit the signals that we block), and is pinned to `core` if one is given.
+/// Makes the kernel kill the child of `command` when the thread that starts it ends. The child
+/// blocks no signal, although it would inherit the signals that this process blocks. If `core` is
+/// given, the child runs only on that core.
 pub fn tether(command: &mut Command, core: Option<usize>) {
     let prepare = move || {
-        // SAFETY: plain integers, and a set on this stack made valid by `sigemptyset`; all three
-        // are async-signal-safe.
+        // SAFETY: all arguments are plain integers, or a set on this stack made valid by
+        // `sigemptyset`. All three calls are async-signal-safe.
         unsafe {
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
             let mut none: libc::sigset_t = mem::zeroed();
@@ -127,7 +129,7 @@ pub fn tether(command: &mut Command, core: Option<usize>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Confines the calling thread, and all that it starts from now on, to one core.
+/// Pins the calling thread, and all threads and processes that it starts from now on, to one core.
 pub fn pin_to(core: usize) -> io::Result<()> {
     // SAFETY: `cpu_set_t` is plain bits for which all-zero is the empty set; `CPU_SET` checks the
     // index against the set's length; the set lives across the call.
@@ -139,8 +141,8 @@ pub fn pin_to(core: usize) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// Moves the calling thread, and all that it starts from now on, into the network namespace that
-/// this file of `/proc` stands for.
+/// Moves the calling thread, and all threads and processes that it starts from now on, into the
+/// network namespace that the `/proc` file `namespace` stands for.
 pub fn enter_network(namespace: &File) -> io::Result<()> {
     // SAFETY: plain integers; the descriptor is borrowed, so it is open.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)

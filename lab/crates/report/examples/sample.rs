@@ -32,7 +32,7 @@ fn main() {
     print!("{}", report.html());
 }
 
-/// Returns a timeline with phases, and a distribution on a logarithmic axis.
+/// Returns a section with a timeline with phases, and a distribution on a logarithmic axis.
 fn more(result: &RunResult) -> Section {
     let phase = |label: &str, from_s, to_s| Phase { label: label.into(), from_s, to_s };
     let strip = timeline(&Timeline {

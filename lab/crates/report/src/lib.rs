@@ -1,19 +1,20 @@
-//! Run results for people: plain-text tables for a terminal, and one HTML file with SVG figures.
+//! Shows run results to people: plain-text tables for a terminal, and one HTML file with SVG
+//! figures.
 //!
-//! The file has no script, no external font and no request, and its content security policy forbids
-//! them. It can be mailed, archived, printed, and opened in ten years. Names of policies, classes
-//! and scenarios may come from a hostile log, so they are treated as text everywhere: escaped in
-//! HTML and SVG, and without control characters in a terminal.
+//! The HTML file has no script, no external font and no request, and its content security policy
+//! forbids them. It can be mailed, archived, printed, and opened in ten years. Names of policies,
+//! classes and scenarios may come from a hostile log, so they are treated as text everywhere:
+//! escaped in HTML and SVG, and without control characters in a terminal.
 //!
 //! The SVG writer is part of this crate, because three kinds of figure do not justify a plotting
-//! library. None that we know supports light and dark mode from CSS, hatching, and text for a
+//! library. No library known to us supports light and dark mode from CSS, hatching, and text for a
 //! screen reader.
 //!
 //! # Modules
 //!
 //! - [`table`] has the two tables of every run.
-//! - [`figure`] draws.
-//! - [`page`] puts both on a page.
+//! - [`figure`] draws the figures.
+//! - [`page`] puts tables and figures on a page.
 //! - [`standard`] is the usual report of a run.
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
-//! Numbers formatted for people: `42,029`, `57.5`, `−3`.
+//! Formats numbers for people: `42,029`, `57.5`, `−3`.
 //!
 //! A value that is not a number is shown as a dash, never as `NaN`.
 
-/// The text for a missing value.
+/// The text that stands for a missing value.
 pub(crate) const NONE: &str = "–";
 
-/// Formats a count with separated thousands.
+/// Formats a count with separators between thousands.
 pub(crate) fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// Formats `value` with exactly `decimals` decimals and separated thousands.
+/// Formats `value` with exactly `decimals` decimals and separators between thousands.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.into();
@@ -29,13 +29,13 @@ pub(crate) fn short(value: f64, most: usize) -> String {
     fixed(value, decimals(value, most))
 }
 
-/// Returns how many of `most` decimals of `value` remain without trailing zeros.
+/// Returns the number of decimals of `value`, at most `most`, that remain without trailing zeros.
 pub(crate) fn decimals(value: f64, most: usize) -> usize {
     let digits = format!("{value:.most$}");
     digits.split_once('.').map_or(0, |(_, part)| part.trim_end_matches('0').len())
 }
 
-/// Formats a share in per cent without the sign. A positive share never appears as zero.
+/// Formats a share in percent, without the percent sign. A positive share never appears as zero.
 pub(crate) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 {
         return "<0.1".into();
@@ -43,7 +43,7 @@ pub(crate) fn percent(share: f64) -> String {
     fixed(share * 100.0, 1)
 }
 
-/// Formats `part` of `whole` in per cent; a dash if `whole` is zero.
+/// Formats `part` as a percentage of `whole`, without the percent sign; a dash if `whole` is zero.
 pub(crate) fn percent_of(part: u64, whole: u64) -> String {
     if whole == 0 {
         return NONE.into();
@@ -51,7 +51,7 @@ pub(crate) fn percent_of(part: u64, whole: u64) -> String {
     percent(part as f64 / whole as f64)
 }
 
-/// Formats milliseconds, with a tenth only below ten.
+/// Formats a number of milliseconds. Values below ten have one decimal, others none.
 pub(crate) fn millis(value: f64) -> String {
     fixed(value, usize::from(value < 10.0))
 }

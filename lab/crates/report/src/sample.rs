@@ -5,8 +5,8 @@ use bywash_scenario::{
     ClassRow, Closes, EmpiricalCdf, ResultRow, RunResult, Second, TierResponses,
 };
 
-/// Returns three policies at four levels, with closes visible and hidden; with timelines at ρ = 1.4
-/// and 2.
+/// Returns a result with three policies at four levels of load, with closes visible and hidden.
+/// Rows at ρ = 1.4 and 2 have timelines.
 pub(crate) fn result() -> RunResult {
     let mut cells = Vec::new();
     for closes in [Closes::Visible, Closes::Hidden] {
@@ -19,7 +19,7 @@ pub(crate) fn result() -> RunResult {
     RunResult { scenario: "flash crowd".into(), seeds: (1..=30).collect(), invalid: None, cells }
 }
 
-/// Returns one cell of [`result`].
+/// Returns one row of [`result`].
 pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> ResultRow {
     let loss = loss(policy, rho, closes);
     let generated = (30_000.0 * rho) as u64;
@@ -91,7 +91,8 @@ fn class(name: &str, loss: f64) -> ClassRow {
     }
 }
 
-/// Returns an exponential distribution with this mean, at eighty points from 10 ms to 100 s.
+/// Returns an exponential distribution with a mean of `mean_s` seconds, at eighty points from 10 ms
+/// to 100 s.
 fn cdf(mean_s: f64) -> EmpiricalCdf {
     let point = |i: i32| {
         let ms = 10_f64.powf(1.0 + f64::from(i) / 20.0);
@@ -100,7 +101,7 @@ fn cdf(mean_s: f64) -> EmpiricalCdf {
     EmpiricalCdf((0..=80).map(point).collect())
 }
 
-/// Returns ten minutes with a crowd from the third to the seventh.
+/// Returns a timeline of ten minutes, with a crowd from the third to the seventh minute.
 fn timeline(rho: f64, loss: f64) -> Vec<Second> {
     let second = |s: u64| {
         let wave = 3.0 * (s as f64 / 9.0).sin() + 2.0 * (s as f64 / 2.3).sin();

@@ -1,14 +1,14 @@
-//! The two tables of every run.
+//! The two tables of every run: one of all result rows, and one of the classes of a row.
 
 use bywash_scenario::{ClassRow, Recovery, ResultRow, RunResult};
 use bywash_terminal::{Align, Table};
 
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 
-/// Returns a table with a row per cell. The four outcomes (more if any request was terminated or
-/// failed) and `not generated %` add up to 100, as in table "Overall Throughput Data" of the
-/// LIFO-Pri talk. Their base is the number of generated and not generated requests. Work on
-/// adversaries has a column if there were any.
+/// Returns a table with a row for each result row. The four outcomes (more if any request was
+/// terminated or failed) and `not generated %` add up to 100, as in table "Overall Throughput Data"
+/// of the LIFO-Pri talk. Their base is the number of generated and not generated requests. If there
+/// were adversaries, a column has the work on them.
 pub fn cells(result: &RunResult) -> Table {
     let stops = result.cells.iter().any(|cell| cell.terminated > 0);
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
@@ -81,8 +81,8 @@ fn cell_row(cell: &ResultRow, (stops, failures): (bool, bool), level: usize) -> 
     row
 }
 
-/// Returns the decimals of the level that needs most; all levels use them, so that the points
-/// align.
+/// Returns the number of decimals that the levels of load need at most. All levels are written with
+/// as many, so that their decimal points align.
 fn rho_decimals(result: &RunResult) -> usize {
     let needed = result.cells.iter().map(|cell| decimals(cell.rho, 2));
     needed.max().unwrap_or(0)
@@ -96,8 +96,8 @@ fn revenue(cell: &ResultRow) -> String {
     }
 }
 
-/// Returns the table of the classes of one cell. Here the base is the number of generated requests,
-/// because requests that were not generated have no class.
+/// Returns the table of the classes of one result row. Here the base is the number of generated
+/// requests, because requests that were not generated have no class.
 pub fn classes(cell: &ResultRow) -> Table {
     let stops = cell.classes.iter().any(|class| class.terminated > 0);
     let failures = cell.classes.iter().any(|class| class.failed > 0);
@@ -120,7 +120,7 @@ pub fn classes(cell: &ResultRow) -> Table {
 }
 
 fn class_row(class: &ClassRow, stops: bool, failures: bool) -> Vec<String> {
-    // Without a completed request there is no response time, whatever the histogram contains.
+    // Without a completed request there is no response time, whatever the result contains.
     let time = |value| match class.completed {
         0 => NONE.into(),
         _ => millis(value),
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Paper 1, ρ = 1.4, 8Q-LIFO-Pri.
+    /// Returns a result row of paper 1: ρ = 1.4, 8Q-LIFO-Pri.
     fn seed_one() -> ResultRow {
         ResultRow {
             generated: 44_826,
@@ -166,7 +166,8 @@ mod tests {
         result.cells = vec![seed_one()];
         let table = cells(&result);
         let row = &table.rows[0];
-        // The paper prints 57.5, 07.5, 18.2 and 16.8; our base is a rounded one.
+        // The paper prints 57.5, 07.5, 18.2 and 16.8. They differ because the counts in this row
+        // are rounded.
         assert_eq!(row[3..8], ["44,826", "57.3", "7.6", "18.4", "16.8"]);
         let sum: f64 = row[4..8].iter().map(|entry| entry.parse::<f64>().unwrap()).sum();
         assert!((sum - 100.0).abs() < 0.3, "{sum}");

@@ -6,7 +6,8 @@
 
 use bywash_terminal::text::{columns, printable, start};
 
-/// Returns [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
+/// Returns `text` made [`printable`] and escaped for HTML and SVG, as content or inside a quoted
+/// attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for c in printable(text).chars() {
@@ -22,12 +23,12 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// Returns [`escape`]d text that keeps its lines.
+/// Returns `text` escaped as by [`escape`], but with its line breaks.
 pub(crate) fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns at most `most` columns of `text`; the last is `…` if text was removed.
+/// Returns the first `most` columns of `text`. If text was removed, the last of them is `…`.
 pub(crate) fn elided(text: &str, most: usize) -> String {
     let text = printable(text);
     if columns(&text) <= most {

@@ -1,7 +1,7 @@
-//! Adversaries: hostile populations that arrive in addition to the visitors, and whose requests the
-//! site would not miss.
+//! Adversaries: hostile populations that arrive in addition to the visitors, and whose requests are
+//! of no use to the site.
 //!
-//! In a file, each one is an `[[adversary]]`:
+//! In a scenario file, each population is an `[[adversary]]`:
 //!
 //! ```toml
 //! [[adversary]]
@@ -18,10 +18,10 @@
 //! until = "20m"
 //! ```
 //!
-//! The arrivals are a Poisson process (of bursts). Each adversary requests the classes of `path`
-//! and continues as soon as it is answered. One that is refused or loses patience does not retry,
-//! because the next one arrives anyway. Their results are counted separately ([`Hostile`]) and
-//! never among the visitors.
+//! The arrivals are a Poisson process (of bursts). Each adversary requests the classes of `path` in
+//! order, each as soon as the previous request is answered. An adversary that is refused or loses
+//! patience does not retry, because the next one arrives anyway. The results of adversaries are
+//! counted separately ([`Hostile`]) and never among the visitors.
 
 use std::collections::HashMap;
 
@@ -35,30 +35,31 @@ use crate::lines::Lines;
 use crate::problems::Problems;
 use crate::text;
 
-/// A hostile population.
+/// A population of hostile clients.
 #[derive(Clone, Debug)]
 pub struct Adversary {
-    /// The name.
+    /// The name of the population.
     pub name: String,
-    /// The work that it asks for while it attacks, as a fraction of the servers' capacity.
+    /// The work that the population asks for while it attacks, as a multiple of the servers'
+    /// capacity.
     pub rho: f64,
-    /// Indices of the classes that each of them requests, in order.
+    /// The indices of the classes that each member requests, in order.
     pub path: Vec<usize>,
-    /// The session that their requests claim.
+    /// The session that the members' requests claim.
     pub session: Claims,
-    /// The number of client addresses that they share.
+    /// The number of client addresses that the members share.
     pub addresses: u32,
-    /// How long they wait for an answer.
+    /// The time that a member waits for each answer.
     pub patience: Distribution,
-    /// The number of simultaneous arrivals.
+    /// The number of members that arrive at the same time.
     pub burst: u32,
-    /// How long a client keeps its slot beyond the service because it sends or reads slowly.
+    /// The time that a member keeps its slot beyond the service because it sends or reads slowly.
     pub holds: TimeSpan,
-    /// The rate at which it sends or reads then, in bytes per second.
+    /// The rate at which a member sends or reads during `holds`, in bytes per second.
     pub rate: u64,
-    /// The time of the first arrival.
+    /// The time from which members arrive, since the start of the run.
     pub from: TimeSpan,
-    /// The time after which none arrives.
+    /// The time after which no member arrives, since the start of the run.
     pub until: TimeSpan,
 }
 
@@ -69,34 +70,36 @@ pub enum Claims {
     /// No session.
     #[default]
     None,
-    /// The session that the client received with its first answer, as visitors do.
+    /// The session that the client received with its first answer, as for visitors.
     Own,
-    /// A session that was never issued; a different one with each request.
+    /// A session that the site never issued, another one with each request.
     Forged,
 }
 
-/// The results of all adversaries.
+/// The results of all adversaries of a result row together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hostile {
-    /// Service time spent on them until arrivals ended, as a fraction of the servers' capacity.
+    /// The service time spent on adversaries until arrivals ended, as a fraction of the servers'
+    /// capacity.
     pub hostile_work: f64,
-    /// Requests made.
+    /// The number of requests made by adversaries.
     pub generated: u64,
-    /// Requests answered while their client waited.
+    /// The number of adversaries' requests that were answered while the client waited.
     pub served: u64,
-    /// Requests refused.
+    /// The number of adversaries' requests that were refused.
     pub refused: u64,
 }
 
 impl Adversary {
-    /// Returns the rate of bursts in front of this number of `workers`.
+    /// Returns the rate of bursts that asks for [`Self::rho`] times the capacity of `workers`
+    /// workers.
     pub fn bursts(&self, classes: &[Class], workers: u32) -> Rate {
         let work: f64 = self.path.iter().map(|i| classes[*i].service.mean().as_secs_f64()).sum();
         Rate::per_second(self.rho * f64::from(workers) / (work * f64::from(self.burst)))
     }
 }
 
-/// The form of an adversary in the file.
+/// The form of an adversary in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -129,9 +132,9 @@ const fn for_ever() -> Distribution {
     Distribution::Never
 }
 
-/// The most populations; more could not be told apart.
+/// The maximum number of populations. More could not be told apart in a report.
 const MOST: usize = 16;
-/// The longest path: several times the checkout of any site.
+/// The maximum number of classes in a path: several times the length of any site's checkout.
 const LONGEST: usize = 64;
 
 pub(crate) fn resolve(
@@ -196,7 +199,8 @@ mod tests {
     fn rho_is_the_work_of_whole_paths() {
         let scenario = with(SOUND).unwrap();
         let adversary = &scenario.adversaries[0];
-        // Two workers at 2.0, in bursts of four paths of 150 ms.
+        // The population asks for twice the capacity of two workers, in bursts of four paths of 150
+        // ms.
         let bursts = adversary.bursts(&scenario.classes, scenario.workers).get();
         assert!((bursts - 4.0 / (4.0 * 0.150)).abs() < 1e-9, "{bursts}");
         assert_eq!((adversary.session, adversary.patience), (Claims::None, Distribution::Never));

@@ -14,35 +14,35 @@ use crate::lines::Lines;
 use crate::problems::Problems;
 use crate::text::{read_bounded, span};
 
-/// The course of offered load over time. The level that a run varies (`rho` in the file) is the
-/// steady level of `poisson`, the level after a `step`, and the top of a `pulse` or a `ramp`.
+/// The course of the offered load over time. A run sets one level (`rho` in the file): the constant
+/// level of `poisson`, the level after a `step`, and the top of a `pulse` or a `ramp`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Profile {
-    /// One level for the whole run.
+    /// The run's level from start to end.
     Poisson,
-    /// A change from `base` to the run's level at `at`.
+    /// A change at `at` from the level `base` to the run's level.
     Step {
-        /// ρ before the step.
+        /// The offered load ρ before the step.
         base: f64,
-        /// The time of the step.
+        /// The time of the step since the start of the run.
         at: TimeSpan,
     },
     /// The run's level from `at` for `lasts`, with `base` before and after: a flash crowd.
     Pulse {
-        /// ρ before and after the pulse.
+        /// The offered load ρ before and after the pulse.
         base: f64,
-        /// The start of the pulse.
+        /// The start of the pulse, since the start of the run.
         at: TimeSpan,
-        /// The duration.
+        /// The duration of the pulse.
         lasts: TimeSpan,
     },
     /// A linear rise from `base` to the run's level over `over`, starting at `at`.
     Ramp {
-        /// ρ before the ramp.
+        /// The offered load ρ before the ramp.
         base: f64,
-        /// The start of the ramp.
+        /// The start of the ramp, since the start of the run.
         at: TimeSpan,
-        /// The duration.
+        /// The duration of the rise.
         over: TimeSpan,
     },
     /// Sessions start at exactly these times, which are in order.
@@ -51,7 +51,7 @@ pub enum Profile {
 
 impl Profile {
     /// Returns the offered load at `now` in a run of level `rho`. A list of times has no level of
-    /// its own, so it has the run's level at any time.
+    /// its own, so the result is `rho` at any time.
     pub fn rho_at(&self, rho: f64, now: Time) -> f64 {
         let elapsed = now.since(Time::ZERO);
         match *self {
@@ -77,7 +77,8 @@ impl Profile {
         }
     }
 
-    /// Returns the level before a step, pulse or ramp; 0 for a profile with one level.
+    /// Returns the offered load ρ before a step, pulse or ramp. Returns 0 for a profile without a
+    /// base.
     pub fn base(&self) -> f64 {
         match *self {
             Self::Poisson | Self::Times(_) => 0.0,
@@ -85,12 +86,13 @@ impl Profile {
         }
     }
 
-    /// Returns the highest load that the profile reaches.
+    /// Returns the highest offered load that the profile reaches in a run of level `rho`.
     pub fn peak(&self, rho: f64) -> f64 {
         self.base().max(rho)
     }
 
-    /// Returns the integral of ρ over a run of `duration`, in seconds.
+    /// Returns the integral of the offered load over a run of `duration`, in seconds. This is the
+    /// time that the servers would need to do the offered work.
     pub fn load(&self, rho: f64, duration: TimeSpan) -> f64 {
         let of = |span: TimeSpan| span.min(duration).as_secs_f64();
         let whole = of(duration);
@@ -108,8 +110,8 @@ impl Profile {
         }
     }
 
-    /// Returns the time during which a server would be saturated in a run of `duration`. Only time
-    /// with ρ ≥ 1 counts; while ρ < 1 the offered work itself is the bound.
+    /// Returns the total time during which the servers would be saturated in a run of `duration`.
+    /// Only time with ρ ≥ 1 counts, because while ρ < 1 the offered work limits the useful work.
     pub fn saturated(&self, rho: f64, duration: TimeSpan) -> TimeSpan {
         const STEP: TimeSpan = TimeSpan::from_millis(10);
         if let Self::Poisson | Self::Times(_) = self {
@@ -121,12 +123,12 @@ impl Profile {
     }
 }
 
-/// The start times of sessions, in order, until the end of the run.
+/// An iterator over the start times of sessions, in order, until the end of the run.
 #[derive(Clone, Debug)]
 pub struct Starts {
     profile: Profile,
     rho: f64,
-    /// Sessions per second at ρ = 1.
+    /// The rate of sessions per second at ρ = 1.
     unit: Rate,
     end: Time,
     now: Time,
@@ -135,7 +137,8 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Creates the start times of one run. `unit` is the session rate at ρ = 1.
+    /// Creates the start times of one run. `unit` is the rate of sessions at ρ = 1. The same seed
+    /// gives the same times.
     pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: TimeSpan, seed: u64) -> Self {
         Self {
             profile: profile.clone(),
@@ -152,7 +155,8 @@ impl Starts {
         let Profile::Times(times) = &self.profile else {
             return None;
         };
-        // The end itself counts, because a log may end with the first entry of a visitor.
+        // A start exactly at the end counts, because the last entry of a log may be the first of a
+        // visitor.
         let start = times.get(self.taken).copied().filter(|start| *start <= self.end)?;
         self.taken += 1;
         Some(start)
@@ -189,7 +193,7 @@ impl Iterator for Starts {
     }
 }
 
-/// The form of a profile in the file.
+/// The form of a profile in a scenario file.
 #[derive(Deserialize)]
 #[serde(tag = "shape", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum RawSpec {
@@ -201,7 +205,8 @@ pub(crate) enum RawSpec {
 }
 
 impl RawSpec {
-    /// Resolves the profile; its files are relative to `folder`.
+    /// Converts the file's form into a profile. Paths in it are relative to `folder`. Reports
+    /// invalid values to `problems`.
     pub(crate) fn resolve(
         self,
         folder: &Path,
@@ -245,7 +250,8 @@ fn parse_time(
     problems.at(lines.key(key)).part(span(text))
 }
 
-/// Reads arrival times in seconds since the start, one per line and in order; `#` starts a comment.
+/// Reads a file of arrival times in seconds since the start of the run, one on each line and in
+/// order; `#` starts a comment. Fails at the first line that is not a time or is out of order.
 fn times(path: &Path) -> Result<Profile, ScenarioError> {
     let text = read_bounded(path)?;
     let mut times: Vec<Time> = Vec::new();

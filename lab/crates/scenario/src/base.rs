@@ -1,7 +1,7 @@
-//! Reads scenario files, also those that state only their differences from another file.
+//! Reads scenario files, including those that state only their differences from another file.
 //!
-//! Such a file begins with `base = "paper-1.toml"`; the path is relative to the file. It is merged
-//! into its base:
+//! Such a file begins with `base = "paper-1.toml"`. The path is relative to the file that names it.
+//! The file is merged into its base:
 //!
 //! - A table is merged key by key: `[run]` with only `seeds` keeps the other keys of the base. But
 //!   a table with its own `shape` replaces the base's table, because the shape decides the meaning
@@ -12,7 +12,8 @@
 //!
 //! There is only one level: a base is a complete scenario without a base. So there are no cycles,
 //! and an error in the base is reported with its line in the base. If the base is valid, an error
-//! in the merged scenario is the fault of the file on top, and only its key can be named.
+//! in the merged scenario is the fault of the file that names the base, and only the key can be
+//! reported.
 
 use std::path::Path;
 
@@ -30,28 +31,29 @@ impl Scenario {
         Self::parse(&Self::text(path)?, path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Reads the text of a scenario file, of a bounded size.
+    /// Reads the text of a scenario file. Fails if the file is larger than a scenario can be.
     pub fn text(path: &Path) -> Result<String, ScenarioError> {
         read_bounded(path)
     }
 
-    /// Parses a scenario. Its base and its file of arrival times are relative to `folder`.
+    /// Parses the text of a scenario file. Relative paths in it, of its base and of its file of
+    /// arrival times, are relative to `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
         raw::resolve(read(text, folder)?, folder, &Lines::of(text))
     }
 }
 
-/// Reads a scenario file, merged into its base if it names one.
+/// Parses the text of a scenario file, and merges it into its base if it names one.
 pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
     let whole = whole(text, folder)?;
     if toml::from_str::<Table>(text)?.contains_key("base") {
         return Ok(whole.try_into()?);
     }
-    // Parsed from the text again, so that errors have a line.
+    // Parse the text again, because errors of the merged table would have no line.
     Ok(toml::from_str(text)?)
 }
 
-/// Returns the merged table, whose keys may still be invalid.
+/// Returns the table of a scenario file, merged into its base. Its keys may still be invalid.
 pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     let mut over: Table = toml::from_str(text)?;
     let Some(base) = over.remove("base") else { return Ok(over) };
@@ -66,8 +68,8 @@ pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     Ok(whole)
 }
 
-/// Returns the table of a base at `path`, which the file on top calls `name`. The base is checked
-/// as a scenario, and its own paths are made relative to the file on top.
+/// Returns the table of the base at `path`, which the referring file calls `name`. Checks the base
+/// as a scenario. Paths inside the base are made relative to the folder of the referring file.
 fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     let text = read_bounded(path)?;
     let mut table: Table = toml::from_str(&text)?;
@@ -78,16 +80,16 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     raw::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
     let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
     if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
-        // Both paths come from UTF-8 text, so nothing is lost.
+        // Both paths come from UTF-8 text, so the conversion loses nothing.
         *times = folder.join(&*times).to_string_lossy().into_owned();
     }
     Ok(table)
 }
 
-/// Keys of which a table has only one.
+/// Keys that exclude each other: a table has at most one of them.
 const EITHER: [&str; 2] = ["duration", "orders"];
 
-/// Removes the keys that setting `key` excludes.
+/// Removes the keys from `table` that setting `key` excludes.
 pub(crate) fn unsay(key: &str, table: &mut Table) {
     if EITHER.contains(&key) {
         for key in EITHER {

@@ -8,63 +8,65 @@ use crate::service::Service;
 use crate::shift::Shift;
 use crate::threads::Parallel;
 
-/// A class of requests.
+/// A class of requests in a scenario.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// The name.
+    /// The name of the class.
     pub name: String,
-    /// The HTTP method in a live run.
+    /// The HTTP method of the class's requests in a live run.
     pub method: String,
-    /// Path and query in a live run.
+    /// The path and query of the class's requests in a live run.
     pub path: String,
-    /// The form that a live run sends as `application/x-www-form-urlencoded`; empty for none.
+    /// The form that requests of a live run send as `application/x-www-form-urlencoded`; empty for
+    /// none.
     pub form: String,
-    /// The only status that counts as an answer in a live run; any of 2xx and 3xx if `None`.
+    /// The only status that counts as an answer in a live run; `None` accepts any 2xx and 3xx.
     pub status: Option<u16>,
-    /// Whether it is a transaction or browsing.
+    /// Whether requests of the class are transactions or browsing.
     pub tier: Tier,
-    /// The utility, for policies that use it.
+    /// The utility of a request, for policies that use it.
     pub utility: Utility,
-    /// Places in its queue, for policies with one per class.
+    /// The number of places in the queue of the class, for policies with a queue per class.
     pub queue: Option<u32>,
-    /// Indices of its prerequisite classes. The class counts as a transaction only for a session
-    /// that was served one of them.
+    /// Indices of the prerequisite classes. A request of this class counts as a transaction only if
+    /// its session was served a request of one of them.
     pub requires: Vec<usize>,
-    /// Service demand.
+    /// The service demand of a request.
     pub service: Service,
-    /// A different service demand for a limited time.
+    /// A different service demand for a limited time; `None` without one.
     pub shift: Option<Shift>,
-    /// The least and the most running time, if its requests may be stopped while they run.
+    /// The minimum and the maximum time that a request may run before it is stopped; `None` if
+    /// requests cannot be stopped.
     pub stop: Option<(TimeSpan, TimeSpan)>,
-    /// The revenue of an answer, if it is an order.
+    /// The revenue of an answer that is an order.
     pub revenue: Utility,
-    /// A fixed utility that is not learned.
+    /// The utility that the engine uses instead of a learned one; `None` if the engine learns it.
     pub fixed_value: Option<Utility>,
-    /// The think time after it; that of the client if `None`.
+    /// The think time after a request of the class; `None` for that of the client.
     pub think: Option<Distribution>,
-    /// How long a client waits for it; the client's patience if `None`.
+    /// The time that a client waits for an answer; `None` for the client's patience.
     pub patience: Option<Distribution>,
-    /// The station that serves it, an index of `servers.stations`; the application's workers if
-    /// `None`.
+    /// The station that serves the requests, as an index of `servers.stations`; `None` for the
+    /// application's workers.
     pub station: Option<usize>,
-    /// The tasks and threads, for `servers.threads`.
+    /// The tasks and threads of a request, if the scenario has `servers.threads`.
     pub parallel: Parallel,
 }
 
 impl Class {
-    /// Returns the service demand of a request whose session begins at `now`.
+    /// Returns the service demand of requests whose session begins at `now`.
     pub fn service_at(&self, now: Time) -> &Service {
         let shift = self.shift.as_ref().filter(|shift| shift.is_on(now));
         shift.map_or(&self.service, |shift| &shift.service)
     }
 }
 
-/// Whether requests are part of a purchase.
+/// Whether the requests of a class are part of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Part of a purchase.
+    /// The requests are part of a purchase.
     Transaction,
-    /// All other requests.
+    /// The requests are not part of a purchase.
     Browsing,
 }

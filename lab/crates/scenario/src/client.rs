@@ -11,18 +11,20 @@ use crate::distribution::Distribution;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Closes {
-    /// The departure is noticed, and the request can be removed from the queue or stopped.
+    /// The server side notices a departure, and can remove the request from the queue or stop it.
     Visible,
-    /// An intermediary hides it (a CDN, a pooling proxy), and the request looks like any other.
+    /// An intermediary (a CDN, a pooling proxy) hides a departure, and the request looks like any
+    /// other.
     Hidden,
-    /// The departure is noticed while the request waits for a slot or inside; a request in service
-    /// is served to its end. The database of paper 4 checks a mark when a thread gets its turn, and
-    /// not again [paper 4.6]. Only the simulator can run this.
+    /// The server side notices a departure while the request waits for a slot or inside the
+    /// application. A request in service is served to its end. The database of paper 4 checks a
+    /// mark when a thread gets its turn, and not again [paper 4.6]. Only the simulator can run
+    /// this.
     Waiting,
 }
 
 impl Closes {
-    /// Returns the name used in files and results.
+    /// Returns the name used in scenario files and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Visible => "visible",
@@ -42,35 +44,39 @@ impl fmt::Display for Closes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitsFor {
-    /// The end of the answer.
+    /// Patience ends unless the answer is complete in time.
     #[default]
     Answer,
-    /// The beginning of service: a client in service stays. Only the simulator can run this.
+    /// Patience ends unless service begins in time. A client in service stays to the end. Only the
+    /// simulator can run this.
     Service,
 }
 
 /// The behaviour of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// The pause between a page and the next request.
+    /// The pause between the answer to a request and the visitor's next request.
     pub think: Distribution,
-    /// How long a client waits for an answer.
+    /// The time that a client waits for an answer before it leaves.
     pub patience: Distribution,
-    /// The event that the client waits for.
+    /// The event that must happen before patience ends.
     pub waits_for: WaitsFor,
-    /// Attempts at a request beyond the first. After them the session is abandoned.
+    /// The maximum number of attempts at a request beyond the first. After them the session is
+    /// abandoned.
     pub retries: u32,
-    /// The number of these attempts that may follow a refusal or an error; 0 for clients that do
-    /// not retry after a refusal.
+    /// The maximum number of these attempts that may follow a refusal or an error; 0 for clients
+    /// that do not retry after a refusal.
     pub retries_after_refusal: u32,
     /// The pause before the retry of a request that timed out.
     pub pause_after_timeout: TimeSpan,
     /// The pause before the retry of a request that was refused.
     pub pause_after_refusal: Distribution,
-    /// Whether the client, before that pause, waits as long as the refusal asked (`Retry-After`).
+    /// Whether the client first waits as long as the refusal asked (`Retry-After`), and then
+    /// pauses.
     pub keeps_retry_after: bool,
-    /// Whether a retry declares that it is one.
+    /// Whether a retry declares in a header that it is a retry.
     pub declares_retries: bool,
-    /// The probability that a disappointed client gives up although retries are left.
+    /// The probability that a client abandons its session after a failed attempt although retries
+    /// are left.
     pub abandon: f64,
 }

@@ -1,4 +1,4 @@
-//! Probability distributions of service times, pauses and patience.
+//! Probability distributions of durations, such as service times, pauses and patience.
 
 use bywash_units::TimeSpan;
 use rand_core::Rng;
@@ -10,25 +10,27 @@ use serde::Deserialize;
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// Creates the stream for `purpose` of the `index`-th object in a run of `seed`.
+    /// Creates the random stream for one `purpose` of the `index`-th object in a run with `seed`.
     ///
-    /// Streams of different purposes or indices are independent. So one visitor's second retry does
-    /// not change the next visitor.
+    /// Streams of different purposes or indices are independent. So a second retry of one visitor
+    /// does not change the next visitor.
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
         let key = mix(mix(mix(seed) ^ purpose) ^ index);
-        // Both halves must differ between streams: the generator's output is a rotation of their
-        // exclusive-or, and streams that share the low half are not evenly distributed.
+        // Both halves must differ between streams. The generator's output is a rotation of the
+        // exclusive-or of the halves, and streams that share the low half are not evenly
+        // distributed.
         let halves = [1, 2].map(|half| u128::from(mix(key.wrapping_add(half))));
         Self(Pcg64Mcg::new((halves[0] << 64) | halves[1]))
     }
 
-    /// Returns a number that is uniform between 0 and 1, never 0 itself.
+    /// Returns a random number that is uniform between 0 and 1, and never 0 itself.
     pub fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 }
 
-/// Applies one step of `SplitMix64`: every bit of the input changes about half of the output.
+/// Applies one step of `SplitMix64`. A change of one input bit changes about half of the output
+/// bits.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -36,24 +38,24 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The distribution of a duration. In the file: `{ mean = "250ms", shape = "exponential" }`.
+/// The distribution of a duration. In a scenario file: `{ mean = "250ms", shape = "exponential" }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Always the same duration.
     Constant(TimeSpan),
     /// Exponential (memoryless), with this mean.
     Exponential(TimeSpan),
-    /// Lognormal: skewed to the right, with this mean and coefficient of variation.
+    /// Lognormal, which is skewed to the right, with this mean and coefficient of variation.
     Lognormal {
-        /// The mean.
+        /// The mean duration.
         mean: TimeSpan,
-        /// The standard deviation divided by the mean.
+        /// The coefficient of variation: the standard deviation divided by the mean.
         cv: f64,
     },
     /// Truncated Pareto: a heavy tail between `least` and `most`. Apart from the truncation, the
-    /// probability of exceeding *t* falls as t^−α.
+    /// probability of exceeding *t* is proportional to t^−α.
     Pareto {
-        /// The tail index; a lower one is a heavier tail.
+        /// The tail index α. A lower index means a heavier tail.
         alpha: f64,
         /// The shortest duration.
         least: TimeSpan,
@@ -67,12 +69,12 @@ pub enum Distribution {
         /// The longest duration.
         most: TimeSpan,
     },
-    /// Infinite: a client without this limit.
+    /// An infinite duration, for example for a client whose patience never ends.
     Never,
 }
 
 impl Distribution {
-    /// Draws a duration.
+    /// Draws a random duration.
     pub fn draw(&self, stream: &mut Stream) -> TimeSpan {
         match *self {
             Self::Constant(span) => span,
@@ -88,7 +90,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the mean duration.
+    /// Returns the mean duration; for [`Self::Never`], the longest possible one.
     pub fn mean(&self) -> TimeSpan {
         match *self {
             Self::Pareto { alpha, least, most } => {
@@ -108,7 +110,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the median duration.
+    /// Returns the median duration; for [`Self::Never`], the longest possible one.
     pub fn median(&self) -> TimeSpan {
         match *self {
             Self::Constant(span) => span,
@@ -125,19 +127,19 @@ fn between(least: TimeSpan, most: TimeSpan, u: f64) -> TimeSpan {
     least + TimeSpan::from_nanos(most.as_nanos() - least.as_nanos()).scale(u)
 }
 
-/// Returns the `u`-quantile of a truncated Pareto distribution.
+/// Returns the `u`-quantile of a truncated Pareto distribution, with `u` from 0 to 1.
 fn pareto(alpha: f64, least: TimeSpan, most: TimeSpan, u: f64) -> TimeSpan {
     let kept = 1.0 - libm::pow(least.as_secs_f64() / most.as_secs_f64(), alpha);
     least.scale(libm::pow(1.0 - u * kept, -1.0 / alpha))
 }
 
-/// Draws a standard normal number by Box and Muller's method.
+/// Draws a standard normal number with the Box–Muller method.
 fn gaussian(stream: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(stream.unit()));
     radius * libm::cos(core::f64::consts::TAU * stream.unit())
 }
 
-/// The form of a distribution in the file.
+/// The form of a distribution in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -179,7 +181,7 @@ impl Shape {
 }
 
 impl RawSpec {
-    /// Returns the distribution, if the keys are exactly those that its shape needs.
+    /// Returns the distribution. Fails unless the keys are exactly those that the shape needs.
     pub(crate) fn distribution(self) -> Result<Distribution, String> {
         let shape = self.shape;
         let needs: &[&str] = match shape {
@@ -287,7 +289,7 @@ mod tests {
                     *sum += stream.unit();
                 }
             }
-            // Standard deviation of the mean: 0.2887/√n = 0.0009.
+            // The standard error of the mean is 0.2887/√n = 0.0009.
             for mean in sums.map(|sum| sum / n as f64) {
                 assert!((mean - 0.5).abs() < 0.004, "seed {seed}: mean {mean}");
             }

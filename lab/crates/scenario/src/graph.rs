@@ -1,28 +1,30 @@
-//! The session graph: a Markov chain over classes, and its averages.
+//! The session graph: a Markov chain over classes, and expected values that follow from it.
 
 use bywash_units::TimeSpan;
 
 use crate::class::Class;
 use crate::distribution::Stream;
 
-/// The session graph of a scenario: the first class of a session, and the possible next ones.
+/// The session graph of a scenario: the first class of a session, and the classes that may follow
+/// each class.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// The index of the class of every session's first request.
     pub start: usize,
-    /// The classes that may follow each class, `next[i]`, with their probabilities. Their sum is at
-    /// most 1; the rest is the end of the session.
+    /// For each class `i`, the indices of the classes that may follow it, `next[i]`, with their
+    /// probabilities. The sum of the probabilities is at most 1; the rest is the probability that
+    /// the session ends.
     pub next: Vec<Vec<(usize, f64)>>,
-    /// The index of the class whose completion is an order.
+    /// The index of the class whose completed requests are orders.
     pub order: usize,
 }
 
-/// The most requests of a session, whatever the graph says. Graphs without an exit are refused when
-/// the file is read, so this only bounds memory.
+/// The maximum number of requests of a drawn session, whatever the graph is. Graphs without an exit
+/// are refused when the scenario file is read, so this only bounds memory.
 const LONGEST_SESSION: usize = 10_000;
 
 impl Graph {
-    /// Draws the classes that one session will visit, from its first.
+    /// Draws the classes that one session will visit, beginning with `start`.
     pub fn walk(&self, start: usize, stream: &mut Stream) -> Vec<usize> {
         let mut path = vec![start];
         while path.len() < LONGEST_SESSION {
@@ -45,9 +47,9 @@ impl Graph {
         None
     }
 
-    /// Returns the expected visits of each class in one session: `v = e_start + Pᵀv`, solved by
-    /// iteration. Returns `None` if it does not converge, that is if sessions never leave the
-    /// graph.
+    /// Returns the expected number of visits to each class in one session: `v = e_start + Pᵀv`,
+    /// solved by iteration. Returns `None` if the iteration does not converge, that is, if sessions
+    /// never leave the graph.
     pub fn expected_visits(&self) -> Option<Vec<f64>> {
         let mut visits = vec![0.0; self.next.len()];
         for _ in 0..100_000 {
@@ -72,7 +74,8 @@ impl Graph {
         updated
     }
 
-    /// Returns the mean service time that one whole session asks for.
+    /// Returns the mean total service time of one session; `None` for a graph that sessions never
+    /// leave.
     pub fn work_per_session(&self, classes: &[Class]) -> Option<TimeSpan> {
         let visits = self.expected_visits()?;
         let seconds: f64 = visits
@@ -83,8 +86,8 @@ impl Graph {
         Some(TimeSpan::from_secs_f64(seconds))
     }
 
-    /// Returns, by class, the expected orders of a session from that class on: h = order + P·h,
-    /// solved by iteration. Returns `None` for a graph that sessions never leave.
+    /// Returns, for each class, the expected number of orders of a session from that class on: h =
+    /// order + P·h, solved by iteration. Returns `None` for a graph that sessions never leave.
     pub fn expected_orders(&self) -> Option<Vec<f64>> {
         let own = |class: usize| if class == self.order { 1.0 } else { 0.0 };
         let mut orders = vec![0.0; self.next.len()];
@@ -102,7 +105,8 @@ impl Graph {
         None
     }
 
-    /// Returns the mean number of orders of a session.
+    /// Returns the mean number of orders of a session; `None` for a graph that sessions never
+    /// leave.
     pub fn orders_per_session(&self) -> Option<f64> {
         self.expected_visits().map(|visits| visits[self.order])
     }

@@ -1,23 +1,24 @@
-//! Line numbers of the keys of a scenario file.
+//! Finds the line numbers of the keys in a scenario file.
 
 use toml::de::DeTable;
 
-/// The positions of the keys of a text.
+/// The positions of the keys in the text of a scenario file.
 #[derive(Debug, Default)]
 pub(crate) struct Lines<'t> {
     table: DeTable<'t>,
-    /// The offset at which each line ends.
+    /// The byte offset at which each line ends.
     ends: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    /// Returns the lines of a text; empty if the text is not TOML.
+    /// Returns the positions in `text`; empty if `text` is not TOML.
     pub(crate) fn of(text: &'t str) -> Self {
         let table = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
         Self { table, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
     }
 
-    /// Returns the line of a key such as `run.rho`.
+    /// Returns the line, from 1, of a key such as `run.rho`; `None` if the text does not have the
+    /// key.
     pub(crate) fn key(&self, path: &str) -> Option<usize> {
         let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
         let mut table = &self.table;
@@ -27,7 +28,8 @@ impl<'t> Lines<'t> {
         table.get_key_value(name).map(|(key, _)| self.line(key.span().start))
     }
 
-    /// Returns the line of the `index`-th table of a list such as `servers.change`.
+    /// Returns the line, from 1, of the `index`-th table in a list such as `servers.change`; `None`
+    /// if there is no such table.
     pub(crate) fn nth(&self, path: &str, index: usize) -> Option<usize> {
         let mut names = path.split('.');
         let mut value = self.table.get(names.next()?)?;

@@ -5,13 +5,14 @@ use bywash_units::TimeSpan;
 use crate::distribution::Stream;
 use crate::file::Scenario;
 
-/// The random stream of pauses between the sessions of a permanent client.
+/// The number of the random stream for pauses between the sessions of a permanent client.
 const PAUSES: u64 = 0x2001;
 
-/// More sessions than any client has.
+/// A number of sessions that no client reaches in a run. It separates the visitor numbers of
+/// different clients.
 const SESSIONS: u64 = 1 << 32;
 
-/// One client of a set in a run, always in a session or in the pause before the next.
+/// One permanent client in a run. It is always in a session or in the pause before the next.
 #[derive(Clone, Debug)]
 pub struct Client {
     set: usize,
@@ -21,7 +22,7 @@ pub struct Client {
 }
 
 impl Scenario {
-    /// Returns all clients of all sets. The plans of each are independent of the fate of the
+    /// Returns all clients of all sets. The outcome of one client does not change the plans of the
     /// others.
     pub fn clients(&self, seed: u64) -> impl Iterator<Item = Client> {
         let sets = self.sets.iter().enumerate();
@@ -34,13 +35,12 @@ impl Scenario {
 }
 
 impl Client {
-    /// Returns the index of its set in the scenario.
+    /// Returns the index of the client's set in the scenario.
     pub fn set(&self) -> usize {
         self.set
     }
 
-    /// Returns the pause before the next session, and the number of the visitor that the client
-    /// then is.
+    /// Returns the pause before the client's next session, and the visitor number of that session.
     pub fn next(&mut self, scenario: &Scenario) -> (TimeSpan, u64) {
         let visitor = self.number * SESSIONS + self.sessions;
         self.sessions += 1;

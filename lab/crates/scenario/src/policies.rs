@@ -1,4 +1,5 @@
-//! The policies of a scenario: a name, and parameters that only the catalogue can check.
+//! The policies of a scenario: each has a name, and parameters that only the policy catalogue can
+//! check.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +12,31 @@ use crate::throttle::{self, Throttle};
 /// A policy to run, with the parameters that differ from their defaults.
 #[derive(Clone, Debug)]
 pub struct PolicyChoice {
-    /// The name in the catalogue.
+    /// The name of the policy in the catalogue.
     pub name: String,
-    /// The name in the result; the policy's own if the file gives none.
+    /// The name of the policy in the result. It is the policy's own name if the file gives no
+    /// label.
     pub label: String,
-    /// Parameters as text, by name.
+    /// The values of the policy's parameters as text, by name of the parameter.
     pub parameters: BTreeMap<String, String>,
-    /// The policy of the concurrency limit; `servers.limit` if `None`.
+    /// The policy of the concurrency limit; `None` for a fixed limit of `servers.limit`.
     pub concurrency: Option<PartChoice>,
-    /// The policy that limits the running time of cancellable requests; the product's default if
-    /// `None`.
+    /// The policy that limits the running time of cancellable requests; `None` for the product's
+    /// default.
     pub termination: Option<PartChoice>,
     /// The principal that is charged for a request without a proven session.
     pub principal: PrincipalKind,
-    /// Whether the gateway assumes that the application notices departures. If not, it holds the
-    /// slot until the application is done.
+    /// Whether the gateway assumes that the application notices departures. If not, the gateway
+    /// holds the slot of a departed client until the application is done.
     pub departures: Departures,
-    /// Classes that are throttled.
+    /// The classes that are throttled, with the limits of each.
     pub throttles: Vec<Throttle>,
-    /// The line of the policy in the file, if it comes from one.
+    /// The line of the policy in the scenario file; `None` if the policy does not come from a file.
     pub line: Option<usize>,
 }
 
 impl PolicyChoice {
-    /// Returns the policy with these parameters and defaults for everything else.
+    /// Returns the policy `name` with these parameters, and defaults for everything else.
     pub fn of(name: &str, parameters: BTreeMap<String, String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -55,23 +57,24 @@ impl PolicyChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrincipalKind {
-    /// No principal: many visitors may share an address.
+    /// No principal is charged, because many visitors may share an address.
     #[default]
     Session,
-    /// The address. Simulated visitors have one each, which is the best case for this choice.
+    /// The client's address is charged. Simulated visitors have one address each, which is the best
+    /// case for this choice.
     Address,
 }
 
 /// A limit or termination policy to run, with the parameters that differ from their defaults.
 #[derive(Clone, Debug)]
 pub struct PartChoice {
-    /// The name in the catalogue.
+    /// The name of the limit or termination policy in the catalogue.
     pub name: String,
-    /// Parameters as text, by name.
+    /// The values of the parameters as text, by name of the parameter.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// The form of a policy in the file.
+/// The form of a policy in a scenario file.
 #[derive(Deserialize)]
 pub(crate) struct RawSpec {
     name: String,
@@ -99,7 +102,8 @@ struct Part {
 }
 
 impl RawSpec {
-    /// Resolves a policy that stands in this line; `find` maps the name of a class to its index.
+    /// Converts the file's form into a policy. `line` is its line in the file, and `find` maps the
+    /// name of a class to its index. Fails for invalid values.
     pub(crate) fn resolve(
         self,
         line: Option<usize>,

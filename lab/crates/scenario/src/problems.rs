@@ -1,8 +1,8 @@
-//! Collects all errors of a scenario, not only the first.
+//! Collects all errors of a scenario file, not only the first.
 
 use crate::error::ScenarioError;
 
-/// The errors found so far.
+/// The errors found in a scenario file so far.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     found: Vec<(Option<usize>, ScenarioError)>,
@@ -10,13 +10,13 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Sets the line of the errors that follow, if it is known.
+    /// Sets the line for the errors that are added next; `None` if the line is not known.
     pub(crate) fn at(&mut self, line: Option<usize>) -> &mut Self {
         self.line = line;
         self
     }
 
-    /// Adds an error.
+    /// Adds the error `why` at the present line.
     pub(crate) fn add(&mut self, why: impl Into<String>) {
         self.found.push((self.line, ScenarioError::Senseless(why.into())));
     }
@@ -27,12 +27,12 @@ impl Problems {
         }
     }
 
-    /// Returns a part of the scenario if it is valid, and adds its error otherwise.
+    /// Returns the value of `part`. If it is an error, adds the error and returns `None`.
     pub(crate) fn part<T>(&mut self, part: Result<T, ScenarioError>) -> Option<T> {
         part.map_err(|error| self.found.push((self.line, error))).ok()
     }
 
-    /// Returns all valid parts of a list, and adds the errors of the others.
+    /// Returns the values of `parts`, and adds the errors among them.
     pub(crate) fn parts<T>(
         &mut self,
         parts: impl Iterator<Item = Result<T, ScenarioError>>,
@@ -40,8 +40,9 @@ impl Problems {
         parts.filter_map(|part| self.part(part)).collect()
     }
 
-    /// Returns the whole if there are no errors. Otherwise returns all errors in the order of their
-    /// lines, one per line of text, each with its line if that is known.
+    /// Returns `whole` if there are no errors. Otherwise returns all errors as one, in the order of
+    /// their lines. Each error is a line of the text, and begins with its line in the file if that
+    /// is known.
     pub(crate) fn whole<T>(mut self, whole: Option<T>) -> Result<T, ScenarioError> {
         if let (Some(whole), true) = (whole, self.found.is_empty()) {
             return Ok(whole);

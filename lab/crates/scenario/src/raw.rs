@@ -1,6 +1,6 @@
 //! The TOML form of a scenario, and its conversion into a checked [`Scenario`].
 //!
-//! The structs have a field for each key of the file. Unknown keys are errors. The functions
+//! The structs have a field for each key of a scenario file. Unknown keys are errors. The functions
 //! convert the structs: class names become indices, texts become durations, and invalid values are
 //! errors.
 
@@ -97,7 +97,8 @@ struct RawClass {
     next: BTreeMap<String, f64>,
 }
 
-/// The minimum and the maximum time that a request may run before it is stopped.
+/// The minimum and the maximum time that a request of a class may run before the policy may or must
+/// stop it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawBounds {
@@ -155,8 +156,8 @@ fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::Senseless(why.into()))
 }
 
-/// Converts a parsed file into a scenario. `folder` is the base of relative paths in the file.
-/// `lines` gives the line numbers for error messages.
+/// Converts a parsed scenario file into a scenario. `folder` is the base of relative paths in the
+/// file. `lines` gives the line numbers for error messages. Returns all errors of the file at once.
 pub(crate) fn resolve(
     file: File,
     folder: &Path,
@@ -226,7 +227,7 @@ pub(crate) fn resolve(
     problems.whole(scenario)
 }
 
-/// Checks the numbers whose limits do not depend on other keys.
+/// Reports every number that is outside its fixed range, whatever the other keys are.
 fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     let File { servers, client, run, .. } = file;
     let mut unless = |right: bool, key: &str, takes: &str| {
@@ -256,10 +257,11 @@ fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     }
 }
 
-/// The maximum number of entries in each list of the file, except classes, signals and adversaries.
+/// The maximum number of entries in each list of a scenario file. Classes, signals and adversaries
+/// have lower limits of their own.
 const MOST: usize = 1000;
 
-/// Checks the conditions that involve several parts of a scenario.
+/// Reports violated conditions that involve several parts of a scenario.
 fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
     problems
@@ -272,7 +274,8 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) 
     check_threads(scenario, lines, problems);
 }
 
-/// Reports settings of a scenario that are incompatible with threads.
+/// Reports settings that cannot be combined with `servers.threads`, and classes with `parallel` if
+/// there are no threads.
 fn check_threads(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let line = lines.key("servers.threads");
     let servers = &scenario.servers;

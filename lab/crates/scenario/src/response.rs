@@ -1,4 +1,4 @@
-//! Response times: recorded in full, reported in a bounded number of points.
+//! Response times: recorded in a histogram, and reported in a bounded number of points.
 //!
 //! A distribution is reported at points of the E24 series of preferred numbers (IEC 60063: 24 per
 //! decade, each about 10 % above the last), where its cumulative share changes. The series contains
@@ -10,11 +10,12 @@ use hdrhistogram::Histogram;
 
 use crate::result::EmpiricalCdf;
 
-/// One decade of E24, times ten.
+/// One decade of the E24 series, multiplied by ten.
 const E24: [u64; 24] = [
     10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91,
 ];
-/// The most points of a distribution; beyond five decades every second or third is omitted.
+/// The maximum number of points of a distribution. If the points span more than five decades, only
+/// every second or third is kept.
 const MOST_POINTS: usize = 120;
 
 /// Response times of completed requests, in microseconds.
@@ -23,7 +24,7 @@ pub(crate) struct Responses(Histogram<u64>);
 
 impl Responses {
     pub(crate) fn new() -> Self {
-        // From 1 µs to a day at two significant digits; figures are quoted with fewer.
+        // The range is 1 µs to a day, at two significant digits. Figures are quoted with fewer.
         let histogram = Histogram::new_with_bounds(1, 86_400_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
         Self(histogram)
@@ -41,24 +42,25 @@ impl Responses {
         self.0.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// Returns the mean; 0 if nothing was completed.
+    /// Returns the mean response time in milliseconds; 0 if nothing was completed.
     pub(crate) fn mean_ms(&self) -> f64 {
         self.0.mean() / 1e3
     }
 
-    /// Returns the maximum; 0 if nothing was completed.
+    /// Returns the longest response time in milliseconds; 0 if nothing was completed.
     pub(crate) fn longest_ms(&self) -> f64 {
         self.0.max() as f64 / 1e3
     }
 
-    /// Returns the coefficient of variation; 0 if nothing was completed.
+    /// Returns the standard deviation of the response times divided by their mean; 0 if nothing was
+    /// completed.
     pub(crate) fn deviation(&self) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }
     }
 
-    /// Returns the distribution. It begins at the last point within which less than one in a
-    /// thousand was answered, because a few fast answers would fill half of a logarithmic axis. It
-    /// ends at the first point within which all were answered.
+    /// Returns the cumulative distribution. It begins at the last point within which less than one
+    /// in a thousand was answered, because a few fast answers would fill half of a logarithmic
+    /// axis. It ends at the first point within which all were answered.
     pub(crate) fn cdf(&self) -> EmpiricalCdf {
         let total = self.0.len();
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -84,17 +86,17 @@ impl Responses {
     }
 }
 
-/// Returns the points of the series from 10 µs to some 25 hours, in µs.
+/// Returns the points of the E24 series from 10 µs to about 25 hours, in µs.
 fn grid() -> impl Iterator<Item = u64> {
     (0..10).flat_map(|decade| E24.map(|step| step * 10_u64.pow(decade)))
 }
 
-/// Rounds a share to the sixth decimal; further digits are noise and make results long.
+/// Rounds a share to six decimals. Further digits are noise, and make the JSON large.
 fn rounded(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
-/// Returns at most the allowed number of points, evenly spaced and with the last one.
+/// Returns `points` thinned to at most [`MOST_POINTS`], evenly spaced and with the last one.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(MOST_POINTS);
     let last = points.len().saturating_sub(1);
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_distribution_says_what_share_was_answered_within_each_point() {
-        // One of each from 1 ms to 1,000 ms.
+        // One response time for each millisecond from 1 ms to 1,000 ms.
         let told = of((1..=1000).map(TimeSpan::from_millis));
         for (ms, share) in [(10.0, 0.01), (100.0, 0.1), (150.0, 0.15), (750.0, 0.75)] {
             let found = told.0.iter().find(|(at, _)| (at - ms).abs() < 1e-9).unwrap().1;

@@ -1,7 +1,8 @@
 //! The results of a run, in the same form from the simulator and from a live run.
 //!
-//! Counts are the columns of paper 1's tables; work and revenue are additions. The JSON names are
-//! stable, because others read the output of `--json`, and `lab compare` reads earlier results.
+//! The counts are the columns of paper 1's tables; work and revenue are additions. The JSON names
+//! are stable, because other programs read the output of `--json`, and `lab compare` reads earlier
+//! results.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ pub struct RunResult {
     pub scenario: String,
     /// The seeds that every result row was run with.
     pub seeds: Vec<u64>,
-    /// The reason why the figures must not be used: the load generator fell behind its own clock.
+    /// The reason why the figures must not be used; `None` if they may. The usual reason is that
+    /// the load generator was behind schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
     /// One entry for each policy, level of load and visibility of closes.
@@ -27,59 +29,64 @@ pub struct RunResult {
 pub struct ResultRow {
     /// The label of the policy.
     pub policy: String,
-    /// Offered load: the run's level. For a load that changes, the level that it changes to.
+    /// The offered load ρ, as a multiple of the servers' capacity. If the load changes during the
+    /// run, this is the level that it changes to.
     pub rho: f64,
     /// Whether the server side could see a client leave.
     pub closes: Closes,
-    /// How long visitors arrived with each seed, in seconds.
+    /// The time during which visitors arrived with each seed, in seconds.
     #[serde(default)]
     pub duration_s: f64,
-    /// Requests made, retries included.
+    /// The total number of requests made, retries included.
     pub generated: u64,
-    /// Requests answered while the client still waited.
+    /// The number of requests answered while the client still waited.
     pub completed: u64,
-    /// Requests given up by the client.
+    /// The number of requests that the client gave up because it lost patience.
     pub timed_out: u64,
-    /// Requests refused.
+    /// The number of requests that the server side refused.
     pub dropped: u64,
-    /// Requests stopped while they ran.
+    /// The number of requests that the server side stopped while they ran.
     #[serde(default)]
     pub terminated: u64,
-    /// Requests answered with an error or not at all, and neither refused nor stopped.
+    /// The number of requests answered with an error or not at all, and neither refused nor
+    /// stopped.
     #[serde(default)]
     pub failed: u64,
-    /// Requests that were never made because their session was abandoned.
+    /// The number of planned requests that were never made because their session was abandoned.
     pub not_generated: u64,
-    /// Requests that visitors meant to make, without the retries that `generated` includes.
+    /// The number of requests that visitors meant to make, without the retries that `generated`
+    /// includes.
     #[serde(default)]
     pub requests_planned: u64,
-    /// Service time of requests answered in time, as a share of the steadily possible work: of
-    /// capacity while ρ ≥ 1, of the offered work while ρ < 1. After a crowd it can exceed 1,
-    /// because remaining requests of the crowd's visitors are served in the calm that follows.
+    /// The service time of requests answered in time, as a share of the work that is steadily
+    /// possible: of the capacity while ρ ≥ 1, and of the offered work while ρ < 1. After a crowd it
+    /// can exceed 1, because remaining requests of the crowd's visitors are served in the calm that
+    /// follows.
     pub useful_work: f64,
-    /// The standard error of `useful_work` over the seeds; `None` for one seed.
+    /// The standard error of `useful_work`, estimated from the seeds; `None` for a single seed.
     #[serde(default)]
     pub useful_error: Option<f64>,
-    /// Service time of all other requests, as a share of the same. `None` if a live target does not
-    /// report how long it worked.
+    /// The service time of all other requests, as a share of the same possible work as in
+    /// `useful_work`. `None` if a live target does not report its total service time.
     pub wasted_work: Option<f64>,
-    /// Confirmed orders as a share of min(1, 1/ρ) of the orders that visitors meant to make. After
-    /// a crowd it can exceed 1, like `useful_work`. If ρ ≥ 1 to the end, only orders confirmed
-    /// before arrivals end count, so a run should be much longer than a session.
+    /// The number of confirmed orders as a share of `orders_possible`. After a crowd it can exceed
+    /// 1, like `useful_work`. If ρ ≥ 1 to the end, only orders confirmed before arrivals end count.
+    /// A run should therefore be much longer than a session.
     pub revenue_share: f64,
-    /// The standard error of `revenue_share` over the seeds; `None` for one seed.
+    /// The standard error of `revenue_share`, estimated from the seeds; `None` for a single seed.
     #[serde(default)]
     pub revenue_error: Option<f64>,
-    /// Confirmed orders that count for `revenue_share`.
+    /// The number of confirmed orders that count for `revenue_share`.
     pub orders: u64,
-    /// Orders that visitors meant to make.
+    /// The number of orders that visitors meant to make.
     pub orders_planned: u64,
-    /// The sum of min(1, 1/ρ) of the orders that visitors meant to make.
+    /// The number of orders that are possible at the capacity: each planned order counts min(1,
+    /// 1/ρ), with ρ at the start of its session.
     pub orders_possible: f64,
-    /// The recovery of useful work after a pulse; `None` without a pulse.
+    /// The recovery of useful work after a pulse of load; `None` if the load has no pulse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// The results of adversaries, which no other figure includes.
+    /// The results of adversaries, which no other figure includes; `None` without adversaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostile: Option<Hostile>,
     /// Response times of completed requests.
@@ -87,24 +94,25 @@ pub struct ResultRow {
     pub response: TierResponses,
     /// The results per class, in the order of the scenario.
     pub classes: Vec<ClassRow>,
-    /// The figures of each seed, in the order of the seeds. The standard errors are computed from
-    /// them.
+    /// The figures of each seed, in the order of the seeds. The standard errors are estimated from
+    /// these figures.
     #[serde(default)]
     pub per_seed: Vec<SeedFigures>,
-    /// Sessions that ended within the run.
+    /// The number of sessions that ended within the run.
     #[serde(default)]
     pub sessions: u64,
-    /// The mean duration of these sessions from the first request to the last answer, in seconds; 0
-    /// if none ended. Sessions that would have ended later are not included [paper 5.8].
+    /// The mean duration of the sessions that ended, from the first request to the last answer, in
+    /// seconds; 0 if none ended. Sessions that would have ended later are not included [paper 5.8].
     #[serde(default)]
     pub session_s: f64,
-    /// The counts of each second, summed over the seeds, for a run of at most an hour.
+    /// The counts of each second, summed over the seeds. Empty for a run of more than an hour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Second>,
 }
 
 impl ResultRow {
-    /// Returns the requests made and those never made: the base of the percentages in paper 1.
+    /// Returns the number of requests made plus the number never made. This is the base of the
+    /// percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
     }
@@ -115,67 +123,68 @@ impl ResultRow {
 pub struct ClassRow {
     /// The name of the class.
     pub class: String,
-    /// See [`ResultRow::generated`].
+    /// The number of requests of the class, as in [`ResultRow::generated`].
     pub generated: u64,
-    /// See [`ResultRow::completed`].
+    /// The number of requests of the class, as in [`ResultRow::completed`].
     pub completed: u64,
-    /// See [`ResultRow::timed_out`].
+    /// The number of requests of the class, as in [`ResultRow::timed_out`].
     pub timed_out: u64,
-    /// See [`ResultRow::dropped`].
+    /// The number of requests of the class, as in [`ResultRow::dropped`].
     pub dropped: u64,
-    /// See [`ResultRow::terminated`].
+    /// The number of requests of the class, as in [`ResultRow::terminated`].
     #[serde(default)]
     pub terminated: u64,
-    /// See [`ResultRow::failed`].
+    /// The number of requests of the class, as in [`ResultRow::failed`].
     #[serde(default)]
     pub failed: u64,
     /// The mean response time of completed requests, in milliseconds.
     #[serde(default)]
     pub mean_ms: f64,
-    /// The coefficient of variation of response times.
+    /// The standard deviation of the response times of completed requests, divided by their mean.
     #[serde(default)]
     pub deviation: f64,
-    /// The median response time, in milliseconds.
+    /// The median response time of completed requests, in milliseconds.
     pub p50_ms: f64,
-    /// The 99th percentile of response times, in milliseconds.
+    /// The 99th percentile of the response times of completed requests, in milliseconds.
     pub p99_ms: f64,
-    /// The longest response time, in milliseconds.
+    /// The longest response time of a completed request, in milliseconds.
     #[serde(default)]
     pub longest_ms: f64,
-    /// The distribution of response times.
+    /// The distribution of the response times of completed requests.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
     pub response: EmpiricalCdf,
 }
 
-/// Response times of completed requests, of all together and by tier.
+/// The distributions of the response times of completed requests, of all classes and by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierResponses {
-    /// Response times of all classes.
+    /// The response times of requests of all classes.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
     pub all: EmpiricalCdf,
-    /// Response times of browsing.
+    /// The response times of requests of tier `browsing`.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
     pub browsing: EmpiricalCdf,
-    /// Response times of transactions.
+    /// The response times of requests of tier `transaction`.
     #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
     pub transactions: EmpiricalCdf,
 }
 
-/// A cumulative distribution: times in milliseconds, and the share of completed requests that were
-/// answered within each. Both rise. It has at most 120 points, the last with share 1, and none if
-/// nothing was completed.
+/// A cumulative distribution: points of a response time in milliseconds, and the share of completed
+/// requests that were answered within it. Both values rise from point to point. There are at most
+/// 120 points, the last with share 1, and none if nothing was completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EmpiricalCdf(pub Vec<(f64, f64)>);
 
 impl EmpiricalCdf {
-    /// Returns whether nothing was completed.
+    /// Returns whether the distribution has no points, that is, no request was completed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the share answered within `ms` milliseconds. Between two points it interpolates
-    /// linearly over the logarithm of time. Returns `None` if nothing was completed.
+    /// Returns the share of completed requests that were answered within `ms` milliseconds. Between
+    /// two points it interpolates linearly over the logarithm of time. Returns `None` if nothing
+    /// was completed.
     pub fn within(&self, ms: f64) -> Option<f64> {
         let above = self.0.partition_point(|(at, _)| *at < ms);
         let (right, left) = (self.0.get(above), above.checked_sub(1).and_then(|i| self.0.get(i)));
@@ -190,59 +199,60 @@ impl EmpiricalCdf {
         }
     }
 
-    /// Returns the time in milliseconds within which a `share` of all was answered, that is the
-    /// first point that reaches it.
+    /// Returns the time in milliseconds within which at least a `share` of the completed requests
+    /// was answered. It is the first point that reaches the share; `None` if nothing was completed.
     pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         self.0.iter().find(|(_, within)| *within >= share).map(|(ms, _)| *ms)
     }
 }
 
-/// The recovery after the end of a pulse.
+/// The recovery of useful work after the end of a pulse of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Seconds from the end of the pulse to the first second after which useful work averaged, for
-    /// ten seconds, at least 90 % of its value before the pulse; `None` if that did not happen.
+    /// The seconds from the end of the pulse to the first second from which useful work, averaged
+    /// over ten seconds, is at least 90 % of its value before the pulse. `None` if useful work did
+    /// not recover.
     pub seconds: Option<u64>,
 }
 
-/// The figures of one seed of a result row, as shares.
+/// The figures of one seed of a result row, as shares from 0 to 1 unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedFigures {
-    /// The share of completed requests in [`ResultRow::base`], as in paper 1's table.
+    /// The share of [`ResultRow::base`] that was completed, as in paper 1's table.
     pub completed: f64,
-    /// The share of timed-out requests.
+    /// The share of [`ResultRow::base`] that timed out.
     pub timed_out: f64,
-    /// The share of dropped requests.
+    /// The share of [`ResultRow::base`] that was dropped.
     pub dropped: f64,
-    /// See [`ResultRow::useful_work`].
+    /// The useful work of the seed, as in [`ResultRow::useful_work`].
     pub useful_work: f64,
-    /// See [`ResultRow::revenue_share`].
+    /// The revenue share of the seed, as in [`ResultRow::revenue_share`].
     pub revenue_share: f64,
-    /// See [`ResultRow::requests_planned`]. This and the next show whether two runs had the same
-    /// visitors.
+    /// The number of planned requests, as in [`ResultRow::requests_planned`]. Two runs with equal
+    /// numbers of planned requests and orders had the same visitors.
     pub requests_planned: u64,
-    /// See [`ResultRow::orders_planned`].
+    /// The number of planned orders, as in [`ResultRow::orders_planned`].
     pub orders_planned: u64,
 }
 
-/// The events within one second of a run.
+/// The counts of events within one second of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
-    /// Requests made.
+    /// The number of requests made.
     pub generated: u64,
-    /// Requests answered in time.
+    /// The number of requests answered while the client waited.
     pub completed: u64,
-    /// Requests given up.
+    /// The number of requests that clients gave up.
     pub timed_out: u64,
-    /// Requests refused.
+    /// The number of requests refused.
     pub dropped: u64,
-    /// Requests stopped.
+    /// The number of requests stopped while they ran.
     #[serde(default)]
     pub terminated: u64,
-    /// Requests failed.
+    /// The number of requests that failed.
     #[serde(default)]
     pub failed: u64,
-    /// Orders confirmed.
+    /// The number of orders confirmed.
     pub orders: u64,
     /// Service time of the requests that were answered in time, in microseconds.
     #[serde(default)]
@@ -250,7 +260,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// Adds the same second of another run.
+    /// Adds the counts of the same second of another run.
     pub fn add(&mut self, other: &Self) {
         self.generated += other.generated;
         self.completed += other.completed;

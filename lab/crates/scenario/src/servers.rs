@@ -1,5 +1,5 @@
-//! The servers of a scenario: their number, the way that requests share them, and changes during a
-//! run.
+//! The servers of a scenario: their number, the way in which requests share them, and changes
+//! during a run.
 //!
 //! Only the simulator uses settings beyond `workers`; a live run uses its actual servers.
 
@@ -14,11 +14,12 @@ use crate::threads::Threads;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
-    /// A worker serves one request to its end; the others wait inside, oldest first.
+    /// A worker serves one request to its end. The other requests wait inside the application,
+    /// oldest first.
     #[default]
     Fifo,
-    /// All requests are served at once, each more slowly if they exceed the workers (processor
-    /// sharing).
+    /// All requests are served at once (processor sharing). If there are more requests than
+    /// workers, each is served more slowly.
     Shared,
 }
 
@@ -26,10 +27,10 @@ pub enum Discipline {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Departures {
-    /// The application stops when its connection is closed.
+    /// The application stops work on a request when the request's connection is closed.
     #[default]
     Noticed,
-    /// The application works to the end.
+    /// The application works on to the end of the request.
     Unnoticed,
 }
 
@@ -38,37 +39,38 @@ pub enum Departures {
 pub struct Servers {
     /// How requests share the workers.
     pub discipline: Discipline,
-    /// The loss of speed for each request beyond the workers: with n excess requests, the
-    /// application runs at 1/(1 + n·contention).
+    /// The loss of speed for each request in excess of the workers. With n excess requests, the
+    /// application runs at 1/(1 + n·contention) of its speed.
     pub contention: f64,
-    /// The number of slots if a policy sets no limit; the number of workers if `None`.
+    /// The number of slots for policies that set no limit. `None` means the number of workers.
     pub limit: Option<u32>,
-    /// Whether the application notices departures.
+    /// Whether the application notices that a client has left.
     pub departures: Departures,
     /// Changes during a run, in order of time.
     pub changes: Vec<Change>,
     /// Separate servers for some classes, in the order of the file.
     pub stations: Vec<Station>,
-    /// If set, requests are tasks on threads.
+    /// The threads of the servers. If set, requests are divided into tasks that run on threads.
     pub threads: Option<Threads>,
 }
 
 /// Servers in addition to the application's workers, such as a database whose lock one request
-/// holds at a time. A request of a class that names the station is served only there, oldest first.
+/// holds at a time. A request of a class that names the station is served only by the station,
+/// oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
-    /// The name.
+    /// The name of the station.
     pub name: String,
-    /// The number of requests that it serves at once.
+    /// The number of requests that the station serves at once.
     pub workers: u32,
 }
 
-/// A change of the servers at some time.
+/// A change of a property of the servers at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The time of the change.
+    /// The time of the change, since the start of the run.
     pub at: TimeSpan,
-    /// The duration of a gradual, linear change; zero is immediate.
+    /// The duration of a gradual, linear change; zero means that the change is immediate.
     pub over: TimeSpan,
     /// The changed property and its new value.
     pub to: To,
@@ -77,34 +79,35 @@ pub struct Change {
 /// A changed property and its new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum To {
-    /// The number of workers.
+    /// The number of workers of the application.
     Workers(u32),
-    /// The work that a worker does per second; 1 at first.
+    /// The seconds of work that a worker does per second; 1 at the start.
     Speed(f64),
-    /// The factor by which the demand of a class exceeds the file's.
+    /// The factor by which the service demand of a class differs from the scenario file's.
     Service {
-        /// The index of the class.
+        /// The index of the class in the scenario.
         class: usize,
-        /// The factor.
+        /// The factor on the demand; 1 at the start.
         factor: f64,
     },
 }
 
 impl Servers {
-    /// Returns the work that a worker does per second at `now`.
+    /// Returns the seconds of work that a worker does per second at `now`.
     pub fn speed_at(&self, now: Time) -> f64 {
         let speed = |to| if let To::Speed(speed) = to { Some(speed) } else { None };
         self.value_at(now, 1.0, speed)
     }
 
-    /// Returns the number of workers at `now`, if there were `first` at the start.
+    /// Returns the number of workers at `now`, if there were `first` workers at the start.
     pub fn workers_at(&self, first: u32, now: Time) -> u32 {
         let workers =
             |to| if let To::Workers(workers) = to { Some(f64::from(workers)) } else { None };
         self.value_at(now, f64::from(first), workers).round() as u32
     }
 
-    /// Returns the factor by which the demand of `class` exceeds the file's at `now`.
+    /// Returns the factor by which the service demand of `class` at `now` differs from the scenario
+    /// file's.
     pub fn service_at(&self, class: usize, now: Time) -> f64 {
         let service = |to| match to {
             To::Service { class: of, factor } if of == class => Some(factor),
@@ -113,7 +116,8 @@ impl Servers {
         self.value_at(now, 1.0, service)
     }
 
-    /// Returns the demand at `now` of a request of `class` whose original demand is `demand`.
+    /// Returns the service time at `now` of a request of `class` whose demand was drawn as
+    /// `demand`.
     pub fn demand(&self, now: Time, class: usize, demand: TimeSpan) -> TimeSpan {
         if self.changes.is_empty() {
             return demand;
@@ -121,7 +125,8 @@ impl Servers {
         demand.scale(self.service_at(class, now))
     }
 
-    /// Returns a value that starts as `first` and follows the changes selected by `of`.
+    /// Returns the value at `now` of the property that `of` selects. The property starts as `first`
+    /// and follows its changes.
     fn value_at(&self, now: Time, first: f64, of: impl Fn(To) -> Option<f64>) -> f64 {
         let begun = self.changes.iter().filter(|change| Time::ZERO + change.at <= now);
         begun.filter_map(|change| Some((change, of(change.to)?))).fold(
@@ -134,7 +139,7 @@ impl Servers {
         )
     }
 
-    /// Returns the work that `workers` can do from the start to `end`.
+    /// Returns the total work that `workers` workers can do from the start to `end`.
     pub fn capacity(&self, workers: u32, end: TimeSpan) -> TimeSpan {
         if self.changes.is_empty() {
             return end * u64::from(workers);
@@ -142,8 +147,8 @@ impl Servers {
         self.work(workers, end, |_| true)
     }
 
-    /// Returns the work that `workers` can do from the start to `end`, in those `STEP`s of time
-    /// that `counts` selects.
+    /// Returns the total work that `workers` workers can do from the start to `end`, counting only
+    /// the steps of time that `counts` selects.
     pub fn work(&self, workers: u32, end: TimeSpan, counts: impl Fn(Time) -> bool) -> TimeSpan {
         const STEP: TimeSpan = TimeSpan::from_millis(10);
         let steps = end.as_nanos() / STEP.as_nanos();
@@ -154,7 +159,7 @@ impl Servers {
     }
 }
 
-/// The form of a change in the file.
+/// The form of a change in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -172,7 +177,8 @@ pub(crate) struct RawSpec {
 }
 
 impl RawSpec {
-    /// Resolves the change; `class` maps the name of a class to its index.
+    /// Converts the file's form into a change. `class` maps the name of a class to its index. Fails
+    /// for invalid values.
     pub(crate) fn resolve(
         &self,
         class: impl FnOnce(&str) -> Result<usize, ScenarioError>,

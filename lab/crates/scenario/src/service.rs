@@ -1,6 +1,6 @@
 //! Service times of a class: one distribution, or a mixture of several.
 //!
-//! In the file it is a distribution, or a list of distributions with their `share`:
+//! In a scenario file the value is a distribution, or a list of distributions with their `share`:
 //!
 //! ```toml
 //! service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]
@@ -11,15 +11,15 @@ use serde::Deserialize;
 
 use crate::distribution::{self, Distribution, Stream};
 
-/// The service times of a class.
+/// The service times of a class, as components of a mixture: each with its share and distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service(Vec<(f64, Distribution)>);
 
-/// The most components of a mixture; more could not be told apart.
+/// The maximum number of components of a mixture. More could not be told apart.
 const MOST: usize = 16;
 
 impl Service {
-    /// Draws the service time of one request.
+    /// Draws the service time of one request of the class.
     pub fn draw(&self, stream: &mut Stream) -> TimeSpan {
         let [(_, only)] = &self.0[..] else {
             let mut left = stream.unit();
@@ -27,14 +27,14 @@ impl Service {
                 left -= share;
                 left < 0.0
             });
-            // Shares sum to one except for rounding.
+            // The shares sum to one except for rounding.
             let (_, distribution) = part.unwrap_or(&self.0[self.0.len() - 1]);
             return distribution.draw(stream);
         };
         only.draw(stream)
     }
 
-    /// Returns the mean service time.
+    /// Returns the mean service time of a request of the class.
     pub fn mean(&self) -> TimeSpan {
         let seconds =
             |(share, distribution): &(f64, Distribution)| share * distribution.mean().as_secs_f64();
@@ -44,7 +44,8 @@ impl Service {
         }
     }
 
-    /// Returns whether every request ends and takes some time.
+    /// Returns whether every request ends and takes some time, that is, whether the mean is finite
+    /// and above zero.
     pub(crate) fn ends(&self) -> bool {
         self.0.iter().all(|(_, distribution)| *distribution != Distribution::Never)
             && self.mean() > TimeSpan::ZERO
@@ -89,7 +90,7 @@ impl<'de> Deserialize<'de> for Service {
     }
 }
 
-/// Deserialises a table or a list, with separate errors for each.
+/// Deserialises a service as a table or a list, and reports the errors of the form that was used.
 struct Either;
 
 impl<'de> serde::de::Visitor<'de> for Either {

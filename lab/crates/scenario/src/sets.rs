@@ -1,4 +1,4 @@
-//! Sets of permanent clients: a closed load.
+//! Sets of permanent clients: a closed loop.
 //!
 //! Each client of a set runs one session after the other, thinks between requests and between
 //! sessions, and never has two requests at once. So a site that answers sooner receives more
@@ -12,19 +12,19 @@ use crate::distribution::Distribution;
 use crate::lines::Lines;
 use crate::problems::Problems;
 
-/// The most clients of a set; an open load is suited to larger crowds.
+/// The maximum number of clients of a set. An open loop is better suited to larger crowds.
 const MOST: u32 = 100_000;
 
-/// A set of clients.
+/// A set of permanent clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSet {
-    /// The name.
+    /// The name of the set.
     pub name: String,
-    /// The number of clients.
+    /// The number of clients in the set.
     pub clients: u32,
-    /// How long they wait for any answer; `client.patience` if `None`.
+    /// The time that the clients wait for any answer; `None` for `client.patience`.
     pub patience: Option<Distribution>,
-    /// Whether their results are counted.
+    /// Whether the results of the set's clients are counted in the result.
     pub counted: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Temporary changes of a class's service demand: the «size distribution shift» of paper 2.
 //!
-//! In the file, for a class: `shift = { from = "30s", until = "155s", service = [ … ] }`. The
-//! demand of a request depends on the time at which its session begins. The load that a scenario
-//! names is that of its classes without shifts.
+//! In a scenario file, for a class: `shift = { from = "30s", until = "155s", service = [ … ] }`.
+//! The demand of a request depends on the time at which its session begins. The load level of a
+//! scenario counts the classes without their shifts.
 
 use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
@@ -11,14 +11,14 @@ use crate::error::ScenarioError;
 use crate::service::Service;
 use crate::text::span;
 
-/// The service demand of a class between two times.
+/// A different service demand of a class between two times.
 #[derive(Clone, Debug)]
 pub struct Shift {
-    /// The start of the shift.
+    /// The start of the shift, since the start of the run.
     pub from: TimeSpan,
-    /// The end of the shift.
+    /// The end of the shift, since the start of the run.
     pub until: TimeSpan,
-    /// The service demand during the shift.
+    /// The service demand of requests whose session begins during the shift.
     pub service: Service,
 }
 
@@ -29,7 +29,7 @@ impl Shift {
     }
 }
 
-/// The form of a shift in the file.
+/// The form of a shift in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -82,7 +82,7 @@ mod tests {
         };
         let (short, long) = (TimeSpan::from_millis(5), TimeSpan::from_secs(2));
         assert_eq!([29, 30, 39, 40].map(wants), [short, long, long, short]);
-        // The nominal load does not change.
+        // A shift does not change the nominal load.
         assert_eq!(scenario.classes[0].service.mean(), short);
     }
 

@@ -14,22 +14,22 @@ use crate::error::ScenarioError;
 use crate::lines::Lines;
 use crate::problems::Problems;
 
-/// The most signals of a scenario: as many as a request of the engine can show.
+/// The maximum number of signals in a scenario: as many as a request of the engine can show.
 const MOST: usize = 4;
 
-/// The longest cookie or header line.
+/// The maximum length of a cookie or header line of a signal, in bytes.
 const LONGEST: usize = 256;
 
 /// A property that a visitor shows in every request of a session or in none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
-    /// The name.
+    /// The name of the signal.
     pub name: String,
-    /// The form in which a live visitor shows it.
+    /// The form in which a live visitor shows the signal.
     pub shown: Shown,
-    /// The probability that a visitor that means to order carries it.
+    /// The probability that a visitor that means to order shows the signal.
     pub buyers: f64,
-    /// The probability that any other visitor carries it.
+    /// The probability that any other visitor shows the signal.
     pub others: f64,
 }
 
@@ -38,22 +38,23 @@ pub struct Signal {
 pub enum Shown {
     /// A cookie that the client already has.
     Cookie {
-        /// A token of RFC 9110.
+        /// The cookie's name: a token of RFC 9110.
         name: String,
-        /// Cookie octets of RFC 6265.
+        /// The cookie's value: cookie octets of RFC 6265.
         value: String,
     },
     /// A request header.
     Header {
-        /// A token of RFC 9110, in lower case.
+        /// The header's name: a token of RFC 9110, in lower case.
         name: String,
-        /// Visible ASCII with inner spaces.
+        /// The header's value: visible ASCII with inner spaces.
         value: String,
     },
 }
 
 impl Shown {
-    /// Returns the part of the request that carries the signal. No two signals may use the same.
+    /// Returns the part of the request that carries the signal: its kind and its name. No two
+    /// signals may use the same part.
     fn key(&self) -> (&'static str, &str) {
         match self {
             Self::Cookie { name, .. } => ("cookie", name),
@@ -62,15 +63,15 @@ impl Shown {
     }
 }
 
-/// Returns the indices of the signals that one visitor carries. One number is drawn for each
-/// signal, carried or not, so that the probability of one signal does not affect the next.
+/// Draws the indices of the signals that one visitor shows. It draws one random number for each
+/// signal, shown or not. So the probability of one signal does not affect the next.
 pub(crate) fn carried(signals: &[Signal], buyer: bool, stream: &mut Stream) -> Vec<usize> {
     let chance = |signal: &Signal| if buyer { signal.buyers } else { signal.others };
     let drawn = signals.iter().map(|signal| stream.unit() < chance(signal));
     drawn.enumerate().filter_map(|(index, carries)| carries.then_some(index)).collect()
 }
 
-/// The form of a signal in the file.
+/// The form of a signal in a scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -83,7 +84,7 @@ pub(crate) struct RawSpec {
     others: f64,
 }
 
-/// Resolves all signals; every error is reported.
+/// Converts the file's form into signals. Reports every error to `problems`.
 pub(crate) fn resolve(
     raw: Vec<RawSpec>,
     lines: &Lines<'_>,
@@ -106,7 +107,7 @@ pub(crate) fn resolve(
     signals
 }
 
-/// Returns the error if two signals could not be told apart.
+/// Returns an error text if a request could not tell the two signals apart.
 fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
     if earlier.name == signal.name {
         return Some(format!("signal `{}` is defined twice", signal.name));
@@ -158,7 +159,7 @@ fn as_header(text: &str) -> Option<Shown> {
         .then(|| Shown::Header { name: name.to_ascii_lowercase(), value: value.into() })
 }
 
-/// Returns whether a text is a token of RFC 9110 §5.6.2.
+/// Returns whether `text` is a token of RFC 9110 §5.6.2.
 fn is_token(text: &str) -> bool {
     let mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || mark(c))
@@ -206,7 +207,8 @@ mod tests {
     #[test]
     fn buyers_and_others_carry_it_as_often_as_the_file_says() {
         let scenario = with(RETURNING).unwrap();
-        // By [buyer]: visitors, carriers of the first signal, carriers of the second.
+        // Indexed by whether the visitor is a buyer. Each entry counts visitors, visitors with the
+        // first signal, and visitors with the second.
         let mut seen = [[0.0_f64; 3]; 2];
         for index in 0..50_000 {
             let visitor = Visitor::new(&scenario, 3, index);

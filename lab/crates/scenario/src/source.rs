@@ -6,25 +6,25 @@
 
 use bywash_units::{Time, TimeSpan};
 
-/// The origin of visitors.
+/// Where the visitors of a run come from.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Each visitor is drawn from the session graph, services and think times of the scenario.
     Drawn,
-    /// Recorded visitors, in this order.
+    /// The visitors are recorded, and arrive in this order.
     Recorded(Recording),
 }
 
 /// One request that a visitor means to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Visit {
-    /// The index of its class.
+    /// The index of the request's class in the scenario.
     pub class: usize,
-    /// The service time that it asks for.
+    /// The service time that the request needs.
     pub demand: TimeSpan,
-    /// The pause between its answer and the visitor's next request.
+    /// The pause between the answer to this request and the visitor's next request.
     pub think: TimeSpan,
-    /// Whether its answer is an order.
+    /// Whether an answer to the request is an order.
     pub order: bool,
 }
 
@@ -32,12 +32,13 @@ pub struct Visit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     visits: Vec<Visit>,
-    /// The arrival time of each visitor, and the end of their visits in `visits`.
+    /// For each visitor, the arrival time, and the index in `visits` after the visitor's last
+    /// visit.
     visitors: Vec<(Time, usize)>,
 }
 
 impl Recording {
-    /// Adds a visitor; one without visits is ignored.
+    /// Adds a visitor that arrives at `came`. A visitor without visits is ignored.
     pub fn add(&mut self, came: Time, visits: impl IntoIterator<Item = Visit>) {
         let before = self.visits.len();
         self.visits.extend(visits);
@@ -46,29 +47,29 @@ impl Recording {
         }
     }
 
-    /// Returns the number of visitors.
+    /// Returns the number of recorded visitors.
     pub fn len(&self) -> usize {
         self.visitors.len()
     }
 
-    /// Returns whether there are no visitors.
+    /// Returns whether there are no recorded visitors.
     pub fn is_empty(&self) -> bool {
         self.visitors.is_empty()
     }
 
-    /// Returns the arrival times, in the order of addition, with time compressed by the factor
-    /// `speed`.
+    /// Returns the arrival times of all visitors in the order in which they were added. All times
+    /// are divided by `speed`.
     pub fn starts(&self, speed: f64) -> Vec<Time> {
         let sooner = |came: Time| Time::ZERO + came.since(Time::ZERO).scale(1.0 / speed);
         self.visitors.iter().map(|(came, _)| sooner(*came)).collect()
     }
 
-    /// Returns all visits of all visitors.
+    /// Returns the visits of all visitors, one visitor after the other.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// Returns the visits of the `index`-th visitor; none beyond the last.
+    /// Returns the visits of the `index`-th visitor; none if there is no such visitor.
     pub(crate) fn of(&self, index: usize) -> &[Visit] {
         let end = |index: usize| self.visitors.get(index).map(|(_, end)| *end);
         let begin = index.checked_sub(1).map_or(Some(0), end);
@@ -78,7 +79,7 @@ impl Recording {
         }
     }
 
-    /// Returns the total service time of all visits.
+    /// Returns the total service time of all visits of all visitors.
     pub fn work(&self) -> TimeSpan {
         self.visits.iter().fold(TimeSpan::ZERO, |sum, visit| sum + visit.demand)
     }

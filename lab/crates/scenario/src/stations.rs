@@ -29,7 +29,8 @@ pub(crate) fn resolve(raw: &[RawSpec], lines: &Lines<'_>, problems: &mut Problem
     stations
 }
 
-/// Returns the index of the station that serves a class, by its name.
+/// Returns the index of the station called `name`, which serves a class; `None` for a class without
+/// a station. Fails if there is no such station.
 pub(crate) fn of_class(
     stations: &[Station],
     name: Option<&str>,

@@ -1,4 +1,4 @@
-//! Reads files and durations.
+//! Reads files of bounded size, and parses durations.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,13 +8,14 @@ use bywash_units::TimeSpan;
 
 use crate::error::ScenarioError;
 
-/// Parses a duration.
+/// Parses a duration with its unit, such as `250ms`.
 pub(crate) fn span(text: &str) -> Result<TimeSpan, ScenarioError> {
     text.parse()
         .map_err(|error: bywash_units::ParseSpanError| ScenarioError::Senseless(error.to_string()))
 }
 
-/// Reads a file of at most 64 MiB, some five million arrival times.
+/// Reads a file of at most 64 MiB, which holds about five million arrival times. Fails if the file
+/// is larger.
 pub(crate) fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
     const MOST: u64 = 64 << 20;
     let read = || {

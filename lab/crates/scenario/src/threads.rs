@@ -1,8 +1,8 @@
 //! Servers that run requests as tasks on threads.
 //!
 //! With `[servers.threads]` the workers are processors. A request consists of a number of tasks of
-//! equal size and a serial rest (to merge and to answer). The scheduler decides how many threads it
-//! has, and when. Only the simulator runs this.
+//! equal size, followed by a serial rest (to merge and to answer). The scheduler decides how many
+//! threads the request has, and when. Only the simulator supports this.
 
 use bywash_units::TimeSpan;
 use serde::Deserialize;
@@ -21,36 +21,36 @@ pub enum ThreadScheduler {
     Levels,
 }
 
-/// How requests share processors through threads.
+/// How requests use the processors through threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threads {
-    /// The scheduler.
+    /// The scheduler that decides which threads run.
     pub scheduler: ThreadScheduler,
-    /// The share of a request's work that one thread does after its tasks.
+    /// The share of a request's work that one thread does after the tasks, from 0 to 1.
     pub serial: f64,
-    /// The service goal, by indices of classes.
+    /// The goal of the scheduler's levels; `None` without a goal.
     pub goal: Option<Promise>,
 }
 
 /// A goal of [`ThreadScheduler::Levels`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Promise {
-    /// The mean response time of one class divided by that of another.
+    /// The mean response time of one class divided by that of another is at most `target`.
     Ratio {
-        /// The class that should be faster.
+        /// The index of the class that should be faster.
         fast: usize,
-        /// The class of comparison.
+        /// The index of the class that the faster one is compared with.
         slow: usize,
-        /// The target ratio.
+        /// The target for the ratio.
         target: f64,
     },
-    /// A share of a class's requests is answered within a time.
+    /// At least a share of a class's requests is answered within a time.
     Percentile {
-        /// The class.
+        /// The index of the class.
         class: usize,
-        /// The share.
+        /// The share of the class's requests, from 0 to 1.
         share: f64,
-        /// The time.
+        /// The response time.
         within: TimeSpan,
     },
 }
@@ -59,19 +59,20 @@ pub enum Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
-    /// Tasks of a request.
+    /// The number of tasks of a request.
     #[serde(default = "one")]
     pub tasks: u32,
-    /// The most threads.
+    /// The maximum number of threads of a request.
     #[serde(default = "one")]
     pub most: u32,
-    /// The fewest threads; used only by levels.
+    /// The minimum number of threads of a request; used only by levels.
     #[serde(default = "one")]
     pub least: u32,
-    /// Slot time in proportion to other classes; used only by levels.
+    /// The weight by which classes share slot time; used only by levels.
     #[serde(default = "full")]
     pub weight: f64,
-    /// The least share of slot time while the class wants slots; used only by levels.
+    /// The minimum share of slot time while the class wants slots, from 0 to 1; used only by
+    /// levels.
     #[serde(default)]
     pub floor: f64,
 }
@@ -135,7 +136,7 @@ impl RawSpec {
     }
 }
 
-/// Checks the task settings of a class.
+/// Checks the task settings of a class. Fails with the first invalid one.
 pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError> {
     let Parallel { tasks, most, least, weight, floor } = parallel;
     let right = (1..=1000).contains(&tasks)

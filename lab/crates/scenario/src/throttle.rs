@@ -1,7 +1,7 @@
-//! Throttles of a policy: classes that are throttled, and how.
+//! Throttles of a policy: which classes are throttled, and how.
 //!
-//! In a gateway an operator approves a rule for the detected cause of the load; here a scenario
-//! names the classes. The engine's `throttle` defines the effect of a rule. A delay is the
+//! In a gateway, an operator approves a rule for the route that causes the load. Here a scenario
+//! names the classes. The engine's module `throttle` defines the effect of a rule. A delay is the
 //! alternative of paper 5 [paper 5.6]: the answer is made immediately, and arrives that much later.
 
 use bywash_units::{Rate, TimeSpan};
@@ -10,20 +10,22 @@ use serde::Deserialize;
 use crate::error::ScenarioError;
 use crate::text::span;
 
-/// A throttle of a class.
+/// A throttle of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttle {
-    /// The index of the class.
+    /// The index of the throttled class.
     pub class: usize,
-    /// The most requests of the class that run at once; `None` if they do not wait.
+    /// The maximum number of requests of the class that run at the same time; `None` for no
+    /// maximum.
     pub max_concurrency: Option<u32>,
-    /// The most requests that start per second.
+    /// The maximum number of requests of the class that start per second; `None` for no maximum.
     pub rate: Option<Rate>,
-    /// The most requests that wait.
+    /// The maximum number of requests of the class that wait because of the throttle.
     pub queue: u32,
-    /// A request that would have to wait longer is refused.
+    /// The maximum wait because of the throttle. A request that would have to wait longer is
+    /// refused.
     pub wait: TimeSpan,
-    /// How much later the answer arrives.
+    /// The additional time until an answer arrives.
     pub delay: TimeSpan,
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct RawSpec {
     delay: Option<String>,
 }
 
-/// The largest accepted count.
+/// The largest accepted number of concurrent or waiting requests.
 const MOST: u32 = 100_000;
 
 impl RawSpec {

@@ -1,8 +1,8 @@
 //! A scenario with some of its keys changed, for `lab sweep` and for the runs of a paper.
 //!
-//! A key is changed in the TOML, before anything is resolved. So every key that a file can have can
-//! be varied, including those that the file omits, and a new key needs no code here. Classes and
-//! policies are addressed by name instead of index: `class.main.service.mean`,
+//! A key is changed in the TOML, before anything is resolved. So every key that a scenario file can
+//! have can be varied, including those that the file omits, and a new key needs no code here.
+//! Classes and policies are addressed by name instead of index: `class.main.service.mean`,
 //! `policy.session-first.capacity` (a policy by its label, or by its name if it has none).
 
 use std::path::Path;
@@ -16,16 +16,16 @@ use crate::file::Scenario;
 use crate::lines::Lines;
 use crate::{base, raw};
 
-/// A key and its new value.
+/// A key of a scenario file and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The dotted key: `client.patience.mean`.
     pub key: String,
-    /// The value as in the file; a text may omit its quotes.
+    /// The value as it would be written in the file. A text may omit its quotes.
     pub value: String,
 }
 
-/// Keys that hold lists. A single value becomes a list of one.
+/// Keys whose value is a list. A single value for them becomes a list of one.
 const LISTS: [&str; 3] = ["rho", "closes", "requires"];
 
 impl FromStr for Setting {
@@ -42,18 +42,18 @@ impl FromStr for Setting {
 }
 
 impl Scenario {
-    /// Parses a scenario with these keys changed in their order.
+    /// Parses a scenario file in which the keys of `settings` are changed, in their order.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Scenario::parse`]. Also fails for a setting that names an unknown
-    /// key, or for a value that does not belong there; the error names the setting.
+    /// key, or for a value of the wrong type; the error names the setting.
     pub fn parse_with(
         text: &str,
         folder: &Path,
         settings: &[Setting],
     ) -> Result<Self, ScenarioError> {
-        // The file's own errors are reported first, because they have a line and a column.
+        // Parse the unchanged file first, because its own errors have a line and a column.
         let mut file = base::read(text, folder)?;
         let mut table = base::whole(text, folder)?;
         for setting in settings {
@@ -66,7 +66,7 @@ impl Scenario {
             file = changed.map_err(|error| wrong(guessed(error.message())))?;
         }
         let names = || settings.iter().map(|set| format!("{} = {}", set.key, set.value));
-        // A value that was set here has no line in the file.
+        // A value that a setting changed has no line in the file.
         let lines = if settings.is_empty() { Lines::of(text) } else { Lines::default() };
         raw::resolve(file, folder, &lines).map_err(|error| match error {
             ScenarioError::Senseless(why) if !settings.is_empty() => {
@@ -91,8 +91,8 @@ fn set(table: &mut Table, setting: &Setting) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the table at a path, and creates it if it is missing. The structs of the file decide
-/// whether it may exist.
+/// Returns the table at `path`, and creates the table if it is missing. The structs of the scenario
+/// file decide later whether the table may exist.
 fn descend<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, String> {
     let Some((first, rest)) = path.split_first() else { return Ok(table) };
     match table.entry(*first).or_insert_with(|| Value::Table(Table::new())) {
@@ -107,7 +107,7 @@ fn descend<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
     }
 }
 
-/// Returns the class or policy of a name.
+/// Returns the class or policy called `name` in `list`. Fails if there is none.
 fn named<'t>(list: &'t mut [Value], kind: &str, name: &str) -> Result<&'t mut Table, String> {
     let known: Vec<String> = list.iter().filter_map(name_of).collect();
     let index = known.iter().position(|known| known == name);
@@ -147,9 +147,10 @@ fn meant<'n>(head: &str, given: &str, known: impl Iterator<Item = &'n str>) -> O
     guess(given, known).map(|best| format!("{head}; did you mean `{best}`?"))
 }
 
-/// Returns the known name that was probably meant by `given`, if one is similar enough.
+/// Returns the name in `known` that was probably meant by `given`; `None` if no name is similar
+/// enough.
 pub fn guess<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // The threshold of the gateway's own configuration.
+    // The same threshold as in the gateway's own configuration.
     const ALIKE: f64 = 0.8;
     let scored = known.map(|known| (strsim::jaro_winkler(given, known), known));
     let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));

@@ -1,6 +1,6 @@
 //! One visitor: the behaviour of a client as a state machine.
 //!
-//! The plans of a visitor (path, service demands, think times) are drawn at arrival and do not
+//! The plan of a visitor (path, service demands, think times) is drawn at arrival. It does not
 //! depend on how the visitor is treated; only the outcome does.
 
 use bywash_units::{Time, TimeSpan};
@@ -13,61 +13,61 @@ use crate::sets::ClientSet;
 use crate::signal;
 use crate::source::{Source, Visit};
 
-/// A visitor and their progress.
+/// A visitor, with a plan of visits and the progress in it.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     visits: Vec<Visit>,
     at: usize,
-    /// Attempts already made at the present visit.
+    /// The number of attempts already made at the present visit.
     attempts: u32,
-    /// The `Retry-After` of the last request's refusal.
+    /// The `Retry-After` of the last request's refusal; zero if there was none.
     asked: TimeSpan,
     mood: Stream,
     signals: Vec<usize>,
-    /// The patience of the visitor's set, if the set has its own.
+    /// The patience of the visitor's set; `None` if the scenario's patience applies.
     patience: Option<Distribution>,
 }
 
-/// One request in progress.
+/// One attempt to get the answer of a visit: one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
-    /// The index of its class.
+    /// The index of the request's class.
     pub class: usize,
-    /// The service time that it asks for.
+    /// The service time that the request needs.
     pub demand: TimeSpan,
-    /// How long the client waits before it closes the connection.
+    /// The time that the client waits for the answer before it closes the connection.
     pub patience: TimeSpan,
     /// Whether an earlier attempt at the same visit failed.
     pub retry: bool,
-    /// Whether it declares that it is a retry.
+    /// Whether the request declares in a header that it is a retry.
     pub declared: bool,
-    /// Whether its answer is an order.
+    /// Whether an answer to the request is an order.
     pub order: bool,
 }
 
 /// The end of one attempt, as its client saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Answered while the client waited.
+    /// The answer arrived while the client waited.
     Completed,
-    /// The client lost patience.
+    /// The client lost patience and closed the connection.
     TimedOut,
-    /// Refused by the server side.
+    /// The server side refused the request.
     Dropped,
-    /// Stopped by the server side while it ran.
+    /// The server side stopped the request while it ran.
     Terminated,
-    /// An error: a broken connection, or a 5xx that is not a refusal.
+    /// The request failed: the connection broke, or the answer was a 5xx that is not a refusal.
     Failed,
 }
 
-/// The reaction of a visitor to the end of a request.
+/// What a visitor does after the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// The visitor continues: the next attempt follows after this pause.
     After(TimeSpan),
     /// The visitor leaves.
     Gone {
-        /// Planned requests that were never made: paper 1's column «not generated».
+        /// The number of planned requests that were never made: paper 1's column «not generated».
         not_generated: u64,
     },
 }
@@ -90,7 +90,8 @@ impl Visitor {
         Self::starting(scenario, seed, index, scenario.graph.start, Time::ZERO)
     }
 
-    /// Draws the `index`-th visitor of a run, whose session starts `now` with class `start`.
+    /// Draws the `index`-th visitor of a run. The session starts at `now` with the class of index
+    /// `start`.
     pub fn starting(scenario: &Scenario, seed: u64, index: u64, start: usize, now: Time) -> Self {
         let mut wants = Stream::new(seed, 1, index);
         let path = scenario.graph.walk(start, &mut wants);
@@ -111,8 +112,8 @@ impl Visitor {
         Self { signals, ..Self::recorded(&visits, seed, index) }
     }
 
-    /// Creates the `index`-th visitor of a recording, with the recorded plans. Their moods are
-    /// drawn.
+    /// Creates the `index`-th visitor of a recording, with the recorded visits as its plan. The
+    /// random decisions of its behaviour are drawn from `seed`.
     pub fn recorded(visits: &[Visit], seed: u64, index: u64) -> Self {
         Self {
             visits: visits.to_vec(),
@@ -125,18 +126,18 @@ impl Visitor {
         }
     }
 
-    /// Gives the visitor the patience of a set.
+    /// Returns the visitor with the patience of `set`, if the set has its own.
     #[must_use]
     pub fn of_set(self, set: &ClientSet) -> Self {
         Self { patience: set.patience, ..self }
     }
 
-    /// Returns the indices of the visitor's signals, ascending. They are shown in every request.
+    /// Returns the indices of the signals that the visitor shows in every request, ascending.
     pub fn signals(&self) -> &[usize] {
         &self.signals
     }
 
-    /// Returns the visitor's next request.
+    /// Returns the visitor's next request, and counts the attempt.
     pub fn attempt(&mut self, scenario: &Scenario) -> Attempt {
         let visit = self.visits[self.at];
         let of_class = scenario.classes[visit.class].patience;
@@ -154,12 +155,13 @@ impl Visitor {
         }
     }
 
-    /// Records that the last request was refused with this `Retry-After`.
+    /// Records that the last request was refused, with `retry_after` as the wait that the server
+    /// side asks for.
     pub fn asked_to_wait(&mut self, retry_after: TimeSpan) {
         self.asked = retry_after;
     }
 
-    /// Returns the visitor's reaction to the end of the last request.
+    /// Returns what the visitor does after the last request ended with `ending`.
     pub fn ended(&mut self, scenario: &Scenario, ending: Ending) -> Next {
         match ending {
             Ending::Completed => self.go_on(),
@@ -196,13 +198,14 @@ impl Visitor {
         Next::After(pause)
     }
 
-    /// Returns the total service time of the visitor's plans, at the demands that hold `now`.
+    /// Returns the total service time of the visitor's planned requests, with the servers' demand
+    /// factors at `now`.
     pub fn planned_work(&self, servers: &Servers, now: Time) -> TimeSpan {
         let demand = |visit: &Visit| servers.demand(now, visit.class, visit.demand);
         self.visits.iter().map(demand).fold(TimeSpan::ZERO, |sum, demand| sum + demand)
     }
 
-    /// Returns the number of planned requests.
+    /// Returns the number of planned requests, without retries.
     pub fn planned_requests(&self) -> u64 {
         self.visits.len() as u64
     }

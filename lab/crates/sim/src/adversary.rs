@@ -1,9 +1,9 @@
-//! Adversaries in virtual time: their arrivals, their claims and their results.
+//! Adversaries in virtual time: their arrivals, their requests and their results.
 //!
-//! Their arrivals and demands are drawn from separate random streams, so the visitors of a run are
-//! the same with and without an attack. The keys of their sessions and addresses are disjoint from
-//! those of visitors: the simulator's keys are plain numbers, and a common key would mean a stolen
-//! session.
+//! The arrivals and demands of adversaries are drawn from separate random streams, so the visitors
+//! of a run are the same with and without an attack. The session and address keys of adversaries
+//! are disjoint from those of visitors. The simulator's keys are plain numbers, and a common key
+//! would mean a stolen session.
 
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
 use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
@@ -11,11 +11,14 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::slots::Slots;
 
-/// The purposes of their random streams; those of visitors are small numbers.
+/// The number of the random streams for the arrivals of adversaries. Streams of visitors have lower
+/// numbers.
 const ARRIVALS: u64 = 0x1000;
+/// The number of the random streams for the service demands of adversaries.
 const DEMANDS: u64 = 0x1001;
 
-/// The lowest of their keys. The eight bits above are left for the class in an attempt's key.
+/// The lowest session and address key of an adversary. The eight bits above the keys are left for
+/// the class in an attempt's key.
 const KEYS: u64 = 1 << 54;
 
 /// All adversaries of one run.
@@ -30,12 +33,12 @@ pub(crate) struct Adversaries<'a> {
     results: AdversaryResults,
 }
 
-/// One adversary.
+/// One adversary whose requests are not finished.
 #[derive(Debug)]
 struct Intruder {
     population: usize,
     number: u64,
-    /// The number of path steps that were answered.
+    /// The number of requests of the path that were answered.
     at: usize,
     demands: Stream,
 }
@@ -44,27 +47,28 @@ struct Intruder {
 #[derive(Debug)]
 pub(crate) struct AdversaryRequest {
     pub(crate) request: Request,
-    /// The session that its answer belongs to.
+    /// The session that the answer to the request belongs to.
     pub(crate) session: SessionKey,
     pub(crate) demand: TimeSpan,
     pub(crate) patience: TimeSpan,
     pub(crate) slow: Option<Slow>,
 }
 
-/// How a client keeps its slot beyond the service.
+/// The way in which a client keeps its slot beyond the service: it sends or reads slowly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slow {
-    /// The additional time.
+    /// The time for which the client keeps the slot beyond the service.
     pub(crate) holds: TimeSpan,
-    /// The rate of its transfer in bytes per second.
+    /// The rate at which the client sends or reads, in bytes per second.
     pub(crate) rate: u64,
 }
 
 /// The results of adversaries in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct AdversaryResults {
-    /// The capacity of the servers until arrivals ended, and the end of arrivals.
+    /// The total work that the servers can do until arrivals end.
     capacity: TimeSpan,
+    /// The end of arrivals.
     end: Time,
     work: TimeSpan,
     generated: u64,
@@ -93,23 +97,25 @@ impl<'a> Adversaries<'a> {
         }
     }
 
-    /// Returns the time of the next burst of a population after `now`, if there is one.
+    /// Returns the time of the next burst of `population` after `now`; `None` if the attack is over
+    /// before it.
     pub(crate) fn next_burst(&mut self, population: usize, now: Time) -> Option<Time> {
         let adversary = &self.scenario.adversaries[population];
         let rate = adversary.bursts(&self.scenario.classes, self.scenario.workers).get();
-        // Interarrival times are memoryless, so the wait may begin with the attack.
+        // Interarrival times are memoryless, so the wait for the first burst may begin with the
+        // attack.
         let since = now.max(Time::ZERO + adversary.from);
         let gap = Distribution::Exponential(TimeSpan::from_secs_f64(1.0 / rate));
         let next = since + gap.draw(&mut self.arrivals[population]);
         (next < self.results.end.min(Time::ZERO + adversary.until)).then_some(next)
     }
 
-    /// Returns the number of simultaneous arrivals of a population.
+    /// Returns the number of adversaries of `population` that arrive at the same time.
     pub(crate) fn burst(&self, population: usize) -> u32 {
         self.scenario.adversaries[population].burst
     }
 
-    /// Adds an adversary of a population. Returns its index.
+    /// Adds an adversary of `population` and returns its index.
     pub(crate) fn begin(&mut self, population: usize) -> u32 {
         self.begun += 1;
         let demands = Stream::new(self.seed, DEMANDS, self.begun);
@@ -146,7 +152,7 @@ impl<'a> Adversaries<'a> {
         AdversaryRequest { request, session, demand, patience, slow }
     }
 
-    /// Records the end of a request. Returns whether the adversary makes another.
+    /// Records the end of a request. Returns whether the adversary makes another request now.
     pub(crate) fn ended(&mut self, intruder: u32, ending: Ending) -> bool {
         match ending {
             Ending::Completed => self.results.served += 1,
@@ -163,21 +169,22 @@ impl<'a> Adversaries<'a> {
         goes_on
     }
 
-    /// Records service time for an adversary until `now`.
+    /// Records service time for an adversary that ended at `now`. Only time until the end of
+    /// arrivals counts.
     pub(crate) fn worked(&mut self, now: Time, work: TimeSpan) {
         if now <= self.results.end {
             self.results.work += work;
         }
     }
 
-    /// Returns the results; `None` if there are no adversaries.
+    /// Returns the results of all adversaries; `None` if the scenario has none.
     pub(crate) fn results(&self) -> Option<AdversaryResults> {
         (!self.arrivals.is_empty()).then_some(self.results)
     }
 }
 
-/// Returns the number of a session. An adversary's own session is used for all its requests, any
-/// other session once.
+/// Returns the number of the session that a request claims. An adversary's own session is used for
+/// all its requests; any other session is used once.
 fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
     match adversary.session {
         Claims::Own => intruder << 1,
@@ -186,17 +193,17 @@ fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
 }
 
 impl AdversaryResults {
-    /// Returns the number of requests answered in time.
+    /// Returns the number of adversaries' requests that were answered in time.
     pub const fn served(&self) -> u64 {
         self.served
     }
 
-    /// Returns the number of refused requests.
+    /// Returns the number of adversaries' requests that were refused.
     pub const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Sums the runs of one cell.
+    /// Sums the results of the runs of one cell; `None` without adversaries.
     pub(crate) fn sum(runs: impl Iterator<Item = Self>) -> Option<Hostile> {
         let sum = runs.reduce(|sum, run| Self {
             capacity: sum.capacity + run.capacity,

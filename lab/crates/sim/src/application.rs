@@ -4,50 +4,50 @@ use std::fmt::Debug;
 
 use bywash_units::{Time, TimeSpan};
 
-/// A group of servers.
+/// A group of servers that serve requests in virtual time.
 pub(crate) trait Application: Debug {
-    /// Admits a request of a class.
+    /// Admits the request `id` of `class`, with a service time of `demand`.
     fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan);
 
-    /// Removes a request before it is done. Returns the work that was done on it.
+    /// Removes a request before it is done. Returns the work that was done on the request.
     fn remove(&mut self, now: Time, id: u32) -> TimeSpan;
 
-    /// Returns the time of the next completion.
+    /// Returns the time of the next completion; `None` if no request is in service.
     fn next_end(&mut self) -> Option<Time>;
 
-    /// Completes the work that ends at `now`, the time of [`Application::next_end`]. Returns the
-    /// request if all of it is done.
+    /// Completes the work that ends at `now`, which must be the time of [`Application::next_end`].
+    /// Returns the request if all of its work is done.
     fn finish(&mut self, now: Time) -> Option<u32>;
 
-    /// Returns whether work on a request has begun.
+    /// Returns whether work on the request `id` has begun.
     fn serves(&self, id: u32) -> bool;
 
-    /// Applies changes until `now`. Returns the time of the next change.
+    /// Applies changes of the servers until `now`. Returns the time of the next change.
     fn look(&mut self, now: Time) -> Option<Time> {
         let _ = now;
         None
     }
 
-    /// Returns the totals until `now`.
+    /// Returns the totals from the start of the run until `now`.
     fn meters(&mut self, now: Time) -> Meters;
 
-    /// Returns the number of requests that can be served at full speed.
+    /// Returns the number of requests that can be served at full speed at the same time.
     fn workers(&self) -> u32;
 }
 
-/// Totals over time.
+/// Totals over time, from the start of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meters {
-    /// Time that workers were busy.
+    /// The total time that workers were busy, summed over the workers.
     pub(crate) busy: TimeSpan,
-    /// Total time that requests have waited inside.
+    /// The total time that requests have waited inside, summed over the requests.
     pub(crate) waited: TimeSpan,
-    /// Time in which at least one request waited inside (pressure).
+    /// The total time in which at least one request waited inside (pressure).
     pub(crate) stalled: TimeSpan,
-    /// Work done, in nanoseconds.
+    /// The total work done, in nanoseconds.
     pub(crate) work: f64,
-    /// Work that all workers could have done, in nanoseconds.
+    /// The total work that all workers could have done, in nanoseconds.
     pub(crate) capacity: f64,
-    /// Total time of all workers, busy or idle.
+    /// The total time of all workers, busy or idle, summed over the workers.
     pub(crate) manned: TimeSpan,
 }

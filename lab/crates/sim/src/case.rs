@@ -1,4 +1,4 @@
-//! The input and the output of a run.
+//! The input and the output of a simulated run.
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
@@ -8,89 +8,89 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::adversary::AdversaryResults;
 
-/// The input of a run.
+/// The input of a simulated run.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The load.
+    /// The scenario, which describes visitors and servers.
     pub scenario: &'a Scenario,
-    /// The queueing policy.
+    /// The queueing policy and its parameters.
     pub settings: &'a Settings,
-    /// The concurrency limit.
+    /// The policy of the concurrency limit and its parameters.
     pub limit: &'a LimitSettings,
     /// The policy that limits the running time of cancellable requests.
     pub termination: &'a TerminationSettings,
-    /// Classes that are throttled.
+    /// The classes that are throttled, with the limits of each.
     pub throttles: &'a [Throttle],
     /// The principal that is charged for a request without a proven session.
     pub principal: PrincipalKind,
-    /// Whether the gateway assumes that the application notices departures.
+    /// Whether the gateway assumes that the application notices that a client has left.
     pub departures: Departures,
-    /// The level of load.
+    /// The offered load ρ of the run.
     pub rho: f64,
-    /// Whether departures are seen.
+    /// Whether the server side can see clients leave.
     pub closes: Closes,
-    /// The seed of the visitors.
+    /// The seed from which the visitors are drawn.
     pub seed: u64,
-    /// The settings of the trace, if one is recorded.
+    /// The settings of the trace; `None` if none is recorded.
     pub trace: Option<Trace>,
 }
 
 /// The settings of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
-    /// The length of a step.
+    /// The length of a step of the trace.
     pub every: TimeSpan,
-    /// Whether to record the learned worth of requests.
+    /// Whether to record the worth of each class that the engine has learned.
     pub worths: bool,
-    /// Whether to record the number of requests.
+    /// Whether to record the number of requests of each class.
     pub arrivals: bool,
 }
 
-/// The state of a run over one step of a trace.
+/// One step of a trace: the state of a run at its end, and totals and means over it.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The end of the step.
+    /// The time of the end of the step.
     pub at: Time,
-    /// Slots at the end.
+    /// The number of slots at the end of the step.
     pub slots: u32,
-    /// Requests waiting for a slot at the end.
+    /// The number of requests that wait for a slot at the end of the step.
     pub waiting: u32,
-    /// Work done in the step.
+    /// The total work done by all workers in the step.
     pub work: TimeSpan,
-    /// Work that all workers could have done.
+    /// The total work that all workers could have done in the step.
     pub capacity: TimeSpan,
-    /// The mean number of requests inside the application beyond one per worker.
+    /// The mean number of requests inside the application in excess of one per worker.
     pub inside: f64,
-    /// The mean number of workers.
+    /// The mean number of workers in the step.
     pub workers: f64,
-    /// The worth that the engine had learned, by class, for a session that reached the class; empty
-    /// unless recorded.
+    /// For each class, the worth that the engine had learned for a session that reached the class;
+    /// empty unless recorded.
     pub worths: Vec<f64>,
-    /// The requests that arrived in the step, by class; empty unless recorded.
+    /// The number of requests of each class that arrived in the step; empty unless recorded.
     pub arrivals: Vec<u32>,
 }
 
 /// The output of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutput {
-    /// Counts, work and revenue.
+    /// The counts, work and revenue of visitors.
     pub tally: Tally,
-    /// Requests that got a server.
+    /// The number of requests that got a slot.
     pub started: u64,
-    /// The part of them that had to wait for it.
+    /// The number of requests that had to wait for their slot.
     pub delayed: u64,
-    /// The total wait of these requests.
+    /// The total wait for a slot of all requests that got one.
     pub waited: TimeSpan,
-    /// The results of adversaries, if there were any. The fields `started`, `delayed` and `waited`
-    /// above include them, the others do not.
+    /// The results of adversaries; `None` without adversaries. The fields `started`, `delayed` and
+    /// `waited` include their requests. The other fields do not.
     pub hostile: Option<AdversaryResults>,
-    /// Events of the run.
+    /// The number of simulated events.
     pub events: u64,
-    /// The trace until arrivals ended, if one was recorded.
+    /// The trace until arrivals ended; empty if none was recorded.
     pub trace: Vec<Sample>,
 }
 
-/// Returns the classes of a scenario as the engine defines them.
+/// Returns the classes of a scenario in the form that the engine needs.
 pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
     let class = |class: &bywash_scenario::Class| Class {
         name: class.name.clone(),

@@ -1,9 +1,9 @@
-//! Paper 5's table of a scenario: the correlation of each class's requests with the servers' work
+//! Paper 5's table for a scenario: the correlation of each class's requests with the servers' work
 //! [paper 5.3].
 //!
 //! The paper counted the requests that began in each second, and read how busy the database was in
-//! that second. Here the requests of a class that arrive in a step are compared with the work of
-//! the application's workers in it.
+//! that second. Here the number of requests of a class that arrive in a step is compared with the
+//! work of the application's workers in that step.
 
 use bywash_discover::Correlation;
 use bywash_scenario::{Closes, Scenario};
@@ -12,23 +12,23 @@ use bywash_units::TimeSpan;
 use crate::case::{Sample, Trace};
 use crate::lab::{SimError, Traced, trace};
 
-/// The correlations of the classes of one cell.
+/// The correlations of all classes in one cell.
 #[derive(Clone, Debug)]
 pub struct Correlations {
     /// The label of the policy.
     pub policy: String,
-    /// The level of load.
+    /// The offered load ρ of the cell.
     pub rho: f64,
-    /// Whether departures were seen.
+    /// Whether the server side could see clients leave.
     pub closes: Closes,
-    /// The classes, in their order: the mean of the seeds' coefficients, with the p-value of a
-    /// single run. `None` if nothing varied.
+    /// For each class, in the order of the scenario, the mean of the seeds' coefficients, with the
+    /// p-value of a single run. `None` if the requests or the work did not vary.
     pub classes: Vec<Option<Correlation>>,
-    /// The utilisation of the workers.
+    /// The mean utilisation of the workers, from 0 to 1.
     pub used: f64,
 }
 
-/// Runs every cell of a scenario, and correlates in steps of `every`.
+/// Runs every cell of a scenario, and correlates requests with work in steps of `every`.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn correlations(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
     let traced = trace(scenario, Trace { every, worths: false, arrivals: true }, progress)?;
-    // The runs of a cell are adjacent.
+    // The runs of one cell are adjacent.
     let cells = traced.chunks(scenario.seeds as usize);
     Ok(cells.map(|runs| of_cell(runs, scenario.classes.len())).collect())
 }
@@ -66,7 +66,8 @@ fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
     }
 }
 
-/// Returns Pearson's coefficient of a class's requests and the work per step.
+/// Returns Pearson's coefficient between the number of a class's requests in a step and the work in
+/// it. Returns `None` if either does not vary.
 fn pearson(samples: &[Sample], class: usize) -> Option<f64> {
     let mean = |of: &dyn Fn(&Sample) -> f64| {
         samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
@@ -87,7 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a number of clients of a site whose `heavy` pages cost a hundred times its light ones.
+    /// Simulates `clients` permanent clients of a site. A request for its `heavy` pages costs a
+    /// hundred times as much as one for its light pages.
     fn table(clients: u32) -> Correlations {
         let class = |name: &str, mean: &str| {
             format!(

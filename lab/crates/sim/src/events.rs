@@ -1,46 +1,47 @@
-//! The event heap: the future events of virtual time.
+//! The event queue: the future events of virtual time, in a heap.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use bywash_units::Time;
 
-/// A future event. Requests and visitors are identified by slab index.
+/// A future event. Requests, visitors and adversaries are identified by slab index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimEvent {
     /// The next session starts.
     SessionStarts,
-    /// A client of a set begins its next session.
+    /// The permanent client of a set begins its next session.
     ClientStarts { client: u32, session: u64 },
-    /// A visitor makes the next request.
+    /// A visitor makes its next request.
     Attempt { visitor: u32 },
-    /// The next burst of a population arrives.
+    /// The next burst of an adversary population arrives.
     BurstComes { population: u32 },
     /// An adversary makes its next request.
     Intrusion { intruder: u32 },
-    /// The servers complete a request. Void if `serial` is no longer current.
+    /// The servers complete a request. The event is void if `serial` is no longer current.
     ServiceEnds { serial: u64 },
-    /// A delayed answer arrives. Void if `serial` is no longer that of the slab entry.
+    /// A delayed answer arrives. The event is void if `serial` is no longer that of the slab entry.
     AnswerArrives { request: u32, serial: u64 },
-    /// A client's patience ends. Void if `serial` is no longer that of the slab entry.
+    /// A client's patience ends. The event is void if `serial` is no longer that of the slab entry.
     PatienceEnds { request: u32, serial: u64 },
-    /// A slow client keeps its request waiting. Void if `serial` is no longer that of the slab
-    /// entry.
+    /// The gateway checks a slow client, which keeps its request from ending. The event is void if
+    /// `serial` is no longer that of the slab entry.
     ClientSlow { request: u32, serial: u64 },
-    /// The engine's timer fires. Void if the engine has asked for another time since.
+    /// The engine's timer fires. The event is void if the engine has asked for another time since.
     EngineTimer,
-    /// The CPU is read.
+    /// The engine gets a reading of the CPU use.
     CpuReading,
-    /// The servers change.
+    /// A property of the servers changes.
     ServersChange,
-    /// The trace records a step.
+    /// The trace records the end of a step.
     Trace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scheduled {
     at: Time,
-    /// Ties are resolved by the order of scheduling, so that a run is the same on every machine.
+    /// The number of the event in the order of scheduling. It decides between events at the same
+    /// time, so that a run is the same on every machine.
     number: u64,
     what: SimEvent,
 }
@@ -58,7 +59,7 @@ impl PartialOrd for Scheduled {
     }
 }
 
-/// Future events, earliest first.
+/// The future events, earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Scheduled>,

@@ -1,4 +1,5 @@
-//! Runs all cells of one or many scenarios on all cores.
+//! Runs all cells of one or many scenarios on all cores. A cell is one combination of policy, load
+//! level and visibility of closes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,25 +26,25 @@ pub enum SimError {
     /// Neither the catalogue nor the peers have a policy of that name.
     #[error("there is no policy `{name}`; {there_is}")]
     UnknownPolicy {
-        /// The given name.
+        /// The policy's name as given.
         name: String,
-        /// The name that was probably meant, and all known names.
+        /// A help text with the name that was probably meant and all known policy names.
         there_is: String,
     },
     /// Neither the catalogue nor the peers have a limit of that name.
     #[error("there is no limit `{name}`; {there_is}")]
     UnknownLimit {
-        /// The given name.
+        /// The limit's name as given.
         name: String,
-        /// The name that was probably meant, and all known names.
+        /// A help text with the name that was probably meant and all known limit names.
         there_is: String,
     },
     /// The catalogue has no termination policy of that name.
     #[error("there is no termination `{name}`; {there_is}")]
     UnknownTermination {
-        /// The given name.
+        /// The termination policy's name as given.
         name: String,
-        /// The name that was probably meant, and all known names.
+        /// A help text with the name that was probably meant and all known termination policies.
         there_is: String,
     },
     /// The policy, limit or termination policy does not accept these parameters.
@@ -51,10 +52,11 @@ pub enum SimError {
     Parameters {
         /// The name of the policy.
         policy: String,
-        /// All errors in the parameters.
+        /// All errors in the parameters, as one text.
         wrong: String,
     },
-    /// The run is too small or too large: no visitor would arrive, or it would take too long.
+    /// The run is too small or too large: no visitor would arrive, or simulating all of them would
+    /// take too long.
     #[error(
         "at ρ = {rho} about {comers:.1e} visitors and adversaries would arrive in a run of \
          {lasts}, at most {rate:.1e} per second; a run needs 1 to {MOST_COMERS:e} arrivals, at \
@@ -62,37 +64,39 @@ pub enum SimError {
          length or rho"
     )]
     Size {
-        /// The level of load.
+        /// The offered load of the run, as a multiple of the servers' capacity.
         rho: f64,
-        /// The expected number of arrivals.
+        /// The expected number of visitors and adversaries that arrive in the whole run.
         comers: f64,
-        /// The highest arrival rate per second.
+        /// The highest arrival rate of visitors and adversaries, per second.
         rate: f64,
-        /// How long they arrive.
+        /// The time during which visitors arrive.
         lasts: TimeSpan,
     },
-    /// An error in a line of the file.
+    /// An error in a policy, with the line of the scenario file that defines the policy.
     #[error("line {line}: {source}")]
     At {
-        /// The line.
+        /// The line of the scenario file, from 1.
         line: usize,
-        /// The error.
+        /// The error in that line.
         source: Box<Self>,
     },
-    /// Several errors.
+    /// Several errors, each shown on a line of its own.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Self>),
-    /// The scenario lists no policy, and none was given.
+    /// The scenario lists no policy, and the caller gave none.
     #[error("the scenario lists no [[policy]] to run")]
     NoPolicy,
 }
 
-/// The most arrivals in one run: some hours of a core.
+/// The maximum expected number of arrivals in one run. Simulating that many takes one core some
+/// hours.
 const MOST_COMERS: f64 = 1e9;
-/// The most arrivals per second; more would arrive in the same nanosecond.
+/// The maximum rate of arrivals per second. At a higher rate, several would arrive in the same
+/// nanosecond.
 const MOST_RATE: f64 = 1e7;
 
-/// One run of one cell, to be executed by a core.
+/// One run of one cell with one seed, which a single core executes.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     scenario: usize,
@@ -103,7 +107,8 @@ pub struct Job {
 }
 
 /// Runs every cell of `scenario` with each of its seeds. After each run, the thread that executed
-/// it calls `progress(done, all)`. Returns the result and the number of events.
+/// the run calls `progress(done, all)` with numbers of runs. Returns the result, and the number of
+/// simulated events in all runs.
 ///
 /// # Errors
 ///
@@ -122,12 +127,12 @@ fn only(results: Vec<RunResult>) -> RunResult {
     results.into_iter().next().expect("a batch of one scenario has one result")
 }
 
-/// Runs that are executed before their tallies become cells. A tally has a histogram for each
-/// class, and a cell only the printed figures.
+/// The number of runs that are executed before their tallies are summed into cells. This bounds
+/// memory: a tally has a histogram for each class, and a cell has only the printed figures.
 const TOGETHER: usize = 256;
 
-/// Runs many scenarios, each as [`run`] does. No core waits for the last run of one scenario before
-/// it begins with the next. The results are in the order of the scenarios.
+/// Runs many scenarios, each as [`run`] does, and returns their results in the order of
+/// `scenarios`. A core that has no more runs of one scenario begins with the next scenario.
 ///
 /// # Errors
 ///
@@ -177,7 +182,7 @@ fn play_batch(
     (scenarios.iter().map(result).collect(), events)
 }
 
-/// Returns the result of one scenario from its jobs and their outputs.
+/// Sums the outputs of one scenario's jobs into the scenario's result.
 fn result(scenario: &Scenario, jobs: &[Job], outputs: &[RunOutput]) -> RunResult {
     let cell = |(jobs, outputs): (&[Job], &[RunOutput])| {
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
@@ -185,7 +190,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outputs: &[RunOutput]) -> RunResult
         let hostile = AdversaryResults::sum(outputs.iter().filter_map(|output| output.hostile));
         ResultRow { hostile, ..Tally::result_row(&tallies, scenario, label, job.rho, job.closes) }
     };
-    // The runs of a cell are adjacent.
+    // The runs of one cell are adjacent in `jobs`.
     let each = scenario.seeds as usize;
     RunResult {
         scenario: scenario.name.clone(),
@@ -198,20 +203,20 @@ fn result(scenario: &Scenario, jobs: &[Job], outputs: &[RunOutput]) -> RunResult
 /// One run with its trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The label of its policy.
+    /// The label of the policy of the run.
     pub label: String,
-    /// The level of load.
+    /// The offered load of the run, as a multiple of the servers' capacity.
     pub rho: f64,
-    /// Whether departures were seen.
+    /// Whether the server side could see clients leave.
     pub closes: Closes,
-    /// The seed of its visitors.
+    /// The seed from which the visitors of the run were drawn.
     pub seed: u64,
-    /// The output; the trace has one entry for each step.
+    /// The output of the run. Its trace has one entry for each step of the requested trace.
     pub output: RunOutput,
 }
 
-/// Runs every cell of `scenario` as [`run`] does, and records traces. The runs of a cell are
-/// adjacent.
+/// Runs every cell of `scenario` as [`run`] does, and records a trace of each run. The runs of one
+/// cell are adjacent in the returned list.
 pub fn trace(
     scenario: &Scenario,
     trace: Trace,
@@ -241,11 +246,11 @@ struct Chosen {
     departures: Departures,
 }
 
-/// Checks that these policies can be simulated.
+/// Checks that the policies and their parameters are known and valid.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`run`].
+/// Returns the errors of [`run`] for unknown or invalid policies, and for an empty list.
 pub fn check(policies: &[PolicyChoice]) -> Result<(), SimError> {
     choose(policies, 1).map(drop)
 }
@@ -284,7 +289,8 @@ fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
     choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 
-/// Resolves policies. `slots` is the limit of those without their own.
+/// Resolves the names and parameters of policies. A policy without a limit of its own gets a limit
+/// of `slots`. Reports the errors of all policies together.
 fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError> {
     if policies.is_empty() {
         return Err(SimError::NoPolicy);
@@ -312,7 +318,8 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         Some(limit) => limit_of(limit)?,
     };
     let settings = settings(choice, limit.limit().slots())?;
-    // A peer is another program, which sees addresses whatever the scenario sets for the gateway.
+    // A peer is another program. It identifies clients by address, whatever the scenario sets for
+    // the gateway.
     let is_peer = peers::find(&choice.name).is_some();
     let principal = if is_peer { PrincipalKind::Address } else { choice.principal };
     let termination = match &choice.termination {
@@ -349,8 +356,8 @@ fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> 
     policy.settings(given).map_err(|errors| refused(policy, &errors))
 }
 
-/// Resolves the settings of a policy in front of a server with this many slots. A peer may have a
-/// parameter for them.
+/// Resolves the parameters of a policy in front of a server with `slots` slots. If a peer has a
+/// parameter for the number of slots, this sets the parameter.
 fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
     let policy: &'static Policy<Schedulers> = found.ok_or_else(|| SimError::UnknownPolicy {
@@ -364,8 +371,8 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     policy.settings(limit.into_iter().chain(given)).map_err(|errors| refused(policy, &errors))
 }
 
-/// Returns the help for an unknown name. The name that was probably meant comes first, because a
-/// command line truncates long text.
+/// Returns the help text for an unknown policy name. The name that was probably meant comes first,
+/// because a command line truncates long text.
 fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
     let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
@@ -378,7 +385,8 @@ fn names<D: Decides>(policies: &[Policy<D>]) -> String {
     policies.iter().map(|policy| policy.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the error for rejected parameters, with the names that were probably meant.
+/// Returns the error for rejected parameters of `policy`. For each unknown parameter it names the
+/// parameter that was probably meant.
 fn refused<D: Decides>(policy: &Policy<D>, errors: &[ParameterError]) -> SimError {
     let words = |error: &ParameterError| match meant(error, policy.parameters) {
         Some(best) => format!("{error}; did you mean `{best}`?"),
@@ -397,7 +405,7 @@ fn meant(error: &ParameterError, parameters: &'static [Parameter]) -> Option<&'s
     }
 }
 
-/// Returns the number of runs of a scenario.
+/// Returns the number of runs of a scenario: its cells times its seeds.
 pub fn runs(scenario: &Scenario) -> usize {
     let cells = scenario.closes.len() * scenario.rho.len() * scenario.policies.len();
     cells * scenario.seeds as usize
@@ -445,11 +453,12 @@ fn play_all(
 }
 
 /// Executes all jobs on as many threads as there are cores, and calls `progress(done, all)` after
-/// each. The results are in the order of the jobs, so they do not depend on the machine.
+/// each job. Returns the results in the order of the jobs, so the order does not depend on the
+/// machine.
 ///
 /// # Panics
 ///
-/// Panics if a job does.
+/// Panics if a job panics.
 pub fn on_all_cores<J: Sync, R: Send>(
     jobs: &[J],
     progress: &(dyn Fn(usize, usize) + Sync),

@@ -1,42 +1,45 @@
-//! The performance of a concurrency limit between one change and the next.
+//! The performance of a concurrency limit in each phase between two changes of the servers.
 //!
-//! Three numbers are compared with the servers' capacity: how long it took until the limit stayed
-//! near the number of workers, the fraction of capacity that was lost, and the number of requests
-//! that waited inside the application. Their order there cannot be controlled. The measures assume
-//! a full queue; a scenario for them keeps the queue full.
+//! Three numbers are compared with the servers' capacity: the time until the limit stayed near the
+//! number of workers, the fraction of capacity that was lost, and the number of requests that
+//! waited inside the application. The gateway cannot control the order of those requests. The
+//! measures assume a full queue; a scenario for them keeps the queue full.
 
 use bywash_scenario::Scenario;
 use bywash_units::{Time, TimeSpan};
 
 use crate::case::Sample;
 
-/// A phase between two changes.
+/// A phase between two changes of the servers, and the limit's performance in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// The start of the phase.
+    /// The start of the phase, since the start of the run.
     pub from: TimeSpan,
-    /// The end of the phase.
+    /// The end of the phase, since the start of the run.
     pub to: TimeSpan,
-    /// The time from the start until the limit stayed in the band around the workers.
+    /// The time from the start of the phase until the limit stayed in the band around the number of
+    /// workers; `None` if it never did.
     pub settled: Option<TimeSpan>,
-    /// The fraction of the workers' capacity that was lost.
+    /// The fraction of the workers' capacity that was not used in the phase.
     pub lost: f64,
-    /// The mean number of requests inside, per worker, beyond the one that it serves.
+    /// The mean number of requests that waited inside the application, divided by the number of
+    /// workers.
     pub inside: f64,
-    /// The mean number of slots.
+    /// The mean number of slots in the phase.
     pub slots: f64,
-    /// The mean number of workers.
+    /// The mean number of workers in the phase.
     pub workers: f64,
 }
 
-/// The band: from nine tenths of the workers to one and a half times their number plus two. Such a
-/// limit loses at most a tenth of capacity, and lets at most one request wait for every second
-/// worker.
+/// The band in which a limit counts as near the number of workers: from nine tenths of the workers
+/// to one and a half times their number plus two. Such a limit loses at most a tenth of capacity,
+/// and lets at most one request wait for every second worker.
 const BAND: (f64, f64, f64) = (0.9, 1.5, 2.0);
-/// The fraction of the rest of a phase that a settled limit is in the band. Probes leave it.
+/// The fraction of the rest of a phase for which a settled limit must be in the band. It is less
+/// than 1 because probes of a limiter leave the band.
 const FOR_GOOD: f64 = 0.8;
 
-/// Returns the phases of a run of `scenario`, from its trace.
+/// Returns the phases of a run of `scenario` with this trace, in order.
 pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {
     let Some(last) = trace.last() else { return Vec::new() };
     let end = last.at.since(Time::ZERO);
@@ -69,7 +72,8 @@ fn phase(from: TimeSpan, to: TimeSpan, trace: &[Sample]) -> Option<Phase> {
     })
 }
 
-/// Returns the time from which the limit was in the band nearly always.
+/// Returns the time from which the limit was in the band for at least [`FOR_GOOD`] of the phase;
+/// `None` if there is no such time.
 fn settled(samples: &[&Sample]) -> Option<TimeSpan> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {
@@ -81,7 +85,7 @@ fn settled(samples: &[&Sample]) -> Option<TimeSpan> {
             }
         }
     }
-    // At the very end of a phase a limit may be in the band by chance.
+    // Near the end of a phase, a limit may be in the band by chance.
     let last = samples.last()?.at.since(Time::ZERO);
     earliest
         .filter(|at| samples.len() < 20 || last.as_nanos() - at.as_nanos() > last_tenth(samples))

@@ -1,13 +1,15 @@
-//! The application in virtual time: workers, and the requests that wait for them inside it.
+//! The application in virtual time: workers, and the requests that wait for them inside the
+//! application.
 //!
-//! The gateway assigns slots; whether a slot also has a worker is decided here. With more slots
-//! than workers, requests wait inside, where they cannot be ordered (`fifo`), or all are slowed
-//! down (`shared`). A request that leaves is removed immediately, served or waiting.
+//! The gateway assigns slots. This module decides whether a request with a slot also has a worker.
+//! With more slots than workers, requests wait inside, where they cannot be ordered (`fifo`), or
+//! all are slowed down (`shared`). A request that leaves is removed immediately, whether it is
+//! served or waits.
 //!
 //! One clock of progress serves both disciplines. All requests in service progress at the same
-//! rate, so each ends when progress has grown by its demand. A change of the rate (another worker,
-//! another speed, one more request that shares) affects only how fast progress grows. While the
-//! rate is 1, progress is time, to the nanosecond.
+//! rate, so each ends when progress has grown by its demand. A change of the rate (another number
+//! of workers, another speed, one more request that shares) affects only how fast progress grows.
+//! While the rate is 1, progress equals time, to the nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,33 +19,37 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::application::{Application, Meters};
 
-/// The position of a request.
+/// The state of a request in the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestState {
-    /// Outside of the application.
+    /// The request is not in the application.
     Outside,
-    /// Inside, without a worker.
+    /// The request waits for a worker. `demand` is its work in nanoseconds.
     Waits { demand: u64, serial: u64 },
-    /// Served, from progress `begun` until progress `done`.
+    /// A worker serves the request, from progress `begun` until progress `done`, both in
+    /// nanoseconds.
     Served { begun: u64, done: u64, serial: u64 },
 }
 
-/// The servers of one run.
+/// The application's workers and requests in one run.
 #[derive(Debug)]
 pub(crate) struct Servers {
     description: Description,
-    /// The number of workers at first, and now.
+    /// The number of workers at the start of the run.
     first: u32,
+    /// The present number of workers.
     workers: u32,
     speed: f64,
     now: Time,
-    /// Work done on a request that was in service all the time, in nanoseconds.
+    /// The work done on a request that was in service since the start of the run, in nanoseconds.
     progress: u64,
     rate: f64,
     states: Vec<RequestState>,
-    /// Requests in service, by the progress at which they are done; some have left.
+    /// Requests in service by the progress at which they are done: progress, serial number, id.
+    /// Entries of requests that have left are skipped later.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Requests waiting inside, oldest first; some have left.
+    /// Requests that wait inside, oldest first: id, serial number. Entries of requests that have
+    /// left are skipped later.
     line: VecDeque<(u32, u64)>,
     served: u32,
     waiting: u32,
@@ -73,7 +79,7 @@ impl Servers {
         servers
     }
 
-    /// Assigns free workers to waiting requests, and updates the rate.
+    /// Gives free workers to waiting requests, and updates the rate of progress.
     fn assign(&mut self) {
         let all = self.description.discipline == Discipline::Shared;
         while (all || self.served < self.workers) && self.waiting > 0 {
@@ -91,8 +97,8 @@ impl Servers {
         self.rate = self.rate_now();
     }
 
-    /// Returns the rate of progress of each request in service. Workers that are removed while they
-    /// serve leave their request to the others.
+    /// Returns the rate of progress of each request in service, where 1 is real time. If workers
+    /// are removed while they serve, the remaining workers share the requests.
     fn rate_now(&self) -> f64 {
         let workers = f64::from(self.workers);
         let over = f64::from((self.served + self.waiting).saturating_sub(self.workers));
@@ -100,7 +106,7 @@ impl Servers {
         self.speed * share / (1.0 + self.description.contention * over)
     }
 
-    /// Returns whether progress equals time, without rounding.
+    /// Returns whether the rate of progress is 1, so that progress equals time without rounding.
     fn at_full_speed(&self) -> bool {
         (self.rate - 1.0).abs() < f64::EPSILON
     }
@@ -122,12 +128,13 @@ impl Servers {
         self.now = now;
     }
 
-    /// Returns the number of requests inside beyond one per worker.
+    /// Returns the number of requests inside the application that exceed the number of workers.
     const fn inside_without_worker(&self) -> u32 {
         (self.served + self.waiting).saturating_sub(self.workers)
     }
 
-    /// Returns the next request to be done, and its final progress. Drops requests that have left.
+    /// Returns the next request to be done as its final progress and its id. Drops the entries of
+    /// requests that have left. Returns `None` if no request is in service.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
             let Reverse((done, serial, id)) = *self.ends.peek()?;
@@ -189,7 +196,7 @@ impl Application for Servers {
     fn finish(&mut self, now: Time) -> Option<u32> {
         self.advance(now);
         let (done, id) = self.next_done()?;
-        // Progress is rounded to nanoseconds, and may be short by one.
+        // Progress is rounded to nanoseconds, and may be too low by one.
         self.progress = self.progress.max(done);
         self.take(id);
         self.ends.pop();
@@ -202,7 +209,7 @@ impl Application for Servers {
     }
 
     fn look(&mut self, now: Time) -> Option<Time> {
-        /// A gradual change is simulated in steps.
+        /// The time step in which a gradual change of the servers is simulated.
         const STEP: TimeSpan = TimeSpan::from_millis(250);
         self.advance(now);
         self.workers = self.description.workers_at(self.first, now);
@@ -237,7 +244,7 @@ mod tests {
         Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
-    /// Returns two workers with further settings in `servers`.
+    /// Returns two workers with the settings of the given lines of table `[servers]`.
     fn servers(servers: &str) -> Servers {
         let text = format!(
             r#"
@@ -261,7 +268,8 @@ mod tests {
         Servers::new(&scenario.servers, scenario.workers)
     }
 
-    /// Returns the requests in the order of their ends, with the time in seconds.
+    /// Serves all requests. Returns their ids in the order of their ends, each with its end in
+    /// seconds.
     fn play(servers: &mut Servers) -> Vec<(u32, f64)> {
         let mut ends = Vec::new();
         while let Some(next) = servers.next_end() {
@@ -309,7 +317,8 @@ mod tests {
     fn each_request_above_the_workers_costs_capacity() {
         let mut servers = servers("contention = 0.5");
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
-        // Half the speed with two above, two thirds of it with one.
+        // Each runs at half the speed while there are two requests more than workers, and at two
+        // thirds of it with one more.
         agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
     }
 
@@ -321,7 +330,8 @@ mod tests {
         assert_eq!(servers.look(at(0.0)), Some(at(1.0)));
         assert_eq!(servers.look(at(1.0)), Some(at(2.0)));
         assert_eq!(servers.look(at(2.0)), None);
-        // A second each at full speed, half a second's work each at half of it, then twice that.
+        // Each first works one second at full speed. Half a second of work follows at half speed,
+        // then the rest at full speed again.
         agrees(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);
     }
 }

@@ -1,6 +1,6 @@
-//! Dense, reused indices for requests, visitors and adversaries.
+//! Slabs with dense, reused indices for requests, visitors and adversaries.
 
-/// A slab.
+/// A slab: values with small indices. The index of a freed entry is used again.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     slots: Vec<Option<T>>,

@@ -1,4 +1,5 @@
-//! The application's workers, and separate stations next to them that each serve their own classes.
+//! The application's workers, and separate stations next to them. Each station serves only its own
+//! classes.
 
 use bywash_scenario::{Scenario, Servers as Description};
 use bywash_units::{Time, TimeSpan};
@@ -7,13 +8,13 @@ use crate::application::{Application, Meters};
 use crate::servers::Servers;
 use crate::threads;
 
-/// All servers of a run. The first entry is the application's workers.
+/// All servers of a run. The first entry is the application's workers; the others are the stations.
 #[derive(Debug)]
 pub(crate) struct Stations {
     all: Vec<Box<dyn Application>>,
-    /// The station of each class.
+    /// The index of the servers of each class.
     serves: Vec<usize>,
-    /// The station of each request.
+    /// The index of the servers at which each request is.
     at: Vec<usize>,
 }
 
@@ -31,7 +32,7 @@ impl Stations {
         Self { all, serves: scenario.classes.iter().map(station).collect(), at: Vec::new() }
     }
 
-    /// Admits a request of a class.
+    /// Admits a request of `class` to the servers of its class.
     pub(crate) fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan) {
         let (index, station) = (id as usize, self.serves[class]);
         if index >= self.at.len() {
@@ -41,7 +42,7 @@ impl Stations {
         self.all[station].admit(now, id, class, demand);
     }
 
-    /// Removes a request before it is done. Returns the work that was done on it.
+    /// Removes a request before it is done. Returns the work that was done on the request.
     pub(crate) fn remove(&mut self, now: Time, id: u32) -> TimeSpan {
         let station = self.station(id);
         self.all[station].remove(now, id)
@@ -51,34 +52,35 @@ impl Stations {
         self.at.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the time of the next completion.
+    /// Returns the time of the next completion of any request; `None` if no request is in service.
     pub(crate) fn next_end(&mut self) -> Option<Time> {
         self.all.iter_mut().filter_map(|servers| servers.next_end()).min()
     }
 
-    /// Returns the request that is done at `now`, the time of [`Stations::next_end`].
+    /// Returns the request that is done at `now`, which must be the time of [`Stations::next_end`].
+    /// Returns `None` if no request is done.
     pub(crate) fn finish(&mut self, now: Time) -> Option<u32> {
         let mut all = self.all.iter_mut();
         let station = all.find_map(|servers| (servers.next_end() == Some(now)).then_some(servers));
         station.and_then(|servers| servers.finish(now))
     }
 
-    /// Returns whether a worker serves a request.
+    /// Returns whether a worker serves the request `id`.
     pub(crate) fn serves(&self, id: u32) -> bool {
         self.all[self.station(id)].serves(id)
     }
 
-    /// Applies changes until `now`. Returns the time of the next change.
+    /// Applies the changes of the servers until `now`. Returns the time of the next change.
     pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
         self.all.iter_mut().filter_map(|servers| servers.look(now)).min()
     }
 
-    /// Returns the totals of the application until `now`.
+    /// Returns the totals of the application's workers until `now`, without stations.
     pub(crate) fn meters(&mut self, now: Time) -> Meters {
         self.all[0].meters(now)
     }
 
-    /// Returns the number of the application's workers.
+    /// Returns the present number of the application's workers, without stations.
     pub(crate) fn workers(&self) -> u32 {
         self.all[0].workers()
     }
@@ -94,7 +96,8 @@ mod tests {
         Time::ZERO + TimeSpan::from_secs(seconds)
     }
 
-    /// Returns two workers for pages and a database that serves one search at a time.
+    /// Returns an application with two workers for pages, and a database that serves one search at
+    /// a time.
     fn stations() -> Stations {
         let class = |name: &str, more: &str| {
             format!(

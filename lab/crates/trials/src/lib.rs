@@ -1,4 +1,4 @@
-//! Trials of conformance, faults and hostile clients, of bywash and of its peers.
+//! Trials of conformance, faults and hostile clients, with bywash and with its peers.
 //!
 //! The programs are in `src/bin`.
 //!

@@ -1,9 +1,9 @@
-//! `survival pulse`: ten times the capacity as load for a minute, then half the capacity. Measures
-//! how soon service is as before.
+//! `survival pulse`: a load of ten times the capacity for a minute, then of half the capacity.
+//! Measures how soon service is as before.
 //!
-//! An overload that sustains itself (a queue full of requests whose clients have left, or slots
-//! that were not freed) outlasts its cause. The results are in windows of a second, as an operator
-//! would plot them.
+//! An overload that sustains itself outlasts its cause. Examples are a queue full of requests whose
+//! clients have left, and slots that were not freed. The results are in windows of a second, as an
+//! operator would plot them.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
@@ -34,41 +34,42 @@ pub struct Options {
     only: Vec<PeerKind>,
 }
 
-/// Service time of the upstream; with the limit this makes 400 requests per second.
+/// Service time of the upstream. With the concurrency limit, it gives a capacity of 400 requests
+/// per second.
 const SERVICE: Duration = Duration::from_millis(20);
 const LIMIT: u32 = 8;
 const CAPACITY: f64 = 400.0;
 /// Load before and after the pulse, as a multiple of the capacity.
 const CALM: f64 = 0.5;
 const BEFORE: Duration = Duration::from_secs(11);
-/// Initial time that is not counted.
+/// Time at the start that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
 const AFTER: Duration = Duration::from_secs(30);
-/// Patience of the clients.
+/// Time that clients wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 const WINDOW: Duration = Duration::from_secs(1);
-/// Promised time from the end of the pulse to service as before.
+/// Promised maximum time from the end of the pulse until service is as before.
 const BACK: Duration = Duration::from_secs(10);
 
 /// The result of one program.
 struct Row {
     kind: PeerKind,
-    /// 99th percentile in µs before the pulse.
+    /// 99th percentile of the response times before the pulse, in µs.
     base: f64,
-    /// The windows after the pulse.
+    /// The windows of a second after the pulse, in order.
     after: Vec<Window>,
-    /// Outcomes of requests in the pulse.
+    /// Outcomes of the requests that were due in the pulse.
     pulse: Vec<Answer>,
     back: Option<Duration>,
 }
 
-/// Results of one second.
+/// The results of the requests that were due within one second.
 struct Window {
     p99: Option<f64>,
     goodput: f64,
 }
 
-/// Measures all programs and publishes the report.
+/// Measures all selected programs and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let queues = [PeerKind::Bywash, PeerKind::Haproxy, PeerKind::Envoy];
@@ -118,16 +119,17 @@ impl Window {
         Self { p99, goodput: open_loop::goodput(answers).unwrap_or_default() }
     }
 
-    /// Returns whether no request fails and the slowest take at most 50 % or 10 ms longer than
-    /// before.
+    /// Returns whether the window is as good as before the pulse: no request fails, and the 99th
+    /// percentile exceeds `base` by at most 50 % or 10 ms, whichever is more.
     fn is_as(&self, base: f64) -> bool {
         let most = (base * 1.5).max(base + 10_000.0);
         self.goodput >= 1.0 && self.p99.is_some_and(|p99| p99 <= most)
     }
 }
 
-/// Returns the start of the first window that is as before, and after which nine windows in ten
-/// are. One bad second in ten is attributed to the machine.
+/// Returns the time from the end of the pulse to the first window that is as before and from which
+/// on at least nine windows in ten are as before. One bad second in ten is attributed to the
+/// machine. Returns `None` if there is no such window.
 fn back(after: &[Window], base: f64) -> Option<Duration> {
     let normal: Vec<bool> = after.iter().map(|window| window.is_as(base)).collect();
     let holds = |from: &usize| {

@@ -1,4 +1,4 @@
-//! A query to the kernel of whether a process still holds one end of a TCP connection.
+//! Asks the kernel whether a process still holds one end of a TCP connection.
 //!
 //! A proxy whose upload is blocked cannot show its upstream that it has given up, because the FIN
 //! is behind bytes that are not read. The kernel still knows it. One exact look-up takes about 5 µs
@@ -12,17 +12,18 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::sys;
 
-/// Size of `struct nlmsghdr`.
+/// Size of `struct nlmsghdr`, in bytes.
 const HEADER: usize = 16;
-/// Size of `struct inet_diag_req_v2`.
+/// Size of `struct inet_diag_req_v2`, in bytes.
 const REQUEST: usize = 56;
-/// Offset of `idiag_inode`, the last field of `struct inet_diag_msg`, in the answer.
+/// Offset in an answer of `idiag_inode`, the last field of `struct inet_diag_msg`, in bytes.
 const INODE: usize = HEADER + 68;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const ENOENT: i32 = 2;
-/// Requested pause between look-ups; the kernel makes it about 80 µs. Spinning would have a better
-/// resolution, but on a small machine it takes the core that the proxy needs to react.
+/// Requested pause between two look-ups; the kernel makes it about 80 µs. A busy loop would have a
+/// better resolution. On a small machine, however, it would take the core that the proxy needs to
+/// react.
 const PAUSE: Duration = Duration::from_micros(20);
 
 /// An open `sock_diag` socket.
@@ -37,8 +38,8 @@ impl SockDiag {
         Ok(Self { netlink: sys::open_sock_diag()? })
     }
 
-    /// Returns whether a process has the socket `local` → `remote` open. A socket that only the
-    /// kernel is still closing has no owner and no inode.
+    /// Returns whether a process has the socket from `local` to `remote` open. A socket that only
+    /// the kernel is still closing has no owner and no inode.
     pub fn is_held(&mut self, local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<bool> {
         self.netlink.write_all(&question(local, remote))?;
         let mut answer = [0; 1024];
@@ -46,7 +47,8 @@ impl SockDiag {
         inode(&answer[..length]).map(|inode| inode != 0)
     }
 
-    /// Waits at most `bound` until the socket is released, and returns when; `None` if it is not.
+    /// Waits at most `bound` until no process has the socket open, and returns the time at which
+    /// that was seen. Returns `None` if a process still has it open.
     pub fn wait_released(
         &mut self,
         (local, remote): (SocketAddrV4, SocketAddrV4),
@@ -82,7 +84,7 @@ fn question(local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
     bytes
 }
 
-/// Returns the inode in an answer; 0 if there is no such socket.
+/// Returns the inode of the socket in an answer; 0 if there is no such socket.
 fn inode(answer: &[u8]) -> io::Result<u32> {
     let number = |at: usize| {
         let bytes = answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());

@@ -1,65 +1,68 @@
 //! Running totals of the outcomes of requests, by kind of request.
 //!
-//! For every kind `received = refused + served + orphaned + cancelled + failed` once nothing waits
-//! or runs.
+//! For every kind `received = refused + served + orphaned + cancelled + failed` once no request
+//! waits or runs.
 //!
 //! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
-//! nothing: they use `Relaxed` throughout, and in a reading each number is true at some moment.
+//! nothing. They use `Relaxed` throughout, and in a reading each number is true at some moment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// The outcomes of the requests of one kind.
+/// The totals of one kind of request, since the application started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServiceStats {
-    /// Well-formed requests.
+    /// The number of well-formed requests.
     pub received: u64,
-    /// Rejected with 503, because the queue was full or the application was closing.
+    /// The number of requests rejected with 503, because the queue was full or the application was
+    /// closing.
     pub refused: u64,
-    /// Answered, whatever the page says, to a client that had not left.
+    /// The number of requests answered, whatever the page says, to a client that had not left.
     pub served: u64,
-    /// Completed after the client had left.
+    /// The number of requests completed after the client had left.
     pub orphaned: u64,
-    /// Stopped in the database, or before they reached it; answered with 503.
+    /// The number of requests that were stopped in the database, or before they reached it, and
+    /// answered with 503.
     pub cancelled: u64,
-    /// Failed because the database was not available (503) or reported an error (500). See stderr.
+    /// The number of requests that failed because the database was not available (503) or reported
+    /// an error (500). Standard error has the reasons.
     pub failed: u64,
-    /// Workers' time for all of these requests, in microseconds.
+    /// The total time that workers spent on these requests, in microseconds.
     pub busy_us: u64,
-    /// The part of `busy_us` for clients that left before they were answered, whether or not their
-    /// requests were cancelled.
+    /// The part of `busy_us` for requests whose client left before the answer, whether or not the
+    /// request was cancelled.
     pub busy_us_departed: u64,
-    /// The part of `busy_us_departed` after the client had left.
+    /// The part of `busy_us_departed` that workers spent after the client had left.
     pub busy_us_in_vain: u64,
 }
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
-    /// Never queued, or removed from the queue when it closed.
+    /// The request was never queued, or was removed from the queue when the queue closed.
     Refused,
-    /// Answered before the client left.
+    /// The request was answered before the client left.
     Served,
-    /// Completed after the client had left.
+    /// The request was completed after the client had left.
     Orphaned,
-    /// Stopped in the database.
+    /// The request was stopped in the database, or before it reached the database.
     Cancelled,
-    /// The database was not available, or failed.
+    /// The database was not available, or reported an error.
     Failed,
 }
 
-/// The time a worker spent on a request.
+/// The time that a worker spent on a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
     /// The whole time.
     pub all: Duration,
-    /// The part after its client left, if it has left.
+    /// The part of `all` after the client left; `None` if the client did not leave.
     pub in_vain: Option<Duration>,
 }
 
-/// All totals of an application.
+/// All totals of an application, since it started.
 #[derive(Debug)]
 pub struct Counters {
     kinds: Vec<ServiceCounters>,
@@ -95,12 +98,12 @@ impl Counters {
         }
     }
 
-    /// Counts a well-formed request.
+    /// Counts a well-formed request of `kind`.
     pub fn count_received(&self, kind: usize) {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
-    /// Counts a request with its outcome and the time that a worker spent on it.
+    /// Counts the outcome of a request of `kind`, and the time that a worker spent on it.
     pub fn count_outcome(&self, kind: usize, outcome: Outcome, busy: Busy) {
         let counters = self.of(kind);
         let add = |counter: &AtomicU64, time: Duration| {
@@ -121,12 +124,13 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Returns the counter of departed clients, for the component that detects them.
+    /// Returns the total of departed clients, for the component that detects departures to
+    /// increment.
     pub const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
-    /// Records whether the database was available at an attempt to use it.
+    /// Records whether the database was available when it was last used.
     pub fn record_database(&self, is_available: bool) {
         self.is_unavailable.store(!is_available, Relaxed);
         if !is_available {
@@ -134,13 +138,13 @@ impl Counters {
         }
     }
 
-    /// Counts a worker as running until the guard is dropped.
+    /// Counts a worker as running until the returned guard is dropped.
     pub fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
     }
 
-    /// Returns a reading of one kind.
+    /// Returns a reading of the totals of `kind`.
     pub fn kind(&self, kind: usize) -> ServiceStats {
         let counters = self.of(kind);
         ServiceStats {
@@ -156,17 +160,18 @@ impl Counters {
         }
     }
 
-    /// Returns the number of workers that run now.
+    /// Returns the number of workers that are running now.
     pub fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Returns the number of clients that have departed so far.
+    /// Returns the number of clients that have departed since the application started.
     pub fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
 
-    /// Returns whether the database was available at the last attempt, and how often it was not.
+    /// Returns whether the database was available at the last attempt, and how many attempts found
+    /// it unavailable.
     pub fn database(&self) -> (bool, u64) {
         (!self.is_unavailable.load(Relaxed), self.lost.load(Relaxed))
     }

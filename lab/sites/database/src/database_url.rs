@@ -6,10 +6,10 @@ use std::{env, fmt, fs, io};
 
 use mysql::{Opts, OptsBuilder};
 
-/// A database and how to connect to it.
+/// A kind of database, and how to connect to it.
 #[derive(Clone)]
 pub enum DatabaseUrl {
-    /// A file, opened in this process; a temporary file if there is no path.
+    /// A SQLite file, opened in this process. `None` stands for a temporary file.
     Sqlite(Option<PathBuf>),
     /// A PostgreSQL server.
     Postgres(Box<tokio_postgres::Config>),
@@ -17,13 +17,13 @@ pub enum DatabaseUrl {
     MariaDb(Box<Opts>),
 }
 
-/// Why a text is not the address of a database.
+/// The reason why a text is not the address of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// The scheme is of another kind of database.
+    /// The scheme is not that of a supported database.
     #[error("write postgres://…, mysql://…, or the path of a SQLite file, not {0}")]
     Scheme(String),
-    /// The path is empty.
+    /// The path of the SQLite file is empty.
     #[error("the path of the database file is empty")]
     Empty,
     /// The address is not valid for PostgreSQL.
@@ -32,18 +32,19 @@ pub enum DatabaseUrlError {
     /// The address is not valid for MariaDB.
     #[error("not a MariaDB address: {0}")]
     MariaDb(mysql::UrlError),
-    /// The address has no database name. Without this check, the error would appear late.
+    /// The address has no database name. Without this check, the error would appear only at the
+    /// first statement.
     #[error("the address names no database: append /DATABASE")]
     NoDatabase,
-    /// The file with the password cannot be read.
+    /// The file that should contain the password cannot be read.
     #[error("cannot read the password in {}: {cause}", path.display())]
     Password {
-        /// The path of the file.
+        /// The path of the file that should contain the password.
         path: PathBuf,
-        /// The operating system's error.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// A password was given for a file.
+    /// A password was given for a SQLite file.
     #[error("a SQLite database has no password: omit the password")]
     NoPassword,
 }
@@ -66,7 +67,7 @@ impl FromStr for DatabaseUrl {
                     .ok_or(DatabaseUrlError::NoDatabase)?;
                 Ok(Self::MariaDb(Box::new(opts)))
             }
-            // Only the scheme is shown: the rest may contain a password.
+            // Only the scheme is shown, because the rest may contain a password.
             Some((scheme, _)) => Err(DatabaseUrlError::Scheme(format!("{scheme}://…"))),
             None if text.is_empty() => Err(DatabaseUrlError::Empty),
             None => Ok(Self::Sqlite(Some(text.into()))),
@@ -75,9 +76,9 @@ impl FromStr for DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// Returns this address with the password in the first line of `file`, or else in the
-    /// environment `variable`, or else with its own. A SQLite address ignores the variable, which
-    /// may be set for other programs.
+    /// Returns this address with a password from elsewhere: from the first line of `file` if one is
+    /// given, or else from the environment `variable` if it is set. Otherwise the address keeps its
+    /// own password. A SQLite address ignores the variable, which may be set for other programs.
     pub fn with_password_from(
         self,
         file: Option<&Path>,
@@ -94,7 +95,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// Returns this address with another password.
+    /// Returns this address with `password` instead of its own. Fails for a SQLite address.
     pub fn with_password(self, password: &str) -> Result<Self, DatabaseUrlError> {
         match self {
             Self::Sqlite(_) => Err(DatabaseUrlError::NoPassword),
@@ -110,7 +111,7 @@ impl DatabaseUrl {
     }
 }
 
-/// Shows only the kind of a server's address, because the address contains a password.
+/// Shows only the kind of a server's address, because the rest contains a password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

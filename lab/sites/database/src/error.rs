@@ -1,20 +1,20 @@
 //! The errors of a database that a worker must distinguish.
 
-/// Why a statement has no result.
+/// The reason why a statement has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
     /// The statement was cancelled. The connection remains usable.
     #[error("the request was stopped in the database")]
     Cancelled,
-    /// There is no connection, or it broke.
+    /// There is no connection to the database, or the connection broke.
     #[error("the database is not available: {0}")]
     Lost(String),
-    /// The server sent nothing for too long. The connection is not used again; its statement may
-    /// still run.
+    /// The server sent nothing for longer than the time limit. The connection is not used again,
+    /// and its statement may still run.
     #[error("the database is not available: it does not answer")]
     Silent,
-    /// The stop daemon has a lease of another request for the connection, or still cancels a
-    /// statement there. The connection must not be used.
+    /// The stop daemon has a lease of another request for this connection, or still cancels a
+    /// statement on it. The connection must not be used.
     #[error("the stop daemon has a lease of another request for the connection")]
     Taken,
     /// A row with this key exists already.
@@ -26,7 +26,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// Returns whether the connection can no longer be used.
+    /// Returns whether the connection can no longer be used after this error.
     pub fn ends_connection(&self) -> bool {
         match self {
             Self::Lost(_) | Self::Silent | Self::Taken => true,
@@ -34,7 +34,7 @@ impl DbError {
         }
     }
 
-    /// Returns whether the database cannot be reached.
+    /// Returns whether the error means that the database cannot be reached.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent)
     }

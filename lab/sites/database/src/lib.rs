@@ -1,10 +1,10 @@
 //! Connections to SQLite, PostgreSQL or MariaDB, shared by the applications under test.
 //!
 //! [`Connection`] offers the operations that the applications need from each database, so that the
-//! same statements make every page. Parameters are never part of a statement's text. [`Dialect`]
-//! holds the differences between the databases. Each worker has one [`Pooled`], which connects on
-//! demand. [`populate`] creates and fills the tables once. Requests wait in a [`WorkQueue`] for a
-//! worker, and [`Counters`] counts their outcomes.
+//! pages use the same statements with every database. Parameters are never part of a statement's
+//! text. [`Dialect`] holds the differences between the databases. Each worker has one [`Pooled`],
+//! which connects on demand. [`populate`] creates and fills the tables once. Requests wait in a
+//! [`WorkQueue`] for a worker, and [`Counters`] counts their outcomes.
 #![forbid(unsafe_code)]
 
 mod counters;
@@ -35,20 +35,22 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// One connection to a database. Statements have `?` in place of their parameters.
 pub trait Connection: Send {
-    /// Returns the database's number for the connection; for SQLite, a number assigned here.
+    /// Returns the number by which the database identifies the connection. For SQLite, it is a
+    /// number assigned here.
     fn number(&self) -> u64;
 
-    /// Runs a statement and returns its rows.
+    /// Runs a statement with the parameters `values`, and returns its rows.
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError>;
 
-    /// Runs a statement and returns the number of rows that it changed.
+    /// Runs a statement with the parameters `values`, and returns the number of rows that it
+    /// changed.
     fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError>;
 
     /// Runs a statement without parameters or result.
     fn command(&mut self, sql: &str) -> Result<(), DbError>;
 
-    /// Returns a flag that, while set, ends the running statement as cancelled. Only a database
-    /// that cannot cancel a statement on request from outside has one.
+    /// Returns a flag that, while set, ends the running statement as cancelled. Returns `None` for
+    /// a database that cancels statements on request from outside.
     fn stop(&self) -> Option<Arc<AtomicBool>>;
 }
 
@@ -57,25 +59,27 @@ pub trait Connection: Send {
 pub struct Dialect {
     /// The name of the database.
     pub name: &'static str,
-    /// The function that returns the position of one text in another, compared exactly, or zero if
-    /// it does not occur.
+    /// The SQL function that returns the position of one text in another, compared exactly, or zero
+    /// if it does not occur.
     pub position: &'static str,
-    /// The statement that begins a writing transaction.
+    /// The SQL statement that begins a writing transaction.
     pub begin: &'static str,
-    /// The type of an integer key that the database assigns to each row.
+    /// The column type of an integer key that the database assigns to each row.
     pub auto_increment: &'static str,
-    /// The clause after the columns of a new table.
+    /// The clause that follows the columns of a new table.
     pub table: &'static str,
-    /// The statement that keeps others from creating the tables at the same time, until it is
-    /// undone or the connection ends.
+    /// The statement that keeps other processes from creating the tables at the same time, until
+    /// the lock is released or the connection ends; `None` if the database needs none.
     pub lock: Option<&'static str>,
-    /// The statement that releases `lock`.
+    /// The statement that releases the lock; `None` if there is no lock.
     pub unlock: Option<&'static str>,
-    /// The statement, without the table's name, that collects statistics of a newly filled table.
+    /// The statement, without the table's name, that collects statistics about a newly filled
+    /// table.
     pub analyze: &'static str,
 }
 
-/// Opens a connection.
+/// Opens a connection to the database at `url`. A server that sends nothing for `silence` counts as
+/// lost.
 fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, DbError> {
     match url {
         DatabaseUrl::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
@@ -88,7 +92,7 @@ fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, 
 }
 
 impl DatabaseUrl {
-    /// Returns the dialect of this database.
+    /// Returns the SQL dialect of the database at this address.
     pub fn dialect(&self) -> &'static Dialect {
         match self {
             Self::Sqlite(_) => &sqlite::DIALECT,

@@ -1,4 +1,4 @@
-//! MariaDB.
+//! Connections to MariaDB.
 //!
 //! Every statement is prepared, run once and closed. No statement is cached, because the comment in
 //! front of it differs between requests. The server's process list shows the statement during both
@@ -19,28 +19,29 @@ pub(crate) const DIALECT: Dialect = Dialect {
     position: "instr",
     begin: "BEGIN",
     auto_increment: "BIGINT AUTO_INCREMENT PRIMARY KEY",
-    // Compares texts exactly, as the other databases do.
+    // Compare texts exactly, as the other databases do.
     table: "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     lock: Some("DO GET_LOCK('bywash-site', 300)"),
     unlock: Some("DO RELEASE_LOCK('bywash-site')"),
     analyze: "ANALYZE TABLE",
 };
 
-/// `ER_QUERY_INTERRUPTED`
+/// The server's code for a query that was cancelled (`ER_QUERY_INTERRUPTED`).
 const INTERRUPTED: u16 = 1317;
-/// `ER_DUP_ENTRY`
+/// The server's code for a violated unique index (`ER_DUP_ENTRY`).
 const DUPLICATE: u16 = 1062;
-/// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, after which the server ends the connection.
+/// The server's codes after which it ends the connection (`ER_SERVER_SHUTDOWN` and
+/// `ER_CONNECTION_KILLED`).
 const ENDS: [u16; 2] = [1053, 1927];
 
-/// The errors of a read that timed out.
+/// The kinds of I/O error by which a read reports that it timed out.
 const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 
-/// The isolation level of PostgreSQL. MariaDB's default locks gaps between rows, and carts of
-/// different sessions would deadlock.
+/// Sets the isolation level that PostgreSQL has by default. MariaDB's default locks gaps between
+/// rows, and carts of different sessions would deadlock.
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
-/// A connection to a server.
+/// A connection to a MariaDB server.
 pub(crate) struct MariaDb {
     connection: Conn,
 }
@@ -59,9 +60,9 @@ impl MariaDb {
         Ok(Self { connection: made })
     }
 
-    /// Prepares and runs a statement, and closes it whatever its result. The server has room for
-    /// some thousands of prepared statements, and the library closes only those that leave its
-    /// cache.
+    /// Prepares a statement, passes it to the function that runs it, and closes it whatever the
+    /// result. Without closing, statements would accumulate: the server has room for some thousands
+    /// of prepared statements, and the library closes only those that leave its cache.
     fn prepared<T>(
         &mut self,
         sql: &str,

@@ -1,4 +1,5 @@
-//! A worker's own connection: opened on demand, kept between requests, discarded when it is lost.
+//! The connection of a worker, which is opened on demand, kept between requests, and discarded when
+//! it is lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,25 +7,25 @@ use std::time::Duration;
 
 use crate::{Connection, DatabaseUrl, DbError, Dialect, Row, Value, connect};
 
-/// The settings that all workers' connections share.
+/// The settings that the connections of all workers share.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// The address of the database.
     pub url: DatabaseUrl,
-    /// The time without an answer after which a server counts as lost.
+    /// The time without any answer after which a server counts as lost.
     pub silence: Duration,
-    /// A lock that is held by the writer to a SQLite database. Without it, SQLite makes the second
-    /// writer sleep and retry, and the sleep would count as service time.
+    /// The lock that the writer to a SQLite database holds; `None` for other databases. Without it,
+    /// SQLite makes the second writer sleep and retry, and the sleep would count as service time.
     write_lock: Option<Arc<Mutex<()>>>,
 }
 
-/// One worker's connection.
+/// The connection of one worker to the database.
 pub struct Pooled {
     pool: Pool,
     connection: Option<Box<dyn Connection>>,
-    /// The comment in front of statements.
+    /// The comment that is put in front of every statement.
     query_tag: String,
-    /// Statements since [`Pooled::ready`].
+    /// The number of statements begun since the last [`Pooled::ready`].
     begun: u32,
 }
 
@@ -43,9 +44,9 @@ impl Pool {
 }
 
 impl Pooled {
-    /// Opens the connection if there is none, and prefixes later statements with `query_tag`.
+    /// Opens the connection if it is not open, and puts `query_tag` in front of later statements.
     ///
-    /// Returns whether the connection was open before. It may then have broken unnoticed.
+    /// Returns whether the connection was open before. Such a connection may have broken unnoticed.
     pub fn ready(&mut self, query_tag: String) -> Result<bool, DbError> {
         self.query_tag = query_tag;
         self.begun = 0;
@@ -56,18 +57,18 @@ impl Pooled {
         Ok(was_there)
     }
 
-    /// Returns the number of statements begun since [`Pooled::ready`].
+    /// Returns the number of statements begun since the last [`Pooled::ready`].
     pub fn begun(&self) -> u32 {
         self.begun
     }
 
-    /// Returns the database's number for the connection.
+    /// Returns the number by which the database identifies the connection; `None` if it has none.
     pub fn number(&self) -> Option<u64> {
         self.connection.as_ref().map(|connection| connection.number())
     }
 
-    /// Returns the flag that cancels the running statement, if the database cannot cancel it on
-    /// request from outside.
+    /// Returns the flag that cancels the running statement. Returns `None` for a database that
+    /// cancels statements on request from outside.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.connection.as_ref().and_then(|connection| connection.stop())
     }
@@ -77,17 +78,18 @@ impl Pooled {
         self.connection = None;
     }
 
-    /// Returns the dialect of the database.
+    /// Returns the SQL dialect of the database.
     pub fn dialect(&self) -> &'static Dialect {
         self.pool.url.dialect()
     }
 
-    /// Runs a statement and returns its rows.
+    /// Runs a statement with the parameters `values`, and returns its rows.
     pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
         self.with(sql, |connection, sql| connection.query(sql, values))
     }
 
-    /// Runs a statement and returns the number of rows that it changed.
+    /// Runs a statement with the parameters `values`, and returns the number of rows that it
+    /// changed.
     pub fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
         self.with(sql, |connection, sql| connection.change(sql, values))
     }
@@ -97,13 +99,15 @@ impl Pooled {
         self.with(sql, |connection, sql| connection.command(sql))
     }
 
-    /// Runs `work` as one writing transaction, and commits it if `work` succeeds.
+    /// Runs `work` as one writing transaction. Commits it if `work` succeeds, and rolls it back
+    /// otherwise.
     pub fn transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
         let write_lock = self.pool.write_lock.clone();
-        // A poisoned lock protects nothing half done: the database has rolled the transaction back.
+        // A poisoned lock leaves nothing unfinished, because the database has rolled the
+        // transaction back.
         let _held = write_lock
             .as_ref()
             .map(|write_lock| write_lock.lock().unwrap_or_else(PoisonError::into_inner));
@@ -115,10 +119,10 @@ impl Pooled {
         made
     }
 
-    /// Rolls the transaction back, and closes the connection if that fails.
+    /// Rolls the transaction back. Closes the connection if that fails.
     fn roll_back(&mut self) {
         if let Some(stop) = self.stop() {
-            // A request that was stopped must still roll back.
+            // A request that was stopped must still be able to roll back.
             stop.store(false, Ordering::Relaxed);
         }
         if self.connection.is_some() && self.command("ROLLBACK").is_err() {

@@ -1,19 +1,19 @@
-//! Creates and fills tables once, even if several processes do so at the same time.
+//! Creates and fills tables once, even if several processes try at the same time.
 //!
-//! One transaction inserts the rows together with the mark that the tables are full. If the process
-//! that fills them is killed, the database is therefore either empty or full.
+//! One transaction inserts the rows, and the mark that the tables are full. If the process that
+//! fills them is killed, the database is therefore either empty or full.
 
 use crate::{DbError, Pooled, Value};
 
-/// The number of rows in one statement.
+/// The maximum number of rows inserted by one statement.
 const BATCH: usize = 100;
 
-/// Creates `tables`, each given as its name and columns, where they are missing, and fills them if
-/// they are empty.
+/// Creates those of `tables` that are missing, each given as its name and columns, and fills the
+/// tables if they are empty. Returns the facts that the database records about itself.
 ///
-/// `found` reads the facts that a full database records about itself. If there are none, `fill`
-/// fills the tables, and records and returns the facts. `indices` are created before the tables are
-/// filled; each is a name, `ON`, and the indexed columns.
+/// `found` reads these facts from a full database, and returns none for an empty one. In that case,
+/// `fill` fills the tables, and records and returns the facts. `indices` are created before the
+/// tables are filled; each is a name, `ON`, and the indexed columns.
 pub fn populate<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
@@ -47,12 +47,13 @@ fn populate_empty<F>(
     found: impl Fn(&mut Pooled) -> Result<Option<F>, DbError>,
     fill: impl FnOnce(&mut Pooled) -> Result<F, DbError>,
 ) -> Result<F, DbError> {
-    // Create the indices before the mark that the database is full: a full database has them.
+    // Create the indices before the mark that the database is full, so that a full database has
+    // them.
     for index in indices {
         pooled.command(&format!("CREATE INDEX IF NOT EXISTS {index}"))?;
     }
     let facts = pooled.transaction(|pooled| match found(pooled)? {
-        // Another process may have filled the same database first.
+        // Another process may have filled the database in the meantime.
         Some(facts) => Ok(facts),
         None => fill(pooled),
     })?;
@@ -63,8 +64,8 @@ fn populate_empty<F>(
     Ok(facts)
 }
 
-/// Inserts rows into a table, many in each statement. `columns` is the table's name and, in
-/// brackets, its columns.
+/// Inserts rows into a table, up to `BATCH` in each statement. `columns` is the table's name
+/// followed by its columns in brackets.
 pub fn insert(
     pooled: &mut Pooled,
     columns: &str,

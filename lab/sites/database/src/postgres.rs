@@ -1,4 +1,5 @@
-//! PostgreSQL. The connection has its own runtime, which drives it while a statement runs.
+//! Connections to PostgreSQL. Each connection has its own runtime, which moves its bytes while a
+//! statement runs.
 //!
 //! A statement is sent in one message, unnamed and with the types of its parameters. That takes one
 //! round trip. No prepared statement is kept, because the comment in front of it differs between
@@ -24,18 +25,18 @@ pub(crate) const DIALECT: Dialect = Dialect {
     begin: "BEGIN",
     auto_increment: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     table: "",
-    // An arbitrary number that nothing else in this database uses.
+    // The number of the advisory lock is arbitrary. Nothing else in this database uses it.
     lock: Some("SELECT pg_advisory_lock(4309004309)"),
     unlock: Some("SELECT pg_advisory_unlock(4309004309)"),
-    // Without the vacuum, the first readers would write hint bits into every page.
+    // Without the vacuum, the first readers of a page would have to write hint bits into it.
     analyze: "VACUUM (ANALYZE)",
 };
 
-/// One thread runs a query, and the query's cost does not depend on the number of other queries, as
-/// in the databases of the papers.
+/// Settings of a connection. One thread runs a query, and the query's cost does not depend on the
+/// number of other queries, as in the databases of the papers.
 const SETTINGS: &str = "-c max_parallel_workers_per_gather=0 -c jit=off";
 
-/// A connection to a server.
+/// A connection to a PostgreSQL server.
 pub(crate) struct Postgres {
     runtime: Runtime,
     client: Client,
@@ -53,7 +54,7 @@ impl Postgres {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
             let made = made.map_err(|_| DbError::Silent)?;
             let (client, connection) = made.map_err(|cause| DbError::Lost(words(&cause)))?;
-            // The next statement reports the end of the connection.
+            // If the connection ends, the next statement reports it.
             tokio::spawn(connection);
             Ok(client)
         })?;
@@ -100,7 +101,8 @@ impl Connection for Postgres {
     }
 }
 
-/// Replaces each `?` of a statement by `$1`, `$2`, … No statement has a question mark in a text.
+/// Replaces each `?` of a statement by `$1`, `$2`, … in order. No statement of the applications has
+/// a question mark in a text.
 fn numbered(sql: &str) -> String {
     let mut parts = sql.split('?');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -128,8 +130,8 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
         .map(Row)
 }
 
-/// Maps an error. `ends` has the server's codes for its own shutdown. An error without a server
-/// code comes from a connection that has ended.
+/// Maps an error of the client library. `ends` contains the codes with which the server announces
+/// its own shutdown. An error without a server code comes from a connection that has ended.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
@@ -148,7 +150,8 @@ fn db_error(error: tokio_postgres::Error) -> DbError {
     }
 }
 
-/// Returns the error with its source, because the error itself names only the failed step.
+/// Returns the text of the error and of its source, because the error itself names only the failed
+/// step.
 fn words(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

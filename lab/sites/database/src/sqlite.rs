@@ -1,6 +1,6 @@
-//! SQLite: a file that the worker's own thread reads and searches.
+//! Connections to SQLite: a file that the worker's own thread reads and searches.
 //!
-//! Readers never wait because of the write-ahead log. Writers of this process take turns
+//! Because of the write-ahead log, readers never wait. Writers of this process take turns
 //! ([`super::Pooled`]). A statement cannot be cancelled from outside. Instead, SQLite checks a flag
 //! every few hundred steps of a statement. The flag cannot be set too early, whereas an interrupt
 //! is lost if no statement runs yet.
@@ -26,18 +26,18 @@ pub(crate) const DIALECT: Dialect = Dialect {
     analyze: "ANALYZE",
 };
 
-/// The time to wait for another process that writes to the same file.
+/// The maximum wait for another process that writes to the same file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Steps of SQLite's virtual machine between two checks of the flag: a few microseconds, or some
-/// tens of pages of a search.
+/// The number of steps of SQLite's virtual machine between two checks of the flag. They take a few
+/// microseconds, or search some tens of pages.
 const STEPS: i32 = 500;
 
-/// The length of the file that is memory-mapped instead of copied, in bytes: more than the whole
-/// file.
+/// The number of bytes of the file that are memory-mapped instead of copied: more than the whole
+/// file has.
 const MAPPED: i64 = 1 << 30;
 
-/// A connection to a file.
+/// A connection to a SQLite file.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
@@ -53,7 +53,8 @@ impl Sqlite {
             let mut connection = rusqlite::Connection::open(path)?;
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            // A killed process loses nothing that was committed; a power failure may.
+            // If the process is killed, nothing that was committed is lost. A power failure may
+            // lose the last commits.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "mmap_size", MAPPED)?;
             let asked = Arc::clone(&stop);
@@ -113,8 +114,8 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
     Ok(match row.get_ref(column)? {
         ValueRef::Integer(number) => Value::Number(number),
         ValueRef::Text(_) => Value::Text(row.get(column)?),
-        // No column of the applications has fractions or blobs. Reading such a field as a number or
-        // a text is an error.
+        // No column of the applications has fractions or blobs. A caller that reads such a field as
+        // a number or a text gets an error.
         ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => Value::Null,
     })
 }
@@ -123,7 +124,7 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
 fn db_error(error: rusqlite::Error) -> DbError {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => DbError::Cancelled,
-        // An index is the only constraint in use that valid values can violate.
+        // A unique index is the only constraint in use that valid values can violate.
         Some(ErrorCode::ConstraintViolation) => DbError::Duplicate,
         _ => DbError::Failed(error.to_string()),
     }

@@ -2,10 +2,10 @@
 
 use crate::DbError;
 
-/// A parameter, or a field of a row.
+/// A parameter of a statement, or a field of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// No value.
+    /// SQL's NULL, or a field of a type that the applications do not use.
     Null,
     /// A whole number.
     Number(i64),
@@ -18,7 +18,7 @@ pub enum Value {
 pub struct Row(pub(crate) Vec<Value>);
 
 impl Row {
-    /// Returns the number in a column.
+    /// Returns the number in a column. Fails if the column has no number.
     pub fn number(&self, column: usize) -> Result<i64, DbError> {
         match self.0.get(column) {
             Some(Value::Number(number)) => Ok(*number),
@@ -26,7 +26,7 @@ impl Row {
         }
     }
 
-    /// Returns the text in a column.
+    /// Returns the text in a column. Fails if the column has no text.
     pub fn text(&self, column: usize) -> Result<String, DbError> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.clone()),

@@ -1,8 +1,9 @@
-//! The bounded first-come-first-served queue between the HTTP thread and the workers, and the
-//! totals.
+//! The bounded first-come-first-served queue between the HTTP thread and the workers, with the
+//! totals of outcomes.
 //!
-//! A worker completes a request and then answers. It does not check meanwhile whether the client is
-//! still there. Only the database stops a request early, on request to cancel the statement.
+//! A worker completes a request and then answers. In the meantime it does not check whether the
+//! client has left. Only the database stops a request early, if it is asked to cancel the
+//! statement.
 
 use std::time::Instant;
 
@@ -11,14 +12,14 @@ use http::{Response, StatusCode};
 
 use crate::{Busy, Counters, DbError, Outcome};
 
-/// The result of a request: a page, or why there is none.
+/// The result of a request: a page, or the reason why there is none.
 pub type DbResult<P> = Result<P, DbError>;
 
-/// The queue between the HTTP thread, which pushes, and the workers, which pop. Closing is
-/// permanent.
+/// The queue between the HTTP thread, which adds requests, and the workers, which take them. It is
+/// open at first, and then closed permanently.
 #[derive(Debug)]
 pub struct WorkQueue<A, P> {
-    /// The outcomes of the requests so far.
+    /// The totals of the requests' outcomes, since the queue was created.
     pub counters: Counters,
     queue: Queue<Job<A, P>>,
 }
@@ -28,18 +29,19 @@ pub struct WorkQueue<A, P> {
 struct Job<A, P> {
     kind: usize,
     request: A,
-    /// Dropped unused, it tells the HTTP side that the application has abandoned the request.
+    /// The sender of the result. If it is dropped unused, the HTTP thread knows that the
+    /// application has abandoned the request.
     reply: ReplySender<DbResult<P>>,
 }
 
 impl<A, P> WorkQueue<A, P> {
-    /// Creates an open queue for `kinds` kinds of requests, of which at most `backlog` wait.
+    /// Creates an open queue for `kinds` kinds of requests. At most `backlog` requests wait in it.
     pub fn new(kinds: usize, backlog: usize) -> Self {
         Self { counters: Counters::new(kinds), queue: Queue::new(backlog) }
     }
 
-    /// Queues a request and returns the receiver of its result. If the queue closes first, the
-    /// receiver gets none.
+    /// Queues a request and returns the receiver of its result. Fails if the queue is full or
+    /// closed. If the queue closes before the request runs, the receiver gets no result.
     pub fn offer(&self, kind: usize, request: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
@@ -47,19 +49,20 @@ impl<A, P> WorkQueue<A, P> {
         Ok(answer)
     }
 
-    /// Accepts no more requests and rejects those that wait.
+    /// Closes the queue: accepts no more requests, and rejects those that wait.
     pub fn close(&self) {
         for job in self.queue.close() {
             self.refuse(&job);
         }
     }
 
-    /// Returns the number of requests that wait.
+    /// Returns the number of requests that wait in the queue.
     pub fn length(&self) -> usize {
         self.queue.length()
     }
 
-    /// Runs one worker: serves one request after another until the queue is closed.
+    /// Runs one worker on the calling thread. It serves one request after another with `serve`
+    /// until the queue is closed.
     pub fn work(&self, mut serve: impl FnMut(usize, &A) -> DbResult<P>) {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();
@@ -91,7 +94,8 @@ impl DbError {
         }
     }
 
-    /// Returns the response to the client. The database's own message is only for the operator.
+    /// Returns the response to the client for this error. The database's own message is shown only
+    /// to the operator.
     pub fn answer(&self) -> Response<Body> {
         let (status, line) = match self {
             Self::Cancelled => {

@@ -1,5 +1,5 @@
-//! Tests that prepared statements are closed. A server has room for some thousands, shared by all
-//! its clients.
+//! Tests that prepared statements are closed. A server has room for some thousands of them, shared
+//! by all its clients.
 
 use std::env;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Maps requests to pages, refuses those without a page, and serves the two pages that every
+//! Maps requests to pages, refuses requests without a page, and serves the two pages that every
 //! application has.
 
 use std::future::Future;
@@ -16,20 +16,22 @@ use crate::respond::{Body, JSON, TEXT, add, respond, text};
 /// An application behind a [`Listener`](crate::Listener).
 ///
 /// In addition to its own pages, it serves `/-/stats`, its statistics as JSON, and `/-/health`.
-/// Both are answered at once, however long the queue is.
+/// Both are answered at once, without waiting in the queue.
 pub trait Application: Send + Sync + 'static {
     /// The application's own identifier of a page.
     type Page: Send;
 
-    /// Returns the page at a path, which is matched exactly, and the method that the page allows.
+    /// Returns the page whose path is exactly `path`, with the method that the page allows. Returns
+    /// `None` if there is no such page.
     fn page(path: &str) -> Option<(Self::Page, Method)>;
 
-    /// Returns all pages at a path, for an application that has one for each of several methods.
+    /// Returns all pages at `path` with their methods. An application that has several pages at one
+    /// path, one for each method, overrides it.
     fn pages(path: &str) -> Vec<(Self::Page, Method)> {
         Self::page(path).into_iter().collect()
     }
 
-    /// Answers a request for a page. The future is dropped when the client leaves.
+    /// Answers a request for `page`. The future is dropped when the client leaves.
     fn handle(
         &self,
         page: Self::Page,
@@ -37,26 +39,26 @@ pub trait Application: Send + Sync + 'static {
         body: Bytes,
     ) -> impl Future<Output = Result<Response<Body>, Refusal>> + Send;
 
-    /// Returns the application's statistics.
+    /// Returns the application's statistics, as served at `/-/stats`.
     fn stats(&self) -> impl Serialize;
 }
 
-/// Why a request is answered without work.
+/// The reason why a request is refused without work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No page has the path.
     NoSuchPage,
     /// The page does not allow the request's method.
     Method {
-        /// The methods that it allows.
+        /// The methods that the page allows.
         allowed: Vec<Method>,
     },
-    /// The parameters are invalid. The text explains it in one line to the person who sent the
-    /// request.
+    /// The parameters are invalid. The text explains the reason in one line to the person who sent
+    /// the request.
     Invalid(&'static str),
     /// The body cannot be used.
     Body(BodyError),
-    /// The queue is full or closed.
+    /// The queue is full, or closed because the application ends.
     Busy,
     /// The application closed before the request was done.
     Closing,
@@ -129,7 +131,7 @@ impl Refusal {
         }
     }
 
-    /// Returns one line for the person who sent the request.
+    /// Returns a line that explains the refusal to the person who sent the request.
     fn words(&self) -> &'static str {
         match self {
             Self::NoSuchPage => "no such page",

@@ -8,25 +8,26 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::time;
 
-/// The largest body that is read, in bytes. (hyper bounds the request line to the same 64 KiB.)
+/// The maximum size of a request body that is read, in bytes. hyper bounds the request line to the
+/// same 64 KiB.
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// The time limit for a client to send its body.
+/// The time limit for a client to send its whole body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Why a body cannot be used.
+/// The reason why a body cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// Larger than [`MAX_BODY`].
+    /// The body is larger than [`MAX_BODY`].
     TooLarge,
-    /// The body did not arrive in time.
+    /// The body did not arrive within the time limit.
     Slow,
-    /// The body is not valid HTTP.
+    /// The framing of the body is not valid HTTP, or the connection broke.
     Broken,
 }
 
 impl BodyError {
-    /// Returns the status of the response.
+    /// Returns the status of the response to this error.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -35,7 +36,7 @@ impl BodyError {
         }
     }
 
-    /// Returns one line for the person who sent the body.
+    /// Returns a line that explains the error to the person who sent the body.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::TooLarge => "the body is larger than 64 KiB",
@@ -45,8 +46,8 @@ impl BodyError {
     }
 }
 
-/// Reads a body to its end. This must precede any work, because hyper notices a departure only when
-/// nothing is left to read from the client.
+/// Reads a body to its end. Work must not begin earlier, because hyper notices a departure only
+/// when nothing is left to read from the client.
 pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
     match whole.await {

@@ -1,6 +1,6 @@
 //! Accepts connections, and ends them when the application closes.
 //!
-//! The thread never blocks and does no work for the application, so that it sees the departure of a
+//! The thread never blocks and does no work for the application. So it sees the departure of a
 //! client at once, whatever the workers are doing. hyper then drops the future of the exchange, and
 //! with it the receiver of the worker's answer.
 
@@ -24,15 +24,15 @@ use tokio::time;
 use crate::application::{Application, answer};
 
 /// The time limit of a connection for the head of its next request. It is longer than a visitor's
-/// think time, so that a kept connection is not closed under a request just sent.
+/// think time, so that a kept connection is not closed just when a request was sent.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// The time limit for open connections to end when the application closes: the second that running
-/// work has, and one to write the answers.
+/// The time limit for open connections to end when the application closes. It is the second that
+/// running requests have, and a second to write the answers.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The pause after a failed accept. Usually the process is out of file descriptors, and an
-/// immediate retry would only spin.
+/// The pause after a failed accept. Usually the process has no descriptor left, and an immediate
+/// retry would only spin.
 const RECOVER: Duration = Duration::from_millis(10);
 
 /// Runs the HTTP thread until the application closes. Reports through `ready` whether it could
@@ -43,7 +43,8 @@ pub(crate) fn run<A: Application>(
     closing: watch::Receiver<()>,
     ready: &SyncSender<io::Result<()>>,
 ) {
-    // The caller waits for this result. If it does not, the listener is already closing.
+    // The caller waits for this result. If the caller no longer does, the listener is already
+    // closing.
     let say = |word| drop(ready.send(word));
     match event_loop(listener) {
         Ok((runtime, listener)) => {
@@ -62,7 +63,8 @@ fn event_loop(listener: net::TcpListener) -> io::Result<(Runtime, TcpListener)> 
     Ok((runtime, listener))
 }
 
-/// Serves until `closing` changes or its sender is gone, then ends the connections.
+/// Serves connections until `closing` changes or its sender is gone. Then ends the connections, and
+/// waits at most [`FAREWELL`] for them.
 async fn serve<A: Application>(
     listener: TcpListener,
     application: Arc<A>,
@@ -87,14 +89,14 @@ async fn serve<A: Application>(
     let _ = time::timeout(FAREWELL, ended).await;
 }
 
-/// Serves one connection to its end. Its errors are departures of clients, which the exchange
-/// counts.
+/// Serves one connection to its end. Errors are ignored, because they are departures of clients,
+/// which the exchange counts.
 async fn talk<A: Application>(
     stream: TcpStream,
     application: Arc<A>,
     mut closing: watch::Receiver<()>,
 ) {
-    // Without this option, the kernel may hold back the last small packet of an answer.
+    // Without this option, the kernel may delay the last small packet of an answer.
     let _ = stream.set_nodelay(true);
     let service =
         service_fn(async |request| Ok::<_, Infallible>(answer(&*application, request).await));

@@ -1,10 +1,10 @@
 //! Names and values of a query or a form body (`application/x-www-form-urlencoded`).
 //!
-//! Parsing is tolerant, like that of the URL standard's form parser: a broken escape stands for
-//! itself, bytes that are not UTF-8 become the replacement character, and a missing `=` is an empty
-//! value.
+//! Parsing is tolerant, like that of the URL standard's form parser. A broken escape stands for
+//! itself, bytes that are not UTF-8 become the replacement character, and a missing `=` means an
+//! empty value.
 
-/// The fields of one request, query first.
+/// The fields of one request, those of the query first.
 #[derive(Debug, Default)]
 pub struct Form {
     fields: Vec<(String, String)>,
@@ -17,17 +17,17 @@ impl Form {
         Self { fields: parts.filter(|part| !part.is_empty()).map(field).collect() }
     }
 
-    /// Returns the first value of `name`.
+    /// Returns the first value of the field `name`; `None` if there is no such field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// Returns the name of every field, in the order sent.
+    /// Returns the name of every field, in the order in which the fields were sent.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Returns every value of `name`, in the order sent.
+    /// Returns every value of the field `name`, in the order in which they were sent.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -58,7 +58,8 @@ fn decoded(text: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the byte that the next two hexadecimal digits encode.
+/// Returns the byte that the first two hexadecimal digits of `text` encode; `None` if it does not
+/// begin with two.
 fn escaped(text: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()

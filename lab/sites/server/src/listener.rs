@@ -1,4 +1,4 @@
-//! The listening socket and its thread, from opening to closing.
+//! The listening socket of an application and its thread, from opening to closing.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,11 +13,11 @@ use crate::application::Application;
 use crate::connection;
 
 /// The number of connections that the kernel may hold before they are accepted. It is larger than
-/// any queue of the applications, so that excess requests are rejected by a response of the
-/// application and not by lost packets.
+/// any queue of the applications. So the application rejects excess requests by a response, and the
+/// kernel drops no packets.
 const KERNEL_BACKLOG: i32 = 4096;
 
-/// Why a listener cannot start.
+/// The reason why a listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// The address is taken, forbidden, or not on this machine.
@@ -43,25 +43,27 @@ pub enum ListenError {
 pub struct Listener {
     address: SocketAddr,
     socket: Option<TcpListener>,
-    /// Dropping it closes the listener.
+    /// The sender whose drop tells the thread to close; `None` before [`Listener::open`] and after
+    /// [`Listener::close`].
     open: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Binds the address. Port 0 takes a free port.
+    /// Binds a listening socket to `address`. With port 0, it takes a free port.
     pub fn listen(address: SocketAddr) -> Result<Self, ListenError> {
         let (socket, address) =
             bind(address).map_err(|cause| ListenError::Bind { address, cause })?;
         Ok(Self { address, socket: Some(socket), open: None, thread: None })
     }
 
-    /// Returns the address it listens on, with the actual port.
+    /// Returns the address that the listener is bound to, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Starts the thread `name`, which serves with `application`. A second call does nothing.
+    /// Starts the thread called `name`, which serves requests with `application`. A second call
+    /// does nothing.
     ///
     /// The thread creates its event loop itself. An event loop created here and left unused could
     /// not be dropped by a caller that runs in its own event loop.
@@ -82,8 +84,8 @@ impl Listener {
         word.map_err(|cause| ListenError::System { what: "an event loop", cause })
     }
 
-    /// Accepts no more connections and lets the open ones end. Dropping the listener waits for
-    /// them.
+    /// Accepts no more connections and lets the open ones end. Dropping the listener waits until
+    /// they have ended.
     pub fn close(&mut self) {
         self.open = None;
     }
@@ -93,8 +95,8 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.close();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has reported it on stderr; there is nothing left to stop in
-            // it.
+            // A thread that panicked has reported it on standard error, and there is nothing left
+            // to stop.
             let _ = thread.join();
         }
     }
@@ -102,8 +104,8 @@ impl Drop for Listener {
 
 fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // An application that has just stopped leaves the port in a state that would block the next
-    // bind.
+    // An application that has just stopped leaves the port in a state that would otherwise block
+    // this bind.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

@@ -1,13 +1,14 @@
 //! The bounded first-come-first-served queue between the HTTP thread and the workers.
 //!
 //! The queue is first open, then closed permanently. One mutex protects the waiting items and the
-//! state, and is held for a few instructions. The condition variable signals a new item or the
-//! closing. The HTTP thread never waits: it answers at once if the queue is full.
+//! state, and is held for a few instructions. The condition variable signals that an item was added
+//! or that the queue was closed. The HTTP thread never waits: it answers at once if the queue is
+//! full.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Items waiting for a worker.
+/// A bounded queue of items that wait for a worker.
 #[derive(Debug)]
 pub struct Queue<T> {
     state: Mutex<QueueState<T>>,
@@ -22,13 +23,13 @@ struct QueueState<T> {
 }
 
 impl<T> Queue<T> {
-    /// Returns an open queue in which at most `capacity` items wait.
+    /// Creates an open queue in which at most `capacity` items wait.
     pub fn new(capacity: usize) -> Self {
         let state = QueueState { items: VecDeque::new(), is_closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), capacity }
     }
 
-    /// Adds `item` at the end, or returns it if the queue is full or closed.
+    /// Adds `item` at the end. Returns the item if the queue is full or closed.
     pub fn push(&self, item: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.is_closed || state.items.len() >= self.capacity {
@@ -39,14 +40,15 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Waits for the oldest item; `None` once the queue is closed.
+    /// Waits until an item is there, then removes and returns the oldest. Returns `None` once the
+    /// queue is closed.
     pub fn pop(&self) -> Option<T> {
         let idle = |state: &mut QueueState<T>| state.items.is_empty() && !state.is_closed;
         let state = self.changed.wait_while(self.lock(), idle);
         state.unwrap_or_else(PoisonError::into_inner).items.pop_front()
     }
 
-    /// Closes the queue and returns the items that were still waiting.
+    /// Closes the queue, and returns the items that were still waiting.
     pub fn close(&self) -> VecDeque<T> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -54,12 +56,13 @@ impl<T> Queue<T> {
         std::mem::take(&mut state.items)
     }
 
-    /// Returns the number of items that wait.
+    /// Returns the number of items that wait in the queue.
     pub fn length(&self) -> usize {
         self.lock().items.len()
     }
 
-    /// Locks the state. Poison is ignored, because every change under the lock is a single step.
+    /// Locks the state. A poisoned lock is ignored, because every change under the lock is a single
+    /// step.
     fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,33 +1,33 @@
-//! The identifier of a session.
+//! The identifier of a session, as in the cookie `sid`.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use http::header::{COOKIE, HeaderMap};
 
-/// 128 random bits, written as 32 hexadecimal digits. Anyone with the identifier can act as that
-/// visitor.
+/// The identifier of a session: 128 random bits, written as 32 hexadecimal digits. Anyone with the
+/// identifier can act as the visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Sid(u128);
 
 impl Sid {
-    /// Draws a new identifier from `entropy`.
+    /// Draws a new identifier from `entropy`. Fails if it cannot be read.
     pub fn draw(mut entropy: impl Read) -> io::Result<Self> {
         let mut bits = [0; 16];
         entropy.read_exact(&mut bits)?;
         Ok(Self(u128::from_le_bytes(bits)))
     }
 
-    /// Returns the first well-formed `sid` of all cookies. A malformed one counts as no session
-    /// rather than an error: a browser also sends the cookies of other applications on the same
-    /// host.
+    /// Returns the first well-formed identifier among the cookies called `sid`. A malformed
+    /// identifier counts as no session and is not an error. A browser also sends the cookies of
+    /// other applications on the same host.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';'));
         pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Self::parse)
     }
 
-    /// Parses an identifier from `text`, if it is well-formed.
+    /// Parses an identifier. Returns `None` if `text` is not well-formed.
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
@@ -41,7 +41,8 @@ impl fmt::Display for Sid {
 }
 
 impl fmt::Debug for Sid {
-    /// Shows enough to tell two identifiers apart, but not to use one: it is the visitor's secret.
+    /// Shows enough to tell two identifiers apart, but not enough to use one, because an identifier
+    /// is the visitor's secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sid({:04x}…)", self.0 >> 112)
     }

@@ -5,7 +5,7 @@ use std::io;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Both signals, SIGINT and SIGTERM, caught from the creation of this value on.
+/// The signals SIGINT and SIGTERM, which are caught while this value exists.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
@@ -13,8 +13,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals. Call it before a server reports that it listens, so that no signal
-    /// finds the default handler.
+    /// Catches the signals. It must be called before a server reports that it listens, so that no
+    /// signal reaches the default handler.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the first signal.
+    /// Waits for the first of the signals.
     pub async fn first(mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -1,15 +1,15 @@
-//! A minimal HTTP client for tests: it keeps a cookie, and can leave. The tests of each site
-//! include it.
+//! A minimal HTTP client for tests, which keeps a cookie and can leave. The tests of each site
+//! include this source file.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// A read timeout far beyond anything a test waits for, so that a hanging server fails the test
-/// instead of hanging it.
+/// The read timeout. It is far longer than anything a test waits for, so that a hanging server
+/// fails the test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One visitor.
+/// A visitor with at most one cookie.
 pub(crate) struct Client {
     address: SocketAddr,
     pub(crate) sid: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
-/// A request whose response is pending. Dropping it disconnects the client.
+/// A request whose response is pending. Dropping the value disconnects the client.
 pub(crate) struct Pending(TcpStream);
 
 impl Client {
@@ -35,7 +35,7 @@ impl Client {
         Self { address, sid: Some(sid.to_owned()) }
     }
 
-    /// Sends a request without waiting. `extra` is complete header lines.
+    /// Sends a request without waiting for the response. `extra` consists of complete header lines.
     pub(crate) fn send(&self, method: &str, target: &str, extra: &str, body: &str) -> Pending {
         let cookie = self.sid.as_ref().map(|sid| format!("Cookie: a=b; sid={sid}\r\n"));
         let head = format!(
@@ -46,7 +46,7 @@ impl Client {
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // The server may refuse before it has read everything; only its answer matters then.
+        // The server may refuse before it has read everything. Then only its response matters.
         let _ = stream.write_all((head + body).as_bytes());
         Pending(stream)
     }
@@ -59,7 +59,7 @@ impl Client {
         self.exchange("POST", target, "", body)
     }
 
-    /// Sends a request, waits for the response, and keeps its cookie.
+    /// Sends a request, waits for the response, and keeps the cookie that the response sets.
     pub(crate) fn exchange(
         &mut self,
         method: &str,

@@ -1,17 +1,17 @@
-//! A site as a separate program. The tests of each site include it.
+//! A site that runs as a separate program. The tests of each site include this source file.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-/// A running program, killed if a test ends early.
+/// A running program, which is killed if a test ends early.
 pub(crate) struct Program {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Program {
-    /// Starts the program, and waits for the line with its address.
+    /// Starts the program, and waits for the line in which it prints its address.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

@@ -1,8 +1,8 @@
 //! The state that the HTTP thread and the workers share: the queue between them, the totals, and
-//! the closing.
+//! whether the shop is closing.
 //!
-//! Each shop has one `AppState` in an `Arc`. The HTTP thread pushes, the workers pop, and any
-//! thread counts. Closing is permanent.
+//! Each shop has one `AppState` in an `Arc`. The HTTP thread adds requests, the workers take them,
+//! and any thread counts. Closing is permanent.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
-/// The time that running work may continue after the shop closes.
+/// The maximum time for which running requests may continue after the shop closes.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A request on its way to a worker.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
-    /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
-    /// has abandoned the request.
+    /// The sender of the answer, which knows as soon as the client has left. If it is dropped
+    /// unused, the HTTP thread knows that the shop has abandoned the request.
     pub(crate) reply: ReplySender<Answer>,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) queue: Queue<Job>,
-    /// The time at which work still running is aborted; set on closing.
+    /// The time at which requests that still run are aborted; set when the shop closes.
     abort_at: OnceLock<Instant>,
 }
 
 impl AppState {
-    /// Creates the state of an open shop whose database already holds `orders`.
+    /// Creates the state of an open shop whose database already holds `orders` orders.
     pub(crate) fn new(options: Options, orders: u64) -> Self {
         Self {
             queue: Queue::new(options.backlog),
@@ -47,8 +47,8 @@ impl AppState {
         }
     }
 
-    /// Queues a request and returns the receiver of its answer. If the shop closes first, the
-    /// sender is dropped without an answer.
+    /// Queues a request and returns the receiver of its answer. Fails if the queue is full or
+    /// closed. If the shop closes before the request runs, the receiver gets no answer.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.count_received(request.stage);
@@ -56,8 +56,8 @@ impl AppState {
         Ok(answer)
     }
 
-    /// Accepts no more requests, rejects those that wait, and lets the running ones continue for
-    /// [`GRACE`].
+    /// Closes the shop: accepts no more requests, and rejects those that wait. Running requests may
+    /// continue for [`GRACE`].
     pub(crate) fn close(&self) {
         self.abort_at.get_or_init(|| Instant::now() + GRACE);
         for job in self.queue.close() {
@@ -65,12 +65,12 @@ impl AppState {
         }
     }
 
-    /// Returns whether running work must be aborted now.
+    /// Returns whether requests that still run must be aborted now.
     pub(crate) fn must_abort(&self) -> bool {
         self.abort_at.get().is_some_and(|at| Instant::now() >= *at)
     }
 
-    /// Returns a reading of all statistics.
+    /// Returns a reading of all statistics of the shop.
     pub(crate) fn read_stats(&self) -> Stats {
         let stages = Stage::ALL.map(|stage| (stage, self.counters.stage(stage)));
         Stats {

@@ -1,7 +1,7 @@
 //! The running totals behind [`Stats`](crate::Stats).
 //!
 //! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
-//! nothing: they use `Relaxed` throughout, and in a reading each number is true at some moment.
+//! nothing. They use `Relaxed` throughout, and in a reading each number is true at some moment.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,17 +11,18 @@ use crate::{Stage, StageStats};
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
-    /// Never queued, or removed from the queue when the shop closed.
+    /// The request was never queued, or was removed from the queue when the shop closed.
     Refused,
-    /// Taken from the queue after its client had left, and dropped.
+    /// The request was taken from the queue after its client had left, and was dropped.
     Skipped,
-    /// Answered before the client left; its worker was busy for this time.
+    /// The request was answered before the client left. Its worker was busy for this time.
     Answered(Duration),
-    /// Answered after the client had left, or aborted; its worker was busy for this time.
+    /// The request was answered after the client had left, or was aborted. Its worker was busy for
+    /// this time.
     Wasted(Duration),
 }
 
-/// All totals of a shop.
+/// All totals of a shop, since it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     stages: [StageCounters; Stage::ALL.len()],
@@ -43,8 +44,9 @@ struct StageCounters {
 }
 
 impl Counters {
-    /// Creates the totals of a shop whose database already holds `orders`. From then on the number
-    /// is kept here, because statistics must be available while the database is the bottleneck.
+    /// Creates the totals of a shop whose database already holds `orders` orders. The number of
+    /// orders is counted here from then on, because statistics must be available while the database
+    /// is the bottleneck.
     pub(crate) fn new(orders: u64) -> Self {
         Self { orders: AtomicU64::new(orders), ..Self::default() }
     }
@@ -71,7 +73,8 @@ impl Counters {
         self.of(stage).failed.fetch_add(1, Relaxed);
     }
 
-    /// Returns the counter of departed clients, for the component that detects them.
+    /// Returns the total of departed clients, for the component that detects departures to
+    /// increment.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
@@ -80,13 +83,13 @@ impl Counters {
         self.orders.fetch_add(1, Relaxed);
     }
 
-    /// Counts a worker as running until the guard is dropped.
+    /// Counts a worker as running until the returned guard is dropped.
     pub(crate) fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
     }
 
-    /// Returns a reading of one stage.
+    /// Returns a reading of the totals of `stage`.
     pub(crate) fn stage(&self, stage: Stage) -> StageStats {
         let counters = self.of(stage);
         StageStats {
@@ -101,17 +104,18 @@ impl Counters {
         }
     }
 
-    /// Returns the number of workers that run now.
+    /// Returns the number of workers that are running now.
     pub(crate) fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Returns the number of clients that have departed so far.
+    /// Returns the number of clients that have departed since the shop was opened.
     pub(crate) fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
 
-    /// Returns the number of orders committed so far.
+    /// Returns the number of orders in the database, including those from before the shop was
+    /// opened.
     pub(crate) fn orders_so_far(&self) -> u64 {
         self.orders.load(Relaxed)
     }

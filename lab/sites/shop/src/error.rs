@@ -5,36 +5,36 @@ use std::path::PathBuf;
 
 use bywash_site::ListenError;
 
-/// An error outside a request. The message includes the cause.
+/// An error outside a request. The message includes its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShopError {
     /// The address is taken, or the operating system provides no thread or event loop for it.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The file cannot be opened, is not a database, or SQLite failed on it.
+    /// The database file cannot be opened, is not a database, or SQLite failed on it.
     #[error("cannot use the database {}: {cause}", path.display())]
     Database {
-        /// The file of the database.
+        /// The path of the database file.
         path: PathBuf,
         /// SQLite's error.
         cause: rusqlite::Error,
     },
-    /// The file is a database, but not one whose tables this version knows.
+    /// The file is a database, but its tables are of another version.
     #[error(
         "the database {} has schema version {found}, but this shop needs {}",
         path.display(),
         expected
     )]
     Schema {
-        /// The file of the database.
+        /// The path of the database file.
         path: PathBuf,
-        /// The `user_version` of the file.
+        /// The schema version of the file (SQLite's `user_version`).
         found: i64,
-        /// The `user_version` that this shop writes.
+        /// The schema version that this shop reads and writes.
         expected: i64,
     },
-    /// A value is outside its range.
+    /// The value of an option is outside its range.
     #[error("{0}")]
     Option(&'static str),
     /// The operating system provides no thread or random numbers.

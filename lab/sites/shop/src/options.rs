@@ -7,37 +7,39 @@ use std::time::Duration;
 use crate::request::MAX_DEMAND;
 use crate::{ShopError, Stage};
 
-/// The largest number of workers: a larger one is a typing error, not a capacity.
+/// The maximum number of workers. A larger number is a typing error.
 const MAX_WORKERS: usize = 1024;
 
-/// The capacity, address and database of a shop.
+/// The address, database and capacity of a shop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address to listen on. Port 0 takes a free port, see [`crate::Shop::address`].
+    /// The address to listen on. With port 0 the shop takes a free port, see
+    /// [`crate::Shop::address`].
     pub listen: SocketAddr,
-    /// The SQLite file. It is created if missing; the orders of earlier runs are kept.
+    /// The path of the SQLite file. It is created if it is missing, and the orders of earlier runs
+    /// are kept.
     pub database: PathBuf,
-    /// The number of requests that run at a time, 1 to 1024.
+    /// The number of requests that run at the same time, from 1 to 1024.
     pub workers: usize,
     /// The number of requests that may wait for a worker, at least 1. The default is 511, the
     /// listen backlog of servers at the time of paper 1.
     pub backlog: usize,
-    /// Whether work stops when its client has left. Off by default: a plain application does not
-    /// check the socket until it writes to it.
+    /// Whether the shop stops work on a request when its client has left. It is off by default,
+    /// because a plain application does not check the socket until it writes to it.
     pub notice_close: bool,
     /// The way in which a request occupies its worker.
     pub burn: Burn,
-    /// The demand of a request that sets none, by [`Stage::index`]; at most [`MAX_DEMAND`] each.
+    /// The demand of a request that sets none, by [`Stage::index`]. Each is at most [`MAX_DEMAND`].
     pub demand: [Duration; Stage::ALL.len()],
 }
 
 /// The way in which a request occupies its worker for the length of its demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Burn {
-    /// The worker waits: the capacity is the number of workers on any machine.
+    /// The worker waits for the demand. The capacity is the number of workers on any machine.
     #[default]
     Timer,
-    /// The worker spins until its thread has used that much CPU time. The capacity is the
+    /// The worker spins until its thread has used the demand in CPU time. The capacity is the
     /// machine's, and running many requests at once makes each of them slower.
     Cpu,
 }
@@ -57,7 +59,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that the options can work.
+    /// Checks that a shop can run with these options. Fails with the first that is out of range.
     pub(crate) fn check(&self) -> Result<(), ShopError> {
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             return Err(ShopError::Option("workers must be from 1 to 1024"));

@@ -1,7 +1,6 @@
-//! Parses the head and the body of a request before it may queue.
+//! Parses the head and the body of a request before the request may queue.
 //!
-//! Everything that a client sends is bounded and checked here. After that there are only typed
-//! values.
+//! Everything that a client sends is bounded and checked here. Later code sees only typed values.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ pub const DEMAND_HEADER: &str = "shop-demand-us";
 /// `A-Z a-z 0-9 _ -`.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
-/// The longest time one request may occupy a worker.
+/// The longest service demand: the maximum time that one request may occupy a worker.
 pub const MAX_DEMAND: Duration = Duration::from_secs(60);
 
 const DEMAND: Refusal =
@@ -25,24 +24,25 @@ const DEMAND: Refusal =
 const ORDER_TAG: Refusal =
     Refusal::Invalid("shop-order-tag must be 1 to 64 characters of A-Z a-z 0-9 _ -");
 
-/// The longest order tag in characters.
+/// The maximum length of an order tag, in characters.
 const MAX_TAG: usize = 64;
 
-/// A parsed request, ready to queue.
+/// A parsed request that is ready to queue.
 #[derive(Debug)]
 pub(crate) struct ParsedRequest {
     pub(crate) stage: Stage,
-    /// The service demand; `None` leaves it to the shop.
+    /// The service demand that the client asks for; `None` for the shop's own demand.
     pub(crate) demand: Option<Duration>,
-    /// The session that the client claims. The store checks whether it exists.
+    /// The session that the client claims; `None` if it claims none. The store checks later whether
+    /// the session exists.
     pub(crate) sid: Option<Sid>,
     pub(crate) order_tag: Option<String>,
-    /// The fields of the query and the body.
+    /// The fields of the query and of the body.
     pub(crate) form: Form,
 }
 
 impl ParsedRequest {
-    /// Parses a request for `stage`; refuses an invalid demand or tag.
+    /// Parses a request for `stage`. Refuses an invalid body, demand or tag.
     pub(crate) fn read(
         stage: Stage,
         head: &http::request::Parts,

@@ -1,4 +1,4 @@
-//! A running shop: its threads, from start to stop.
+//! A running shop and its threads, from start to stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP.
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Fails if an
+    /// option is invalid or a part cannot start.
     pub fn start(options: Options) -> Result<Self, ShopError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;
         let (stores, orders) = Store::open_all(&options.database, options.workers)?;
         let state = Arc::new(AppState::new(options, orders));
-        // A later failure drops the shop, which stops the threads started so far.
+        // If a later step fails, dropping the shop stops the threads that have started.
         let mut shop = Self { state, listener, threads: Vec::new() };
         for store in stores {
             let state = Arc::clone(&shop.state);
@@ -36,18 +37,18 @@ impl Shop {
         Ok(shop)
     }
 
-    /// Returns the address it listens on, with the actual port.
+    /// Returns the address that the shop listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Returns the statistics so far.
+    /// Returns the statistics since the shop started.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread, within a few seconds. Waiting requests are refused; running
-    /// ones have one second to end. Dropping the shop does the same.
+    /// Stops and joins every thread, within a few seconds. Waiting requests are refused, and
+    /// running requests have one second to end. Dropping the shop does the same.
     pub fn stop(self) {
         drop(self);
     }
@@ -64,8 +65,8 @@ impl Drop for Shop {
         self.state.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has reported it on stderr; there is nothing left to stop in
-            // it.
+            // A thread that panicked has reported it on standard error, and there is nothing left
+            // to stop.
             let _ = thread.join();
         }
     }

@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// Returns the stage at `path`.
+    /// Returns the stage whose path is `path`; `None` if there is none.
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.path() == path)
     }

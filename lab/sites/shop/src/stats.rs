@@ -8,54 +8,60 @@ use serde::Serialize;
 
 use crate::Stage;
 
-/// A reading of the whole shop. The counters are read one by one while work continues, so that sums
-/// are exact only when the shop is idle.
+/// A reading of the statistics of the whole shop, since it started unless stated otherwise. The
+/// counters are read one by one while work continues, so that sums are exact only when the shop is
+/// idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Statistics of each stage, in the order of a visit; always all eight.
+    /// The statistics of all eight stages, in the order of a visit.
     pub stages: BTreeMap<Stage, StageStats>,
-    /// Workers' time that ended in an answer to a client that had not left, in microseconds.
+    /// Total time of workers that ended in an answer to a client that had not left, in
+    /// microseconds.
     pub busy_us_useful: u64,
-    /// Workers' time for clients that had left, in microseconds. Stopping at departure would save
-    /// it.
+    /// Total time of workers for clients that had left, in microseconds. A shop that stops work
+    /// when a client leaves would save it.
     pub busy_us_wasted: u64,
-    /// Requests waiting for a worker now.
+    /// The number of requests that wait for a worker now.
     pub queue_length: usize,
-    /// Workers that run a request now.
+    /// The number of workers that run a request now.
     pub running: usize,
-    /// Clients that left between sending their request and getting the answer.
+    /// The number of clients that left between sending their request and getting the answer.
     pub departed: u64,
-    /// Orders committed since the database file was created.
+    /// The number of orders committed since the database file was created.
     pub orders: u64,
-    /// The number of requests that can run at a time.
+    /// The number of requests that can run at the same time.
     pub workers: usize,
-    /// The number of requests that can wait.
+    /// The maximum number of requests that wait for a worker.
     pub backlog: usize,
 }
 
-/// The outcomes of the requests of one stage.
+/// The outcomes of the requests of one stage, since the shop started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StageStats {
-    /// Well-formed requests.
+    /// The number of well-formed requests.
     pub received: u64,
-    /// Rejected with 503, because the queue was full or the shop was closing.
+    /// The number of requests rejected with 503, because the queue was full or the shop was
+    /// closing.
     pub refused: u64,
-    /// Removed from the queue without work, because the client had left (only with `notice_close`).
+    /// The number of requests removed from the queue without work, because the client had left
+    /// (only with `notice_close`).
     pub skipped: u64,
-    /// Answered, whatever the status, to a client that had not left.
+    /// The number of requests answered, whatever the status, to a client that had not left.
     pub answered: u64,
-    /// Requests within `answered` and `wasted` for which the database failed (500). See stderr.
+    /// The number of requests, among those counted in `answered` and `wasted`, for which the
+    /// database failed (500). Standard error has the reasons.
     pub failed: u64,
-    /// Worked on, wholly or in part, without a client to receive the answer.
+    /// The number of requests that were worked on, wholly or in part, and whose client had left
+    /// before the answer.
     pub wasted: u64,
-    /// Workers' time for `answered`, in microseconds.
+    /// Total time that workers spent on the requests of `answered`, in microseconds.
     pub busy_us_useful: u64,
-    /// Workers' time for `wasted`, in microseconds.
+    /// Total time that workers spent on the requests of `wasted`, in microseconds.
     pub busy_us_wasted: u64,
 }
 
 impl Stats {
-    /// Returns the numbers of one stage.
+    /// Returns the statistics of `stage`.
     pub fn stage(&self, stage: Stage) -> StageStats {
         self.stages.get(&stage).copied().unwrap_or_default()
     }

@@ -1,4 +1,5 @@
-//! Tests of findings: how they become entries, and rules if the file says so.
+//! Tests of findings: how they become entries of the rule store, and rules if the configuration
+//! file says so.
 
 use bywash_control::{
     Act, Change, Elephant, FileRule, Origin, Resource, RuleLimits, RuleStore, State, Subject, What,
@@ -86,7 +87,7 @@ fn of_a_page_that_fills_two_resources_the_fuller_one_is_shown() {
         assert_eq!(store.entries()[0].found.as_ref().unwrap().resource, "disk", "that is sure");
         assert_eq!(notes, [], "it was proposed before");
     }
-    // A request that waits for a disk holds a slot.
+    // A request that waits for a disk holds a slot as well.
     let disk = Elephant { resource: "disk".into(), provisional: true, rate: 5.0, ..search() };
     let slots = Elephant { consists_of: Resource::Slots, resource: "slots".into(), ..search() };
     store.found(at(3), vec![slots.clone(), disk], Act::Propose);

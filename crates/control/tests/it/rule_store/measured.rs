@@ -1,4 +1,4 @@
-//! Tests of the predicted effect of a rule, and of its measured effect.
+//! Tests of the predicted and the measured effect of a rule.
 
 use bywash_control::{
     Act, Change, DecisionMeta, Effect, Elephant, Gauge, Refused, Resource, ResponseStats,
@@ -15,7 +15,7 @@ fn what_is_proposed_bounds_the_resource_that_is_filled() {
         (limits.max_concurrency, limits.bytes)
     };
     assert_eq!(of(&search()), (2, None));
-    // Other requests use a tenth of the line, and a fifth stays free.
+    // Other requests use a tenth of the line, and a fifth of the line must stay free.
     assert_eq!(of(&download()), (8, Some(7_000_000)));
     let full = Elephant { used: 1.0, share: 0.1, ..download() };
     assert_eq!(of(&full), (8, Some(1_000_000)), "a tenth is theirs in any case");
@@ -82,7 +82,8 @@ fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
         (before, Some(during), &State::Proposed)
     );
     let effect = trial.predicted.unwrap();
-    // These requests use 72 % of two processors; one request at once can use half.
+    // These requests use 72 % of two processors. One request at a time can use at most half of
+    // them.
     assert!(
         (effect.elephants_now - 0.72).abs() < 1e-9 && (effect.elephants_most - 0.5).abs() < 1e-9
     );
@@ -104,7 +105,7 @@ fn before_a_rule_is_a_minute_without_one() {
     let short = DecisionMeta { lasts: TimeSpan::from_secs(60), ..meta(1) };
     store.try_out(at(0), 1, usual(), short, Some(gauge(1.0))).expect("a trial");
     assert_eq!(before(&store), Some(1.0));
-    // The rule is approved during the trial, so the last minute was under the trial.
+    // The rule is approved during the trial, so the trial was in force in the last minute.
     store.approve(at(30), 1, usual(), meta(1)).expect("a rule");
     store.was_before(at(30), 1, Some(gauge(2.0)));
     assert_eq!(before(&store), Some(1.0));
@@ -159,7 +160,7 @@ fn a_long_trial_is_not_measured_against_a_time_with_another_rule() {
         store.undo(at(now + 1), 1, meta(1)).expect("it is undone");
         before.seconds
     };
-    // The rule ended two minutes before.
+    // The rule ended two minutes before the trial began.
     assert!(tried(420, 600.0) == 0.0, "half of that time was the rule's");
     assert!(tried(500, 60.0) > 0.0);
 }

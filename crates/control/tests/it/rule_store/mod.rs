@@ -39,7 +39,8 @@ fn other(number: usize) -> Elephant {
     Elephant { pattern: format!("/other/{number}"), ..search() }
 }
 
-/// Returns an elephant that fills three fifths of a line of 10 MB/s. Other requests use a tenth.
+/// Returns an elephant that uses three fifths of a line of 10 MB/s. Other requests use a tenth of
+/// it.
 fn download() -> Elephant {
     Elephant {
         pattern: "/download/*".into(),
@@ -64,7 +65,7 @@ fn briefly() -> DecisionMeta {
     DecisionMeta { lasts: TimeSpan::from_secs(600), ..meta(1) }
 }
 
-/// Returns a rule store in which a search was found.
+/// Returns a rule store in which an elephant, the search, was found.
 fn store() -> RuleStore {
     let mut store = RuleStore::default();
     let notes = store.found(at(0), vec![search()], Act::Propose);

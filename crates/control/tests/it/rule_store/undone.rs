@@ -57,8 +57,8 @@ fn what_stands_in_the_file_is_nobodys_decision() {
 #[test]
 fn what_is_left_alone_is_not_forgotten_before() {
     let provisional = || vec![Elephant { provisional: true, ..search() }];
-    // The three entries are found provisionally, asked for by name, and found once. If no decision
-    // was undone, each of them is forgotten sooner.
+    // The three entries come from a provisional finding, an operator's request by name, and one
+    // certain finding. Without an undone decision, each of them is forgotten sooner.
     let begins: [fn(&mut RuleStore, Vec<Elephant>); 3] = [
         |store, provisional| drop(store.found(at(0), provisional, Act::Propose)),
         |store, _| drop(store.ask(at(0), search(), meta(1)).expect("a route")),

@@ -1,31 +1,34 @@
-//! The base of each class: the time that its requests take when none waits inside the application.
+//! The base of each class: the time that its requests take when no request waits inside the
+//! application.
 //!
-//! With bases, latency is a ratio (1: nothing waits inside), and a different mix of classes is not
-//! mistaken for congestion. The common scale of the bases and their ratios to each other are
-//! learned separately: ratios from every window, the scale only where few requests run. If every
-//! window moved the scale, congestion would become the base that it is measured by.
+//! Divided by the base, latency becomes a ratio, which is 1 when nothing waits inside. So a
+//! different mix of classes is not mistaken for congestion. The common scale of the bases is
+//! learned separately from their ratios to each other. Ratios are learned from every window, the
+//! scale only where few requests run. If every window changed the scale, congestion would become
+//! part of the base that it is measured by.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::request::{ClassId, ClassSet};
 
-/// The seconds for each class; zero while nothing is known about it.
+/// The base of each class in seconds; zero while nothing is known about the class.
 #[derive(Debug)]
 pub(super) struct Bases(Vec<f64>);
 
-/// The answers of one class in a window.
+/// The answered requests of one class in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OfClass {
     pub(super) answers: u32,
-    /// The total time in seconds.
+    /// The total latency of these requests, in seconds.
     pub(super) took: f64,
 }
 
-/// The bounds of a base, in seconds: a nanosecond, and more than any request may take.
+/// The minimum of a base, in seconds: a nanosecond.
 const LEAST: f64 = 1e-9;
+/// The maximum of a base, in seconds: more than any request may take.
 const MOST: f64 = 1e7;
-/// The number of answers of a class that weigh as much as the earlier knowledge.
+/// The number of answers of a class that weigh as much as what was learned about it before.
 const TRUST: f64 = 200.0;
 
 impl Bases {
@@ -33,7 +36,7 @@ impl Bases {
         Self(vec![0.0; ClassSet::MOST])
     }
 
-    /// Returns the base in seconds; `None` while unknown.
+    /// Returns the base of a class in seconds; `None` while it is unknown.
     pub(super) fn of(&self, class: ClassId) -> Option<f64> {
         Some(self.0[class.index()]).filter(|base| *base > 0.0)
     }
@@ -43,8 +46,8 @@ impl Bases {
         self.0.iter().any(|base| *base > 0.0)
     }
 
-    /// Scales all bases: requests take `factor` times as long as was thought. One call changes them
-    /// by a hundredfold at most.
+    /// Multiplies all bases by `factor`, because requests take that many times as long as assumed.
+    /// One call changes bases by a factor of 100 at most.
     pub(super) fn scale(&mut self, factor: f64) {
         let factor = factor.clamp(0.01, 100.0);
         for base in self.0.iter_mut().filter(|base| **base > 0.0) {
@@ -52,8 +55,9 @@ impl Bases {
         }
     }
 
-    /// Moves the ratios of the classes towards those of a window in which requests took `inflation`
-    /// times their base. The sum of the bases over the window's requests stays the same.
+    /// Moves the ratios between the bases towards those of a window, in which requests took
+    /// `inflation` times their base. The sum of the bases over the window's requests stays the
+    /// same.
     pub(super) fn learn(&mut self, window: &[OfClass], inflation: f64) {
         let (mut before, mut after) = (0.0, 0.0);
         for (base, seen) in self.0.iter_mut().zip(window).filter(|(_, seen)| seen.answers > 0) {
@@ -98,8 +102,8 @@ mod tests {
         let mut bases = Bases::unknown();
         bases.learn(&[seen(100, 0.1), seen(100, 0.4)], 1.0);
         for _ in 0..50 {
-            // Requests are twice as slow because of congestion, and the second class is lighter
-            // than it was.
+            // Congestion makes requests twice as slow, and requests of the second class are lighter
+            // than before.
             bases.learn(&[seen(100, 0.2), seen(100, 0.2)], 1.0);
         }
         assert!((of(&bases, 0) + of(&bases, 1) - 0.5).abs() < 1e-9, "{bases:?}");

@@ -1,29 +1,34 @@
-//! The fewest slots that keep the application busy.
+//! The concurrency policy `slope`: the fewest slots that keep the application busy.
 //!
-//! Source: `policies.md` §3. The goal is L* = min{L : X(L) ≥ 0.97·max X}, X being throughput
-//! with L slots. By Little's law, X·b requests are being worked on if each takes b when no request
-//! waits, and the other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is
-//! Kleinrock's knee, where throughput stops rising with L. So latency alone shows the knee, if b is
-//! right; and the slope of throughput in L shows whether b is right. The limit is adjusted only
-//! while the queue is full, or while most slots are in use and many clients leave before the
-//! answer. Otherwise the application has all that it needs, and the latency of few requests gives b
-//! at no cost.
-//! - **look** (a [`Window`] under one limit): with q above one and a half margins the limit falls
-//!   to knee + margin, by half at most. With q below half a margin it rises by log₁₀ L, twice as
-//!   much each time in a row. The margin, 1 + knee/8, covers an error of a tenth in b, and its
-//!   queue reveals a knee that has moved up.
-//! - **trial**: a limit that fell by more than a seventh, at once or step by step, must not have
-//!   cost throughput. If it has, nothing had waited: requests have become slower. The limit goes
-//!   back, and the measured latency becomes the base.
-//! - **probe upwards** by a quarter: if throughput rises with the limit, nothing waits inside, and
-//!   b is what was thought to be a queue. This costs no throughput.
-//! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt;
-//!   to an eighth of the initial limit): the latency there is b. If throughput does not fall, the
-//!   knee lies lower, and the next probe follows immediately. The gateway's queue absorbs the
-//!   probe.
+//! Source: `policies.md` §3. The goal is L* = min{L : X(L) ≥ 0.97·max X}. L is the limit in slots,
+//! and X(L) is the throughput with L slots, in requests per second. The *base* b is the latency of
+//! a request when no request waits inside the application. By Little's law, X·b requests are being
+//! worked on. The other q = L − X·b = L(1 − b/latency) requests wait inside the application. X·b is
+//! Kleinrock's knee: from there on, throughput does not rise with L.
 //!
-//! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
-//! off the limit.
+//! So latency alone shows the knee if b is right. The slope of throughput in L shows whether b is
+//! right. The limit is adjusted only while the gateway's queue is full, or while most slots are in
+//! use and many clients leave before the answer. At other times the application has all the slots
+//! that it needs, and the latency of few concurrent requests gives b at no cost.
+//!
+//! - **look** (a [`Window`] under one limit): if q is above 1.5 margins, the limit falls to knee +
+//!   margin, but at most by half. If q is below half a margin, the limit rises by log₁₀ L. Each
+//!   further rise in a row is twice as large. The margin is 1 + knee/8 requests. It covers an error
+//!   of a tenth in b, and the queue that it permits reveals a knee that has moved up.
+//! - **trial**: the limit has fallen by more than a seventh, at once or in steps. Throughput must
+//!   have stayed the same. If it has fallen, no request had waited inside: requests have become
+//!   slower. The limit then returns to its earlier value, and the measured latency becomes the
+//!   base.
+//! - **probe upwards**: the limit is a quarter higher for a short time. If throughput rises with
+//!   the limit, nothing waits inside: what was taken for a queue is part of b. This costs no
+//!   throughput.
+//! - **probe downwards**: the limit is three quarters of the knee for a short time. While b is in
+//!   doubt, it is half of the limit; the first probe goes to an eighth of the initial limit. The
+//!   latency during the probe is b. If throughput does not fall, the knee lies lower, and the next
+//!   probe follows immediately. The requests that the probe delays wait in the gateway's queue.
+//!
+//! A request that times out has used its slot for nothing. If a fraction f of a window's requests
+//! times out, the limit is lowered by f/2.
 //!
 //! Decision 0012 says where this departs from `policies.md` §3, and why.
 
@@ -39,98 +44,107 @@ use self::window::{LEAST, Seen, Window};
 use super::LimitSettings;
 use super::{Ended, Limit, Load, Range, vegas};
 
-/// The fraction of time-outs below which they count as noise.
+/// The fraction of a window's requests that may time out by chance. Fewer time-outs are ignored.
 const CHANCE: f64 = 0.01;
-/// The share of requests whose clients leave before the answer, from which on a window counts
-/// although the queue of the gateway is not full. Where that many leave, it may never be full.
+/// The fraction of a window's requests whose clients leave before the answer, above which the
+/// window shows the effect of the limit although the gateway's queue is not full. Where so many
+/// clients leave, the queue may never be full.
 const MANY: f64 = 0.25;
-/// The mean share of slots in use from which on the slots were full all the time.
+/// The mean fraction of slots in use from which on a window counts as one with all slots in use.
 const FILLED: f64 = 0.95;
-/// The ratio to its earlier value below which a limit is on trial.
+/// The ratio of the limit to its value before it fell, below which the limit is on trial.
 const MUCH: f64 = 0.85;
-/// The fraction of throughput below which a trial has failed.
+/// The ratio of throughput to its value before the trial, below which the trial has failed.
 const FAILS: f64 = 0.7;
-/// The fraction of throughput from which on a trial has succeeded. Between [`FAILS`] and this, more
-/// windows are looked at, up to [`ENOUGH`]; then [`MIDDLE`] decides.
+/// The ratio of throughput to its value before the trial, from which on the trial has succeeded.
+/// Between [`FAILS`] and this ratio the trial goes on, for up to [`ENOUGH`] windows.
 const KEEPS: f64 = 0.85;
+/// The ratio of throughput to its value before the trial that decides the last window of a trial:
+/// below it the trial has failed.
 const MIDDLE: f64 = 0.78;
+/// The maximum number of windows of a trial.
 const ENOUGH: u32 = 6;
-/// The relative error of the base that does not matter, because the margin covers it.
+/// The relative error of the base that may remain, because the margin covers it.
 const WRONG: f64 = 0.15;
-/// The square of the relative error that bases have in any case. A measurement with a smaller error
-/// is believed.
+/// The square of the relative error that a base is assumed to have. A measurement with a much
+/// smaller error replaces the base; one with a larger error changes it less.
 const KNOWN: f64 = 0.01;
-/// The square of the relative error at which a window is long enough for an ordinary measurement.
+/// The square of the relative error of the measured mean at which an ordinary window ends.
 const PRECISE_LOOK: f64 = 0.01;
-/// The same for one that judges a trial.
+/// The square of the relative error of the measured mean at which a window that judges a trial
+/// ends.
 const PRECISE_TRIAL: f64 = 0.02;
-/// The same for a probe downwards.
+/// The square of the relative error of the measured mean at which a probe downwards ends.
 const PRECISE_DOWN: f64 = 0.0075;
-/// The same for a probe upwards.
+/// The square of the relative error of the measured mean at which a probe upwards ends.
 const PRECISE_UP: f64 = 0.005;
-/// The depth of a probe downwards, as a fraction of the knee.
+/// The limit during a probe downwards, as a fraction of the knee, if the base is not in doubt.
 const DEPTH_OF_KNEE: f64 = 0.75;
-/// The depth while the base is in doubt, as a fraction of the limit.
+/// The limit during a probe downwards while the base is in doubt, as a fraction of the limit before
+/// the probe.
 const DEPTH_IN_DOUBT: f64 = 0.5;
-/// The depth of the first probe, as a fraction of the initial limit, of which nothing is known.
+/// The limit during the first probe downwards, as a fraction of the initial limit. Nothing is known
+/// about the initial limit.
 const DEPTH_AT_FIRST: f64 = 0.125;
-/// The maximum duration of a probe, in latencies.
+/// The duration of a probe in mean latencies, within the bounds below.
 const LATENCIES: u64 = 60;
-/// The shortest duration of a probe once the limit has taken effect.
+/// The minimum duration of a probe, counted from when the new limit has taken effect.
 const HOLDS_LEAST: TimeSpan = TimeSpan::from_millis(200);
-/// The longest duration of a probe downwards.
+/// The maximum duration of a probe downwards, for which requests wait in the gateway.
 const HOLDS_MOST_DOWN: TimeSpan = TimeSpan::from_secs(10);
-/// The longest duration of a probe upwards, where no request waits for its end.
+/// The maximum duration of a probe upwards, during which no request waits because of the probe.
 const HOLDS_MOST_UP: TimeSpan = TimeSpan::from_secs(30);
-/// The height of a probe above the limit, as a fraction of it.
+/// The rise of the limit during a probe upwards, as a fraction of the limit before the probe.
 const HEIGHT: f64 = 0.25;
-/// The longest time to wait until answers belong to the new limit.
+/// The maximum time to wait after a change of the limit until answers belong to the new limit.
 const TAKES_HOLD: TimeSpan = TimeSpan::from_secs(10);
-/// The slope of throughput in the limit above which the limit lies below the knee: halfway between
-/// one, which is the slope below the knee, and zero, the slope above it.
+/// The slope of throughput in the limit above which the limit lies below the knee. It is halfway
+/// between 1, the slope below the knee, and 0, the slope above it.
 const RISES: f64 = 0.5;
 
-/// The smallest limit that keeps the application busy, by latency and by the slope of throughput.
+/// The concurrency policy `slope`: the smallest limit that keeps the application busy. See the
+/// module documentation.
 #[derive(Debug)]
 pub struct Slope {
     range: Range,
-    /// The limit outside of probes.
+    /// The limit in slots, when no probe runs.
     limit: f64,
     bases: Bases,
     window: Window,
-    /// The number of requests that the application can work on at once, over windows of about the
-    /// same limit.
+    /// The number of requests that the application can work on at once. The value is smoothed over
+    /// windows of about the same limit.
     knee: Option<Knee>,
     trial: Option<Trial>,
-    /// The factor on log₁₀ L by which the limit would rise.
+    /// The multiple of log₁₀ L by which the limit rises next; it doubles with each rise in a row.
     stride: f64,
     /// The mean latency of the last window.
     latency: TimeSpan,
     probe: Option<Probe>,
     schedule: Schedule,
-    /// Whether the window in which the slots were filled is over, so that the next one shows the
-    /// effect of the limit.
+    /// Whether the first window, in which the slots were still filling, has been skipped. A later
+    /// window shows the effect of the limit.
     is_steady: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Knee {
     at: f64,
-    /// The limit of the windows in which the knee was seen.
+    /// The limit, in slots, of the windows in which the knee was seen.
     limit: f64,
 }
 
-/// The limit before it fell, and the knee at that time.
+/// A fall of the limit whose effect on throughput is being judged. `limit` and `knee` are the
+/// values before the fall.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     limit: f64,
     knee: f64,
-    /// The number of windows seen since.
+    /// The number of windows that have been seen since the fall.
     windows: u32,
 }
 
 impl Slope {
-    /// Creates the limit from the catalogue's parameters.
+    /// Creates the policy from its parameters in the catalogue.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {
@@ -156,7 +170,8 @@ impl Slope {
         }
         let was_filling = seen.load < FILLED * f64::from(slots);
         if !self.bases.is_known() && self.is_telling(seen) && was_filling && !self.is_steady {
-            // The first requests found the application empty. Their base would be too low.
+            // The first requests were sent to an empty application, so the base from this window
+            // would be too low.
             self.is_steady = true;
             self.window.begin(now);
             return;
@@ -174,20 +189,21 @@ impl Slope {
         self.window.begin(now + takes_hold.min(TAKES_HOLD));
     }
 
-    /// Returns whether a window shows the effect of this limit: a request always waited for a slot,
-    /// or most slots were in use and many clients left.
+    /// Returns whether a window shows the effect of the present limit. It does if a request always
+    /// waited for a slot, or if most slots were in use and many clients left.
     fn is_telling(&self, seen: Seen) -> bool {
         seen.full || (seen.left > MANY && seen.load > f64::from(self.slots()) / 2.0)
     }
 
-    /// Handles a window without an answer: it shows no throughput, so the limit can only fall.
+    /// Handles a window without any answer. Such a window shows no throughput, so the limit can
+    /// only fall.
     fn fall_without_answers(&mut self, seen: Seen) {
         self.limit = self.range.clamp(self.limit * (1.0 - seen.left.max(seen.timed_out) / 2.0));
         (self.knee, self.trial, self.stride) = (None, None, 1.0);
     }
 
-    /// Handles a window in which a request always waited for a slot or many clients left, so that
-    /// it shows the effect of this limit.
+    /// Handles a window that shows the effect of the present limit: adjusts the limit, or begins a
+    /// probe that is due.
     fn look(&mut self, now: Time, seen: Seen) {
         if let Some(trial) = self.on_trial() {
             self.judge(now, trial, seen);
@@ -195,7 +211,8 @@ impl Slope {
         }
         let mut knee = self.smooth(seen);
         if knee > (1.0 + WRONG) * seen.load {
-            // Requests were quicker than without a queue: the base is wrong, whatever the limit.
+            // Requests were quicker than a request without a queue should be. So the base is wrong,
+            // whatever the limit.
             self.bases.scale(f64::midpoint(1.0, seen.load / knee));
             self.schedule.look_soon(now);
             (self.knee, self.trial, knee) = (None, None, seen.load);
@@ -217,7 +234,8 @@ impl Slope {
         self.trial.filter(|trial| self.limit < MUCH * trial.limit)
     }
 
-    /// Judges a limit that fell by much: whether throughput has stayed the same.
+    /// Judges a limit that fell by much: the trial ends if throughput has stayed the same, and the
+    /// fall is undone if throughput has fallen.
     fn judge(&mut self, now: Time, trial: Trial, seen: Seen) {
         let knee = self.smooth(seen);
         let windows = trial.windows + 1;
@@ -231,7 +249,8 @@ impl Slope {
         }
     }
 
-    /// Returns the knee that a window shows, averaged over windows of about the same limit.
+    /// Returns the knee that a window shows, in requests, smoothed over windows of about the same
+    /// limit.
     fn smooth(&mut self, seen: Seen) -> f64 {
         let here = seen.load / seen.inflation;
         let near = |knee: &Knee| {
@@ -247,7 +266,8 @@ impl Slope {
     }
 
     fn fall(&mut self, to: f64, knee: f64) {
-        // Many small steps are a large one, so they are compared with where they began.
+        // Many small falls add up to a large one. So throughput is compared with that before the
+        // first of them.
         self.trial.get_or_insert(Trial { limit: self.limit, knee, windows: 0 });
         self.limit = self.range.clamp(to);
         self.stride = 1.0;
@@ -260,8 +280,8 @@ impl Slope {
         self.trial = None;
     }
 
-    /// Takes a fall back. Throughput fell with the limit, so nothing had waited inside: requests
-    /// are slower.
+    /// Undoes a fall of the limit that has cost throughput. No request had waited inside, so
+    /// requests have become slower, and `inflation` is the factor by which the bases grow.
     fn take_back(&mut self, now: Time, trial: Trial, inflation: f64) {
         self.bases.scale(inflation);
         self.limit = trial.limit;
@@ -269,18 +289,20 @@ impl Slope {
         self.schedule.look_soon(now);
     }
 
-    /// Lowers the limit because of time-outs: their slots have done nothing.
+    /// Lowers the limit because of time-outs: a request that timed out has used its slot for
+    /// nothing.
     fn fall_behind(&mut self, seen: Seen) {
         self.limit = self.range.clamp(self.limit * (1.0 - seen.timed_out / 2.0));
         (self.knee, self.trial, self.stride) = (None, None, 1.0);
     }
 
-    /// Handles a window in which no request waited. With few others, a request takes its base.
+    /// Handles a window in which no request waited for a slot. If few requests ran at once, their
+    /// latency is the base.
     fn rest(&mut self, seen: Seen) {
         self.trial = None;
         self.stride = 1.0;
-        // Without a knee it is not known what is few: at first only a quicker answer reveals the
-        // base.
+        // Without a knee it is unknown how many requests are few. Then only a latency below the
+        // base corrects the base.
         let few = self.knee.is_some_and(|knee| seen.load <= DEPTH_OF_KNEE * knee.at);
         if few || seen.inflation < 1.0 {
             self.correct(seen);
@@ -314,7 +336,7 @@ impl Slope {
             (Direction::Up, Some(knee)) if enough => self.probed_up(now, knee, seen),
             (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
                 self.rebase(seen.inflation);
-                // The fall that follows has just been tried.
+                // The limit has just fallen as far as the probe did, so the fall needs no trial.
                 self.trial = None;
                 self.schedule.doubt(now);
             }
@@ -337,8 +359,8 @@ impl Slope {
         }
     }
 
-    /// Concludes a probe upwards. If throughput rose with the limit, nothing had waited inside: the
-    /// measured latency is the base.
+    /// Concludes a probe upwards. If throughput rose with the limit, no request had waited inside
+    /// the application, so the latency measured before is the base.
     fn probed_up(&mut self, now: Time, knee: Knee, seen: Seen) {
         self.schedule.went_up(now);
         let rise = seen.load / seen.inflation - knee.at;
@@ -352,14 +374,13 @@ impl Slope {
         }
     }
 
-    /// Takes the measured latency for the base, as far as the difference is more than chance.
+    /// Moves the bases towards the measured latency. A difference that may be chance counts less.
     fn correct(&mut self, seen: Seen) {
         let weight = if is_beyond_error(seen) { 1.0 } else { KNOWN / (KNOWN + seen.error) };
         self.rebase(1.0 + weight * (seen.inflation - 1.0));
     }
 
-    /// Changes the bases: requests take `factor` times as long as was thought, and so more or fewer
-    /// are worked on.
+    /// Multiplies the bases by `factor`, and adjusts the knee and the limit to match.
     fn rebase(&mut self, factor: f64) {
         self.bases.scale(factor);
         if let Some(trial) = &mut self.trial {
@@ -372,21 +393,22 @@ impl Slope {
     }
 }
 
-/// Returns whether the inflation differs from 1 by more than chance and by more than matters.
+/// Returns whether the inflation differs from 1 by more than chance and by more than [`WRONG`]. The
+/// inflation is the ratio of the measured latency to the base.
 fn is_beyond_error(seen: Seen) -> bool {
     let off = seen.inflation - 1.0;
     off.abs() > WRONG && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
 }
 
-/// Returns whether throughput is nearer to its value at the knee than to one that falls with the
-/// limit. If so, the knee lies lower than was thought.
+/// Returns whether throughput during a probe downwards stayed nearer to its value at the knee than
+/// to one that falls with the limit. If so, the knee lies lower than assumed.
 fn keeps_throughput(knee: f64, seen: Seen) -> bool {
     let kept = seen.load / seen.inflation;
     kept > f64::midpoint(knee, seen.load.min(knee))
 }
 
-/// Returns the number of latencies until the earlier limit has no effect on measurements. A lower
-/// limit has to drain first.
+/// Returns for how many mean latencies after a change of the limit the answers may still belong to
+/// the earlier limit. If the limit fell, running requests have to end first, so this takes longer.
 const fn latencies_to_take_hold(before: u32, after: u32) -> u64 {
     if after < before {
         2
@@ -401,7 +423,7 @@ fn whole(limit: f64) -> u32 {
     (limit + 0.5) as u32
 }
 
-/// Returns the number of requests that may wait inside.
+/// Returns the number of requests that may wait inside the application, for this knee.
 fn margin(knee: f64) -> f64 {
     1.0 + knee / 8.0
 }

@@ -1,19 +1,20 @@
-//! The schedule of probes: when to try another limit briefly, and which.
+//! The schedule of probes: when to try another limit briefly, and in which direction.
 //!
-//! A probe upwards costs no throughput, only a few more requests inside for a moment, so there is
-//! one every pause. A probe downwards costs throughput. So there is one every third pause, and they
-//! take a fifteenth of the time at most; but while the base is in doubt, one follows immediately.
+//! A probe upwards costs no throughput, only a few more requests inside the application for a
+//! moment. So there is one every pause. A probe downwards costs throughput. So there is one every
+//! third pause, and such probes take a fifteenth of the time at most. While the base is in doubt,
+//! the next probe downwards follows immediately.
 
 use bywash_units::{Time, TimeSpan};
 
-/// A limit that holds for a short time.
+/// A probe: a limit that is in force for a short time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) direction: Direction,
     pub(super) slots: u32,
     pub(super) since: Time,
-    /// The time at which the probe ends whatever was measured, so that waiting requests are not
-    /// kept from a slot for longer.
+    /// The time at which the probe ends, whatever was measured by then. It bounds how long the
+    /// probe keeps requests waiting.
     pub(super) ends: Time,
 }
 
@@ -23,27 +24,27 @@ pub(super) enum Direction {
     Down,
 }
 
-/// The schedule of the next probes.
+/// The schedule of the next probes. See the module documentation.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pause: TimeSpan,
-    /// The number of pauses until the next probe downwards.
+    /// The number of pauses from one probe downwards to the next.
     pauses: u64,
     up: Time,
     down: Time,
-    /// Whether the last probe has confirmed the base.
+    /// Whether the last probe downwards has confirmed the base.
     is_sure: bool,
-    /// Whether no probe downwards was made yet.
+    /// Whether no probe downwards has been made yet.
     is_new: bool,
 }
 
-/// The number of pauses between two probes downwards when nothing changes.
+/// The maximum number of pauses between two probes downwards, reached while nothing changes.
 const MOST: u64 = 3;
-/// The divisor of the time that probes downwards may take.
+/// The divisor of the time that gives the maximum share of probes downwards.
 const SHARE: u64 = 15;
 
 impl Schedule {
-    /// Creates a schedule; at first the base is in doubt.
+    /// Creates a schedule with this pause. At first the base is in doubt.
     pub(super) const fn new(pause: TimeSpan) -> Self {
         Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false, is_new: true }
     }
@@ -56,7 +57,7 @@ impl Schedule {
         self.is_new
     }
 
-    /// Returns the probe that is due.
+    /// Returns the direction of the probe that is due; `None` if none is due.
     pub(super) fn due(&self, now: Time) -> Option<Direction> {
         if now >= self.down {
             Some(Direction::Down)
@@ -65,14 +66,15 @@ impl Schedule {
         }
     }
 
-    /// Notes that the base has moved by an unknown amount.
+    /// Notes that the base is in doubt, because it has moved by an unknown amount.
     pub(super) fn doubt(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now;
         (self.is_sure, self.is_new) = (false, false);
     }
 
-    /// Notes that a measurement has corrected the base, which may still be slightly wrong.
+    /// Notes that a measurement has corrected the base, which may still be slightly wrong. The next
+    /// probe downwards comes sooner.
     pub(super) fn look_soon(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now + self.pause;
@@ -84,7 +86,7 @@ impl Schedule {
         self.up = now + self.pause;
     }
 
-    /// Notes that a probe downwards was made, which took `cost` and confirmed the base.
+    /// Notes that a probe downwards was made, which lasted for `cost` and confirmed the base.
     pub(super) fn went_down(&mut self, now: Time, cost: TimeSpan) {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);

@@ -1,16 +1,17 @@
-//! Measurements of the application while one limit holds.
+//! Measurements of the application during a window, in which the limit does not change.
 //!
-//! A window is long enough for its mean to be known to a tenth: with exponential service times that
-//! is a hundred answers. The number is derived from the earlier windows. A window that ended as
-//! soon as it looked precise would end early by chance, and windows that lack heavy requests look
-//! precise. Answers in the first moments after a change of the limit belong to the earlier limit
-//! and do not count.
+//! A window is long enough for its mean latency to be known to a tenth. With exponential service
+//! times that takes a hundred answers. The length of a window is derived from earlier windows. A
+//! window that ended as soon as it looked precise would end early by chance: windows that lack
+//! heavy requests look precise. Answers in the first moments after a change of the limit belong to
+//! the earlier limit and do not count.
 //!
-//! A client may leave before the application has answered. The time that its request ran is known,
-//! but not the time that it would have taken. So the inflation is the running time of all requests
-//! over the bases of those that were answered: the maximum-likelihood estimate for exponential
-//! times that are cut off. With answers alone, a limit that is so high that most clients leave
-//! would be judged by the few requests that are quick by chance.
+//! A client may leave before the application has answered. It is then known for how long its
+//! request ran, but not for how long it would have run. So the inflation is the total running time
+//! of all requests, divided by the sum of the bases of those that were answered. This is the
+//! maximum-likelihood estimate for exponential times that are cut off. Answers alone would mislead
+//! if the limit is so high that most clients leave: they are the few requests that are quick by
+//! chance.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,26 +22,28 @@ use super::bases::{Bases, OfClass};
 use crate::limit::{Completion, Ended, Load};
 use crate::request::ClassSet;
 
-/// The minimum number of answers for a conclusion.
+/// The minimum number of answers in a window for a conclusion.
 pub(super) const LEAST: u32 = 10;
-/// The maximum spread of an answer, as a multiple of that with exponential service times.
+/// The maximum of the spread of one answer. With exponential service times the spread is 1.
 const WILD: f64 = 20.0;
-/// The weight of a window in the spread of answers.
+/// The weight of the newest window in the smoothed spread of one answer.
 const SPREAD: f64 = 0.3;
-/// A window of imprecise answers lasts at least this many latencies.
+/// The number of mean latencies after which a window ends although its mean is not precise. Such a
+/// window lasts for [`LONG`] at least.
 const LONG_LATENCIES: f64 = 60.0;
-/// A window of imprecise answers also lasts at least this long.
+/// The minimum length of a window whose mean is not precise; see [`LONG_LATENCIES`].
 const LONG: TimeSpan = TimeSpan::from_secs(3);
-/// The share of answers that must find a request waiting in a window that is full.
+/// The fraction of a window's answers from which on the window counts as full. The answers counted
+/// are those at which another request waited for a slot.
 const FULL: f64 = 0.9;
 
-/// A window that has not ended.
+/// A window that has not ended, with its counts so far.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The time from which on answers count. Earlier ones belong to the earlier limit.
+    /// The time from which on answers count. Earlier answers belong to the earlier limit.
     counts_from: Time,
     answers: u32,
-    /// The number of requests whose clients left.
+    /// The number of requests in the window whose clients left before the answer.
     left: u32,
     timed_out: u32,
     found_full: u32,
@@ -48,13 +51,14 @@ pub(super) struct Window {
     of_class: Vec<OfClass>,
     running: u32,
     running_since: Time,
-    /// The total running time of requests, in seconds.
+    /// The total running time of all requests in the window, in request-seconds.
     ran: f64,
-    /// The square of the relative error of a window of one answer, over the recent windows.
+    /// The square of the relative error of the mean of one answer, smoothed over recent windows.
     spread: f64,
 }
 
-/// Sums over latencies x in seconds and bases b of the same requests.
+/// Sums over the answered requests of a window: of their latencies x and their bases b, both in
+/// seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     all: f64,
@@ -65,26 +69,26 @@ struct Sums {
     bb: f64,
 }
 
-/// The measurements of a window.
+/// The results of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// The mean number of requests that ran.
+    /// The mean number of requests that ran at once.
     pub(super) load: f64,
-    /// The mean latency in seconds.
+    /// The mean latency of the requests in the window, in seconds.
     pub(super) latency: f64,
-    /// The latency as a multiple of the bases.
+    /// The inflation: the mean latency as a multiple of the base.
     pub(super) inflation: f64,
-    /// The square of the relative error of the inflation.
+    /// The square of the relative error of `inflation`.
     pub(super) error: f64,
-    /// Whether a request waited for a slot nearly all the time.
+    /// Whether another request waited for a slot nearly all the time.
     pub(super) full: bool,
-    /// The number of requests that were answered.
+    /// The number of requests in the window that were answered.
     pub(super) answers: u32,
-    /// The fraction of the requests whose clients left.
+    /// The fraction of the window's requests whose clients left before the answer.
     pub(super) left: f64,
-    /// The fraction of the requests that timed out.
+    /// The fraction of the window's requests that timed out.
     pub(super) timed_out: f64,
-    /// The number of requests that were seen.
+    /// The number of requests in the window that ended, in whatever way.
     pub(super) requests: u32,
 }
 
@@ -105,7 +109,8 @@ impl Window {
         }
     }
 
-    /// Begins a new window, in which requests count that end at `after` or later.
+    /// Ends the present window, whose spread is learned, and begins a new one. Requests that end
+    /// before `after` do not count in it.
     pub(super) fn begin(&mut self, after: Time) {
         if self.measured() >= LEAST {
             let spread = (self.error() * f64::from(self.measured())).min(WILD);
@@ -117,14 +122,15 @@ impl Window {
         (self.sums, self.ran) = (Sums::default(), 0.0);
     }
 
-    /// Sets the number of running requests from now on.
+    /// Updates the running time of all requests, and sets the number of requests that run from
+    /// `now` on.
     pub(super) fn runs(&mut self, now: Time, running: u32) {
         let from = self.running_since.max(self.counts_from);
         self.ran += now.since(from).as_secs_f64() * f64::from(self.running);
         (self.running, self.running_since) = (running, now);
     }
 
-    /// Counts a request that has ended.
+    /// Counts a request that has ended. Requests that end before the window counts are ignored.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended, bases: &Bases) {
         if now < self.counts_from || ended.completion == Completion::Void {
             return;
@@ -134,7 +140,7 @@ impl Window {
             self.timed_out += 1;
             return;
         }
-        // A virtual clock may show that no time passed, and a mean of zero cannot be a divisor.
+        // A virtual clock may show that no time passed, but a later divisor must not be zero.
         let x = ended.took.as_secs_f64().max(1e-9);
         self.sums.all += x;
         let of_class = &mut self.of_class[ended.class.index()];
@@ -154,18 +160,19 @@ impl Window {
         }
     }
 
-    /// Returns the number of requests whose running time is known, if only in part.
+    /// Returns the number of requests whose running time is known, even if it was cut off.
     const fn measured(&self) -> u32 {
         self.answers + self.left
     }
 
-    /// Returns for how long the window has counted.
+    /// Returns for how long the window has been counting.
     fn length(&self, now: Time) -> TimeSpan {
         now.since(self.counts_from)
     }
 
-    /// Returns whether the window is over: its mean is as `precise` as wanted (square of the
-    /// relative error), or it has lasted long. `least` is its minimum length.
+    /// Returns whether the window is over: its mean is precise, or it has lasted long enough
+    /// without that. `precise` is the square of the relative error to reach. `least` is the minimum
+    /// length of the window.
     pub(super) fn is_over(&self, now: Time, least: TimeSpan, precise: f64) -> bool {
         let requests = self.requests();
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
@@ -179,7 +186,7 @@ impl Window {
         self.measured() + self.timed_out
     }
 
-    /// Returns the mean time that a request ran, in seconds.
+    /// Returns the mean latency of the requests so far, in seconds.
     fn latency(&self) -> f64 {
         self.sums.all / f64::from(self.measured().max(1))
     }
@@ -200,7 +207,7 @@ impl Window {
         }
     }
 
-    /// Returns the measurements so far.
+    /// Returns the results of the window up to `now`.
     pub(super) fn seen(&mut self, now: Time) -> Seen {
         self.runs(now, self.running);
         let requests = f64::from(self.requests().max(1));
@@ -231,15 +238,16 @@ impl Sums {
         self.bb += b * b;
     }
 
-    /// Adds a request whose client left: its time counts, and it completed nothing.
+    /// Adds a request whose client left after `x` seconds: its time counts, but it completed
+    /// nothing.
     fn add_time(&mut self, x: f64) {
         self.x += x;
         self.xx += x * x;
     }
 
-    /// Returns the square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². If
-    /// most of x is waiting, the answers are alike, and chance lies in how much work was done in
-    /// the meantime: Σb²/(Σb)².
+    /// Returns the square of the relative error of R, the ratio of Σx to Σb. It is Σ(x −
+    /// R·b)²/(Σx)², and at least Σb²/(Σb)². If most of x is waiting, latencies are alike, and
+    /// chance lies in how much work was done in the meantime. That is the second term.
     fn error(&self, ratio: f64) -> f64 {
         let squares = self.xx - 2.0 * ratio * self.xb + ratio * ratio * self.bb;
         let least = if self.b > 0.0 { self.bb / (self.b * self.b) } else { 1.0 };

@@ -10,22 +10,23 @@
 //!   (`max_pending_accept_reset_streams`);
 //! - remembers 50 streams that it has reset for 1 s (`reset_stream_max`, `reset_stream_duration`);
 //! - accepts 1.25 times the CONTINUATION frames that the largest field block needs, at least 5;
-//! - ends a connection for which it had to reset more streams than `h2.rs` allows: 256, or any
+//! - ends a connection for which it had to reset more streams than `h2/mod.rs` allows: 256, or any
 //!   number where many users share the connection (`max_local_error_reset_streams`).
 //!
-//! **Not bounded by the library**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames,
-//! frames for closed streams, resets of accepted streams, and tiny DATA that is read at once go on
-//! for as long as the client likes. They are counted here, in front of the library: CVE-2019-9511
-//! to -9518, CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you
-//! reset). In addition, a field block may take no longer than the head of an HTTP/1 request.
+//! **Not bounded by the library**: time. A client may go on for as long as it likes with these
+//! frames: PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames, frames for closed streams,
+//! resets of accepted streams, and tiny DATA that is read at once. They are counted here, before
+//! the library gets them. This covers CVE-2019-9511 to -9518, CVE-2023-44487 (rapid reset),
+//! VU#421644 (CONTINUATION) and CVE-2025-8671 (made you reset). In addition, a field block may take
+//! no longer than the head of an HTTP/1 request.
 //!
-//! **Made you reset** makes the server reset the client's streams. The frames seen here are
-//! dependencies of a stream on itself, increments that overflow or are zero, and requests without
-//! fields. Malformed fields, bodies that do not match their `content-length` or exceed the window,
-//! and trailers that do not end the stream are not seen here, because that would take HPACK or the
-//! state of each stream. The library's limit of resets above bounds those. That limit also counts
-//! streams refused above `max_concurrent_streams`. The library ends the connection at once for DATA
-//! on a half-closed stream and for an increment of zero.
+//! **Made you reset** makes the server reset the client's streams. Some of the frames that do so
+//! are counted here: dependencies of a stream on itself, increments that overflow or are zero, and
+//! requests without fields. Others are not, because that would take HPACK or the state of each
+//! stream: malformed fields, bodies that do not match their `content-length` or exceed the window,
+//! and trailers that do not end the stream. The library's limit of resets above bounds those. That
+//! limit also counts streams refused above `max_concurrent_streams`. The library ends the
+//! connection at once for DATA on a half-closed stream and for an increment of zero.
 //!
 //! The budgets and their reasons are in `budgets`.
 
@@ -42,13 +43,14 @@ use walk::{Frame, Walk};
 
 use crate::telemetry::metrics::Flood;
 
-/// Finds responses in the bytes that are sent to a client.
+/// Finds DATA and HEADERS frames in the bytes that are sent to a client.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Walk);
 
 impl Answers {
-    /// Returns whether a part of a response begins in these bytes (as opposed to acknowledgements
-    /// only), and the number of body bytes carried by the frames that begin in them.
+    /// Returns two facts about the next bytes sent to the client. The first is whether a HEADERS or
+    /// DATA frame begins in them, as opposed to acknowledgements only. The second is the total
+    /// payload length, in bytes, of the DATA frames that begin in them.
     pub(crate) fn begin_in(&mut self, mut bytes: &[u8]) -> (bool, usize) {
         let (mut answers, mut carried) = (false, 0);
         while let Some(frame) = self.0.frame(&mut bytes) {
@@ -61,30 +63,35 @@ impl Answers {
     }
 }
 
-/// The budgets of one connection: about a hundred bytes, without heap memory.
+/// The flood budgets of one connection. They take about a hundred bytes, without heap memory.
 #[derive(Debug)]
 pub(crate) struct Frames {
     walk: Walk,
-    /// The value of the coarse clock at the last call.
+    /// The clock's value in seconds at the last call of [`Frames::note`], or the highest one so
+    /// far.
     second: Option<u32>,
-    /// The highest stream that the client has opened.
+    /// The highest number of a stream that the client has opened.
     newest: u32,
-    /// `newest` at the start of the current second, and at the start of the one before it.
+    /// The value of `newest` at the start of the current second, and at the start of the second
+    /// before.
     newest_before: [u32; 2],
-    /// CONTINUATION frames and bytes of the current field block.
+    /// The number of CONTINUATION frames, and of compressed bytes, of the current field block.
     list: (u32, u32),
-    /// The second in which the field block began, until its last byte has arrived.
+    /// The second in which the current field block began; `None` after its last byte has arrived.
     list_since: Option<u32>,
-    /// The last frame of the field block has begun.
+    /// Whether the last frame of the current field block has begun.
     list_ends: bool,
-    /// Seconds that a field block may take.
+    /// The maximum number of seconds that a field block may take to arrive.
     list_limit: u32,
+    /// The number of empty DATA frames in a row.
     empty_data: u32,
+    /// The number of frames in the connection's life that make the server reset a stream.
     provoked: u32,
-    /// The connection comes from a trusted proxy, which many users share.
+    /// Whether the connection comes from a trusted proxy, which many users share.
     shared: bool,
-    /// The number of streams that may be open at a time.
+    /// The number of streams that may be open at a time, at least [`LEAST_STREAMS`].
     streams: u32,
+    /// The allowance that is left for resets of young streams; see [`YOUNG_RESET`].
     young_resets: u32,
     late_resets: LateResets,
     headers: MoreHeaders,
@@ -98,10 +105,10 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Creates the budgets of a connection from which nothing has been read and which may have
-    /// `streams` open at a time. `shared`: the connection comes from a trusted proxy that carries
-    /// the requests of many users, so the resets of some are not held against all of them.
-    /// `list_limit`: seconds that a field block may take.
+    /// Creates the budgets of a new connection, which may have `streams` open at a time. `shared`
+    /// says that the connection comes from a trusted proxy that carries the requests of many users.
+    /// Then the resets of some users are not held against all of them. `list_limit` is the maximum
+    /// number of seconds that a field block may take.
     pub(crate) fn new(streams: u32, shared: bool, list_limit: u32) -> Self {
         let streams = streams.max(LEAST_STREAMS);
         Self {
@@ -130,17 +137,17 @@ impl Frames {
         }
     }
 
-    /// Counts the bytes that the client has sent, from the preface or from the first frame on, in
-    /// pieces of any size. `second` is the value of any clock that counts seconds and does not go
-    /// back.
+    /// Counts the frames in the next bytes that the client has sent. The first call begins at the
+    /// preface or at the first frame, and pieces may have any size. `second` is the value of any
+    /// clock that counts seconds and does not go back.
     ///
     /// # Errors
-    /// Returns the budget that is used up. The connection must then be ended without handing on
-    /// these bytes. Later bytes have no meaning here.
+    /// Returns the budget that is used up. The caller must then end the connection without handing
+    /// on these bytes, and must not call this again.
     pub(crate) fn note(&mut self, mut bytes: &[u8], second: u32) -> Result<(), Flood> {
         self.pass(second);
-        // Checked before the bytes are parsed, so that it does not depend on how they are cut into
-        // reads.
+        // Checked before the bytes are parsed, so that the result does not depend on how the bytes
+        // are cut into reads.
         let lasts = self.list_since.map_or(0, |since| second.saturating_sub(since));
         if lasts > self.list_limit && !bytes.is_empty() {
             return Err(Flood::SlowList);
@@ -163,8 +170,8 @@ impl Frames {
         (self.list_since, self.list_ends) = (None, false);
     }
 
-    /// Counts the bytes sent to the client, frame heads included. PING and `WINDOW_UPDATE` respond
-    /// to them.
+    /// Counts bytes sent to the client, frame heads included. A client answers them with PING and
+    /// `WINDOW_UPDATE`, so they refill the budgets of these frames.
     pub(crate) fn wrote(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.pings.gain(bytes);
@@ -222,7 +229,7 @@ impl Frames {
         if self.empty_data > EMPTY_DATA {
             return Err(Flood::EmptyData);
         }
-        // A stream has only one last frame.
+        // The last frame of a stream costs nothing: a stream has only one.
         if carried >= SMALL || frame.ends_stream() {
             self.small_data.gain(carried.saturating_sub(SMALL));
             return Ok(());
@@ -256,7 +263,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Adds `frame` to the current field block.
+    /// Adds a frame to the current field block. Returns an error if the block has too many
+    /// CONTINUATION frames or bytes.
     fn list(&mut self, frame: &Frame) -> Result<(), Flood> {
         self.list_ends = frame.ends_headers();
         let (continuations, bytes) = &mut self.list;
@@ -292,7 +300,8 @@ impl Frames {
         self.window_updates.spend(WINDOW_UPDATE).ok_or(Flood::WindowUpdate)
     }
 
-    /// Checks that a stream does not depend on itself (RFC 7540 section 5.3.1).
+    /// Counts a frame by which a stream depends on itself (RFC 7540 section 5.3.1), which makes the
+    /// server reset the stream. Returns an error after too many of these.
     fn depends(&mut self, frame: &Frame) -> Result<(), Flood> {
         if frame.depends_on() == Some(frame.stream) { self.provokes() } else { Ok(()) }
     }

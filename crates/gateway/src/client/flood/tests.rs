@@ -18,7 +18,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&[l0, l1, l2, kind, flags], &stream.to_be_bytes()[..], payload].concat()
 }
 
-/// A client on one connection, with a clock of its own.
+/// A client on one connection, with its own clock in seconds.
 struct Client {
     frames: Frames,
     second: u32,
@@ -63,8 +63,8 @@ impl Client {
     }
 }
 
-/// Repeats `flood` within one second until the connection is cut. Returns after how many times, and
-/// why.
+/// Repeats `flood` within one second until the connection is cut off. Returns the number of
+/// repetitions, and the budget that was used up.
 #[track_caller]
 fn cut(mut flood: impl FnMut(&mut Client) -> Result<(), Flood>) -> (u32, Flood) {
     let mut client = Client::new();
@@ -78,7 +78,7 @@ fn cut(mut flood: impl FnMut(&mut Client) -> Result<(), Flood>) -> (u32, Flood) 
     panic!("a million times and not cut: {:?}", client.frames);
 }
 
-// Floods.
+// Tests of clients that must be cut off.
 
 #[test]
 fn streams_opened_and_reset_at_once_are_cut_before_the_hundredth_request_has_an_end() {
@@ -124,8 +124,8 @@ fn rapid_resets_for_an_hour_are_few() {
     let mut requests = 0;
     for _ in 0..3_600 {
         client.second += 1;
-        // Resets as long as the budget allows: opening a stream earns what is missing for resetting
-        // it.
+        // Resets as long as the budget allows. A reset costs 2, of which opening the stream gives
+        // back 1.
         while client.frames.young_resets >= 1 {
             let stream = client.open(REQUEST).unwrap();
             client.reset(stream).unwrap();
@@ -280,7 +280,7 @@ fn frames_that_make_the_server_reset_are_cut() {
     assert_eq!(Some(bare), after);
 }
 
-// Clients that work normally.
+// Tests of normal clients, which must not be cut off.
 
 #[test]
 fn a_stream_of_tiny_messages_is_never_cut() {
@@ -289,7 +289,7 @@ fn a_stream_of_tiny_messages_is_never_cut() {
     for _ in 0..10 {
         client.second += 1;
         for _ in 0..50_000 {
-            // gRPC's empty message.
+            // Send gRPC's empty message, which has 5 bytes.
             client.send(walk::DATA, 0, stream, &[0; 5]).unwrap();
         }
         client.frames.wrote(13 * 2 * 5);
@@ -303,10 +303,10 @@ fn a_client_that_measures_its_bandwidth_with_each_message_is_never_cut() {
     let stream = client.open(REQUEST).unwrap();
     for message in 0..300_000_u32 {
         client.second = 1000 + message / 5_000;
-        // The smallest gRPC message, in a frame of its own.
+        // Send the smallest gRPC message, in a frame of its own.
         client.frames.wrote(9 + 7);
         client.ping().unwrap();
-        // As grpc-go does.
+        // Enlarge the connection's window by a few bytes, as grpc-go does.
         client.enlarge(0, 7).unwrap();
         if message % 2_000 == 0 {
             client.enlarge(stream, 14_000).unwrap();
@@ -318,13 +318,13 @@ fn a_client_that_measures_its_bandwidth_with_each_message_is_never_cut() {
 fn a_client_that_gives_back_its_window_for_each_frame_is_never_cut() {
     let mut client = Client::new();
     let stream = client.open(REQUEST).unwrap();
-    // A gigabyte within a second.
+    // The server sends a gigabyte within a second.
     for _ in 0..65_536 {
         client.frames.wrote(9 + 16_384);
         client.enlarge(0, 16_384).unwrap();
         client.enlarge(stream, 16_384).unwrap();
     }
-    // Then a stream of small events, some of them read late.
+    // Then the server sends a stream of small events, some of which the client reads late.
     for burst in 0..600 {
         client.second += 1;
         client.frames.wrote(400 * (9 + 40));
@@ -362,8 +362,8 @@ fn calls_with_a_small_body_are_never_cut() {
     }
 }
 
-/// Requests a page and 100 pictures as older versions of Firefox did: with a tree of priorities, a
-/// larger window for each stream, and a changed order as they arrive.
+/// Requests a page and 100 pictures as older versions of Firefox did: with a larger window and ten
+/// PRIORITY frames for each stream. Returns the streams.
 fn page(client: &mut Client) -> Vec<u32> {
     (0..101)
         .map(|_| {
@@ -476,7 +476,7 @@ fn a_list_that_has_come_has_no_time_left_to_run() {
     client.frames.note(&frame(walk::DATA, 0, 1, &[0; 2_000]), 5_000).unwrap();
 }
 
-// Counting.
+// Tests of how frames and time are counted.
 
 #[test]
 fn a_clock_that_stands_or_goes_back_gives_nothing() {

@@ -16,16 +16,19 @@ use super::{After, Asked, Conn};
 use crate::io::body::Piece;
 use crate::request::reply::{Answer, Reply};
 
-/// The response did not get through: it broke off, or the client has left or is too slow.
+/// The error that a response was not delivered: it broke off, or the client has left or is too
+/// slow.
 struct Broken;
 
-/// Limits on the size and time for which an unwanted body is read, so that the connection can be
-/// kept.
+/// The maximum number of bytes of an unwanted request body that are read so that the connection can
+/// be kept.
 const UNWANTED: u64 = 64 * 1024;
+/// The maximum time for which an unwanted request body is read so that the connection can be kept.
 const DISCARDS: Duration = Duration::from_secs(10);
 
 impl Conn {
-    /// Writes a response. Returns whether another request may follow.
+    /// Writes a response to the client. Returns whether another request may follow on the
+    /// connection.
     pub(super) async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
         let Reply { status, reason, fields, framing, close, mut body } = reply;
         self.takes_lane(handler, &mut body);
@@ -54,16 +57,16 @@ impl Conn {
 
     /// Puts the connection into the lane of this response. That is done before the head is written,
     /// so that the whole response takes one lane. If the client pipelines, the part of the previous
-    /// response that the kernel has not sent yet takes this lane too: at most `stream::UNSENT`
-    /// bytes.
+    /// response that the kernel has not sent yet takes this lane too. That part has at most
+    /// `stream::UNSENT` bytes.
     fn takes_lane(&self, handler: &impl Handler, body: &mut Answer) {
         let mut mark = self.mark.get();
         handler.takes_lane(self.wire.borrow().stream.as_fd(), &mut mark, body);
         self.mark.set(mark);
     }
 
-    /// Returns whether there are bytes behind an upgrade request that was not granted. They may
-    /// belong to that protocol, and must not be parsed as a request.
+    /// Returns whether the client has sent bytes after an upgrade request that was not granted.
+    /// These bytes may belong to the other protocol, and must not be parsed as a request.
     fn speaks_on(&self, body: &Answer) -> bool {
         let granted = matches!(body, Answer::Tunnel(_));
         self.upgrades.get() && !granted && !self.wire.borrow().input.is_empty()
@@ -84,8 +87,9 @@ impl Conn {
             return After::Close;
         }
         let ours = matches!(body, Answer::Empty | Answer::Local(_));
-        // A truncated body must not look complete, and without a length only a reset shows that. So
-        // the socket is set to reset on close, which covers every early end.
+        // A truncated body must not look complete. Without a length only a reset of the connection
+        // shows the truncation. So the socket is set to reset on close, which covers every early
+        // end.
         if framing == Framing::UntilClose {
             self.wire.borrow().stream.resets_on_close(true);
         }
@@ -96,8 +100,8 @@ impl Conn {
             self.wire.borrow().stream.resets_on_close(false);
         }
         let is_read = self.incoming.borrow().decoder.is_ended();
-        // A body is discarded only behind a response of our own. An upstream that responds early
-        // may still want the rest of it.
+        // A request body is discarded only after a response of the gateway's own. An upstream that
+        // responds early may still want the rest of the body.
         if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
             return After::Again;
         }
@@ -105,10 +109,11 @@ impl Conn {
         After::Close
     }
 
-    /// Returns whether the connection can be kept although the request was not read to its end.
-    /// While a response arrives from the upstream, the rest of the body still goes there. Only a
-    /// response that lasts is likely to see the end of that body. So a response that refuses, or
-    /// one of known length, ends the connection.
+    /// Returns whether the connection can be kept although the request body was not read to its
+    /// end. The gateway's own responses allow that if the rest of the body is small. While a
+    /// response arrives from the upstream, the rest of the body still goes there. Only a successful
+    /// chunked response is likely to last until the body has ended. So after any other response
+    /// from the upstream the connection ends.
     fn body_may_be_discarded(&self, body: &Answer, status: StatusCode, framing: Framing) -> bool {
         let incoming = self.incoming.borrow();
         match body {
@@ -124,7 +129,8 @@ impl Conn {
         }
     }
 
-    /// Writes the body as fast as it arrives and the client reads.
+    /// Writes the response body to the client as fast as it arrives and the client reads. Returns
+    /// an error if the body breaks off, or if the client has left or is too slow.
     async fn stream(
         &self,
         handler: &impl Handler,
@@ -141,11 +147,12 @@ impl Conn {
                 } else {
                     self.gather(&mut body, cx, chunked, &mut ended)
                 };
-                // The request was stopped because the client reads too slowly; do not wait for it.
+                // The request was stopped because the client reads too slowly, so do not wait for
+                // the client.
                 if body.was_stopped() {
                     return Poll::Ready(Err(Broken));
                 }
-                // The bytes before the break still go out.
+                // Bytes that arrived before the response broke off are still sent.
                 broken |= gathered.is_err();
                 let waits = gathered.unwrap_or(false);
                 let mut wire = self.wire.borrow_mut();
@@ -171,8 +178,8 @@ impl Conn {
         .await
     }
 
-    /// Takes pieces of a response while the buffer has space. Returns whether the next piece has
-    /// yet to arrive.
+    /// Takes pieces of a response into the output buffer while it has space. Returns whether the
+    /// next piece has yet to arrive.
     fn gather(
         &self,
         body: &mut Answer,
@@ -189,7 +196,8 @@ impl Conn {
                     Ok(false)
                 };
             }
-            // The wire is not borrowed here: a response may go on reading its request's body.
+            // The wire is not borrowed here, because polling a response may read its request's body
+            // from it.
             match body.poll_piece(cx) {
                 Poll::Pending => return Ok(true),
                 Poll::Ready(Err(_)) => return Err(Broken),
@@ -206,7 +214,8 @@ impl Conn {
         }
     }
 
-    /// Reads the rest of an unwanted body. Returns whether it was read to its end.
+    /// Reads and discards the rest of an unwanted request body, at most `most` bytes. Returns
+    /// whether the body was read to its end within [`DISCARDS`].
     async fn discard(&self, most: usize) -> bool {
         let mut read = 0;
         let rest = poll_fn(|cx| {
@@ -224,7 +233,7 @@ impl Conn {
         tokio::time::timeout(DISCARDS, rest).await.unwrap_or(false)
     }
 
-    /// Closes the connection so that the client can read the response.
+    /// Ends the connection in a way that lets the client read the response; see [`Linger`].
     pub(super) async fn linger(&self) {
         self.wire.borrow_mut().forget_input();
         self.request.borrow_mut().set(0);

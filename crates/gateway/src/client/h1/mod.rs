@@ -2,9 +2,10 @@
 //! only after the response to the one before it.
 //!
 //! **Framing.** A head is parsed once, strictly (`bywash_message`), and alone determines where the
-//! body ends. After an error in a head the rest of the connection cannot be understood: the error
-//! is answered and the connection closed. The same applies after a response whose request body has
-//! not arrived completely: a small rest is read and discarded, or else the connection ends.
+//! body ends. After an error in a head the rest of the connection cannot be understood. So the
+//! error is answered and the connection closed. The connection also ends after a response whose
+//! request body has not arrived completely, unless the rest is small enough to be read and
+//! discarded.
 //!
 //! This file reads heads and bodies. `answer.rs` writes responses, and `tunnel.rs` carries other
 //! protocols.
@@ -38,15 +39,16 @@ use crate::upstream::PinnedLink;
 pub(crate) struct Conn {
     wire: RefCell<Wire>,
     incoming: RefCell<Incoming>,
-    /// The head of the final response has been written, so no interim response may follow.
+    /// Whether the head of the final response has been written, so that no interim response may
+    /// follow.
     answered: Cell<bool>,
-    /// The present request is HTTP/1.0, which has no interim responses.
+    /// Whether the present request is HTTP/1.0, which has no interim responses.
     old: Cell<bool>,
-    /// The present request asks to upgrade to another protocol.
+    /// Whether the present request asks to upgrade to another protocol.
     upgrades: Cell<bool>,
-    /// The lane that the connection was last put into.
+    /// The lane of the network device that the connection was last put into.
     mark: Cell<Mark>,
-    /// The upstream connection that is pinned to this connection.
+    /// The upstream connection that only this client connection uses, if there is one.
     pin: PinnedLink,
     /// The memory charged for the present request.
     request: RefCell<MemoryReservation>,
@@ -56,16 +58,18 @@ pub(crate) struct Conn {
 /// The body of the present request.
 struct Incoming {
     decoder: Decoder,
-    /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
+    /// Whether the client waits for `100 Continue` before it sends the body, and that has not been
+    /// sent.
     awaits_continue: bool,
     minimum_rate: MinimumRate,
 }
 
-/// The result of serving a connection.
+/// How serving a connection as HTTP/1 has ended.
 pub(crate) enum Ended {
-    /// The connection is over.
+    /// The connection has ended.
     Closed,
-    /// The client speaks HTTP/2: the connection, and the bytes read from it so far.
+    /// The client uses HTTP/2 with prior knowledge. Contains the connection and the bytes read from
+    /// it so far.
     Http2(Stream, BytesMut),
 }
 
@@ -95,7 +99,8 @@ enum After {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Bytes that are read beyond a waiting request, to see its client end TLS.
+/// The maximum number of bytes that are read beyond a waiting request, to detect that its client
+/// ends TLS.
 const AHEAD: usize = 4096;
 
 impl Conn {
@@ -117,7 +122,7 @@ impl Conn {
         })
     }
 
-    /// Returns the next head, or the reason why there is none.
+    /// Reads the next request head. Returns the parsed request, or the reason why there is none.
     async fn next(&self, handler: &impl Handler, is_first: bool) -> Next {
         let mut head = Head::default();
         if !is_first {
@@ -134,7 +139,8 @@ impl Conn {
                     return Poll::Ready(next);
                 }
                 if handler.is_too_slow() {
-                    // A preconnect that never sent a byte is closed without a response.
+                    // A connection that a browser opened in advance and that never sent a byte is
+                    // closed without a response.
                     let silent = wire.input.is_empty();
                     return Poll::Ready(if silent { Next::Closed } else { Next::TooSlow });
                 }
@@ -148,7 +154,8 @@ impl Conn {
         .await
     }
 
-    /// Interprets the bytes read so far. Returns `None` if more are needed.
+    /// Parses the head in the bytes read so far, and removes it from `input`. Returns `None` if
+    /// more bytes are needed. `sniffs` says whether the bytes may be the HTTP/2 preface.
     fn understand(&self, input: &mut BytesMut, head: &mut Head, sniffs: bool) -> Option<Next> {
         if input.is_empty() {
             return None;
@@ -185,8 +192,8 @@ impl Conn {
         }
     }
 
-    /// Waits for a response. Returns `None` if the client has left by ending TLS (`close_notify`)
-    /// while the TCP connection stays open, which only a reader sees.
+    /// Waits for the response to a request. Returns `None` if the client has left by ending TLS
+    /// (`close_notify`) while the TCP connection stays open, which only a reader sees.
     async fn unless_left(
         &self,
         handler: &impl Handler,
@@ -203,8 +210,9 @@ impl Conn {
         .await
     }
 
-    /// Returns whether the client has ended its sending side after at most [`AHEAD`] bytes of
-    /// further requests. While a body is incomplete, the reader of the body sees the end instead.
+    /// Returns whether the client has ended its sending side. To see that, at most [`AHEAD`] bytes
+    /// of further requests are read. Returns `false` while a body is incomplete: the reader of the
+    /// body sees the end then.
     fn has_ended(&self, cx: &mut Context<'_>) -> bool {
         if !self.incoming.borrow().decoder.is_ended() {
             return false;
@@ -220,19 +228,22 @@ impl Conn {
         false
     }
 
-    /// Returns the next piece of the present request's body.
+    /// Returns the next piece of the present request's body. Sends `100 Continue` first if the
+    /// client waits for that. Returns an error if the body is malformed, breaks off, or arrives too
+    /// slowly.
     fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let mut incoming = self.incoming.borrow_mut();
         let Incoming { decoder, awaits_continue, minimum_rate } = &mut *incoming;
         let mut wire = self.wire.borrow_mut();
         if std::mem::take(awaits_continue) && !self.answered.get() {
             wire.out().extend_from_slice(CONTINUE);
-            // If not all of it goes out now, the rest goes with the response.
+            // If the socket does not take all of it now, the rest is sent with the response.
             let _ = wire.poll_flush(cx);
         }
         loop {
             let piece = decode(decoder, &mut wire.input).map_err(BodyError::Malformed)?;
-            // Give the buffer back: the request may wait while it holds the piece.
+            // Release the input buffer, because the request may wait for a long time while it holds
+            // the piece.
             wire.rest();
             if let Some(piece) = piece {
                 return Poll::Ready(Ok(piece));
@@ -271,7 +282,7 @@ impl ClientBody for Rc<Conn> {
     }
 }
 
-/// Returns the body of a request with this framing.
+/// Returns the body of the present request, which has this framing.
 fn body_of(conn: &Rc<Conn>, framing: Framing) -> Body {
     match framing {
         Framing::None | Framing::Length(0) => Body::default(),
@@ -279,7 +290,8 @@ fn body_of(conn: &Rc<Conn>, framing: Framing) -> Body {
     }
 }
 
-/// Serves requests until the connection ends.
+/// Serves the requests of an HTTP/1 connection in turn, until it ends or turns out to be HTTP/2.
+/// `input` holds bytes that were read already.
 pub(crate) async fn serve(
     stream: Stream,
     input: BytesMut,
@@ -319,5 +331,6 @@ pub(crate) async fn serve(
     Ended::Http2(wire.stream, wire.input)
 }
 
-/// The properties assumed of a request that could not be parsed.
+/// The properties assumed of a request that could not be parsed: its connection closes after the
+/// response.
 const UNREADABLE: Asked = Asked { head: false, old: false, keep_alive: false };

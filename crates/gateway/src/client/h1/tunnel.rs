@@ -1,4 +1,4 @@
-//! Carries a connection that has switched to another protocol: bytes both ways, without
+//! Carries a connection that has switched to another protocol: passes bytes both ways without
 //! interpreting them.
 
 use std::future::poll_fn;
@@ -10,7 +10,8 @@ use crate::io::wire::Wire;
 use crate::request::reply::Tunnel;
 
 impl Conn {
-    /// Carries bytes both ways until one side has ended or failed.
+    /// Passes bytes both ways until one side has ended and its last bytes are passed on. Returns an
+    /// error if one side fails.
     pub(super) async fn tunnel(&self, mut tunnel: Tunnel) -> io::Result<()> {
         let (mut up, mut down) = (Flow::Open, Flow::Open);
         poll_fn(|cx| {
@@ -18,8 +19,8 @@ impl Conn {
             let sent = carry(&mut wire, &mut tunnel.wire, &mut up, cx)?;
             let received = carry(&mut tunnel.wire, &mut wire, &mut down, cx)?;
             tunnel.moved(sent, received);
-            // When one direction has ended, the tunnel ends (as in nginx). Its last bytes have been
-            // passed on.
+            // When one direction has ended, the tunnel ends (as in nginx). The last bytes of that
+            // direction have been passed on.
             if up == Flow::Closed || down == Flow::Closed {
                 return Poll::Ready(Ok(()));
             }
@@ -29,16 +30,17 @@ impl Conn {
     }
 }
 
-/// One direction of a tunnel.
+/// The state of one direction of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// The sender has ended, and its last bytes are being passed on.
+    /// The sender has ended its output, and the last bytes are being passed on.
     Ending,
     Closed,
 }
 
-/// Moves as many bytes as possible from one side to the other.
+/// Moves as many bytes as possible from one side to the other without waiting. Returns their
+/// number.
 fn carry(
     from: &mut Wire,
     to: &mut Wire,

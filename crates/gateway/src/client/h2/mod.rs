@@ -1,12 +1,12 @@
-//! HTTP/2 with a client. The `h2` library speaks the protocol; this module turns each stream into a
-//! request.
+//! HTTP/2 with a client. The `h2` library implements the protocol; this module turns each stream
+//! into a request.
 //!
 //! All requests of a connection are polled inside the connection's own future. When the client
 //! leaves, that future is dropped, and every request with it. A stream that the client resets drops
 //! only its own request.
 //!
-//! **Floods.** The library bounds what it stores. `flood.rs` counts frames as they are read, and
-//! ends a connection whose frames only cost work (GOAWAY, `ENHANCE_YOUR_CALM`).
+//! **Floods.** The library bounds what it stores. `flood/` counts frames as they are read. It ends
+//! a connection whose frames only cost work (GOAWAY with `ENHANCE_YOUR_CALM`).
 
 mod send;
 
@@ -39,59 +39,64 @@ use crate::request::ClientConnection;
 use crate::telemetry::metrics::Flood;
 use crate::upstream::PinnedLink;
 
-/// The window for the body of one request. The window of a connection is this times its maximum
-/// number of streams, so that no body that waits in the queue blocks another.
+/// The flow-control window for the body of one request, in bytes. The window of a connection is
+/// this times its maximum number of streams, so that no body that waits in the queue blocks
+/// another.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
-/// The window for the body of one request near the memory budget.
+/// The flow-control window for the body of one request near the memory budget, in bytes.
 const LITTLE_WINDOW: u32 = 8 * 1024;
 
-/// The initial window of a connection, which is also the smallest possible (RFC 9113 §6.9.2).
+/// The initial window of a connection in bytes, which is also the smallest possible (RFC 9113
+/// §6.9.2).
 const LEAST_CONNECTION_WINDOW: u32 = 65_535;
 
-/// The largest window (RFC 9113 §6.9.1).
+/// The largest possible window in bytes (RFC 9113 §6.9.1).
 const MOST_WINDOW: u32 = (1 << 31) - 1;
 
-/// Bytes of one stream that may wait in memory to be sent.
+/// The maximum number of bytes of one stream's response that the library buffers to be sent.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// The number of streams that a client may have reset before they are accepted. Equal to the
-/// library's default, and set here because the flood tests rely on it.
+/// The maximum number of streams that a client may have reset before this module has accepted them.
+/// It is equal to the library's default, and set here because the flood tests rely on it.
 const PENDING_RESETS: usize = 20;
 
-/// Streams that a client may make us reset by malformed fields, a wrong length, or data beyond the
-/// window (CVE-2025-8671). The library's default is 1,024.
+/// The maximum number of streams per connection that a client may make the server reset by
+/// malformed fields, a wrong length, or data beyond the window (CVE-2025-8671). The library's
+/// default is 1,024.
 const LOCAL_RESETS: usize = 256;
 
-/// The budget for small DATA frames, in the library's own measure. With the library's default, a
+/// The library's budget for small DATA frames, in its own measure. With the library's default, a
 /// slow upstream would end the connection of a client that streams messages of a few bytes.
-/// `flood.rs` counts that kind of flood.
+/// `flood/` counts that kind of flood.
 const DATA_FRAMES: usize = 4 << 20;
 
-/// The length of the preface (RFC 9113 §3.4).
+/// The length of the client's connection preface in bytes (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// The time limit for sending GOAWAY to a client that is cut off.
+/// The time limit for sending GOAWAY to a client whose connection is ended because of a flood.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The body of a request.
+/// The body of a request, as it arrives on an HTTP/2 stream.
 pub(crate) struct Incoming {
     body: RecvStream,
     minimum_rate: MinimumRate,
-    /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
+    /// Whether the client waits for `100 Continue` before it sends the body, and that has not been
+    /// sent.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
-    /// The bytes of the window that the client may fill.
+    /// The number of bytes that the client may send before the body is read on: the window, or the
+    /// announced length if that is less.
     fills: usize,
-    /// The memory charged for the window: `fills` bytes while the body is not being read, and none
-    /// while everything that has arrived was taken.
+    /// The memory charged for the window. It is `fills` bytes while the body is not being read, and
+    /// none once all that has arrived was taken.
     window: MemoryReservation,
 }
 
-/// The way back to the client for interim responses.
+/// The sending side of a stream, for interim responses and the final one.
 pub(crate) struct Outgoing {
     respond: RefCell<SendResponse<Bytes>>,
-    /// The head of the final response has been sent.
+    /// Whether the head of the final response has been sent.
     answered: Cell<bool>,
 }
 
@@ -103,7 +108,8 @@ impl ClientBody for Incoming {
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
                 self.minimum_rate.moves(data.len());
-                // The reader bounds the memory: it does not poll for more than it can keep.
+                // The window is reopened at once: the reader bounds the memory, because it does not
+                // poll for more than it can keep.
                 let _ = self.body.flow_control().release_capacity(data.len());
                 self.pauses();
                 Poll::Ready(Ok(Piece::Data(data)))
@@ -121,8 +127,8 @@ impl ClientBody for Incoming {
         }
     }
 
-    /// Charges the window to the memory budget, because the client may fill it while the body is
-    /// not read.
+    /// Charges the window to the memory budget, because the client may fill the window while the
+    /// body is not read.
     fn pauses(&mut self) {
         self.window.set(self.fills);
     }
@@ -148,7 +154,7 @@ impl ClientConnection for Outgoing {
 }
 
 impl Outgoing {
-    /// Sends an interim response (1xx).
+    /// Sends an interim response (1xx), unless the final response has begun.
     fn inform(&self, status: StatusCode, fields: &Fields) {
         if self.answered.get() {
             return;
@@ -156,17 +162,18 @@ impl Outgoing {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = fields.to_header_map();
-        // A client that has left is detected elsewhere.
+        // An error means that the client has left, which is detected elsewhere.
         let _ = self.respond.borrow_mut().send_informational(response);
     }
 
-    /// Completes when the client has reset the stream.
+    /// Completes when the client has reset the stream. Pending otherwise.
     fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.respond.borrow_mut().poll_reset(cx).map(|_| ())
     }
 }
 
-/// Serves requests until the connection ends.
+/// Serves the requests of an HTTP/2 connection until it ends. `input` holds bytes that were read
+/// already.
 pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handler: Rc<Plane>) {
     let flood = Rc::default();
     let unsent = Rc::new(Unsent(RefCell::new(handler.hold(0))));
@@ -192,8 +199,8 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
 
 fn builder(limits: &Limits, handler: &Plane, window: u32) -> Builder {
     let streams = handler.streams();
-    // A connection that many users share has no limit, because it would count the resets of all of
-    // them.
+    // A connection that many users share has no limit here, because the limit would count the
+    // resets of all users together.
     let local_resets = if handler.is_shared() { None } else { Some(LOCAL_RESETS) };
     let mut builder = Builder::new();
     builder
@@ -208,7 +215,8 @@ fn builder(limits: &Limits, handler: &Plane, window: u32) -> Builder {
     builder
 }
 
-/// Returns the window of a connection: one stream's window for each stream that it may have.
+/// Returns the window of a connection in bytes: one stream's window for each stream that the
+/// connection may have open.
 fn connection_window(window: u32, streams: u32) -> u32 {
     window.saturating_mul(streams).clamp(LEAST_CONNECTION_WINDOW, MOST_WINDOW)
 }
@@ -218,7 +226,7 @@ struct Session {
     flood: Rc<Cell<Option<Flood>>>,
     limits: Limits,
     handler: Rc<Plane>,
-    /// The initial window of new streams.
+    /// The initial window of new streams, in bytes.
     window: u32,
     unsent: Rc<Unsent>,
     requests: FuturesUnordered<Pin<Box<dyn Future<Output = ()>>>>,
@@ -239,7 +247,7 @@ impl Session {
         })
         .await;
         if self.handler.makes_room() {
-            // Send only what goes out at once: there is no time for more.
+            // Send only what the socket takes at once: there is no time to wait for the client.
             self.connection.abrupt_shutdown(Reason::NO_ERROR);
             poll_fn(|cx| Poll::Ready(self.connection.poll_closed(cx).is_ready())).await;
         } else if let Some(flood) = self.flood.get() {
@@ -254,9 +262,9 @@ impl Session {
     /// Accepts new requests and polls those that are running. Completes when the connection has
     /// ended.
     ///
-    /// The order matters. The connection is polled first, so that a disconnect is seen before its
-    /// request goes on. Responses that become ready at the same time go out together when the
-    /// connection is polled next, because each of them has woken it.
+    /// The order matters. The connection is polled first, so that a disconnect is seen before the
+    /// requests go on. Each response that becomes ready wakes the connection. So responses that
+    /// become ready at the same time are sent together when the connection is polled next.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match self.connection.poll_accept(cx) {
@@ -285,8 +293,8 @@ impl Session {
         self.fit_window();
     }
 
-    /// Sets the initial window to what the memory budget allows. Open streams get it too (RFC 9113
-    /// §6.9.2), but stay charged with the window that they began with.
+    /// Sets the initial window of streams to what the memory budget allows. The change also applies
+    /// to open streams (RFC 9113 §6.9.2). They stay charged with the window that they began with.
     fn fit_window(&mut self) {
         let window = self.handler.window(STREAM_WINDOW, LITTLE_WINDOW);
         // An error means that the client has not acknowledged the last change yet.
@@ -298,7 +306,7 @@ impl Session {
     }
 }
 
-/// The parts of its connection that a stream needs.
+/// The parts of a connection that each of its streams needs.
 struct Link {
     handler: Rc<Plane>,
     limits: Limits,
@@ -306,10 +314,10 @@ struct Link {
     unsent: Rc<Unsent>,
 }
 
-/// An estimate of the response bytes that the library still buffers after the exchanges are over.
+/// An estimate of the response bytes that the library still buffers for exchanges that are over.
 /// The library does not report this number. So the bytes that a finished exchange has handed over
-/// are added, and DATA sent on any stream is subtracted, because the library sends from all streams
-/// in turn.
+/// are added, and DATA bytes sent on any stream are subtracted, because the library sends from all
+/// streams in turn.
 struct Unsent(RefCell<MemoryReservation>);
 
 impl Unsent {
@@ -326,7 +334,8 @@ impl Unsent {
     }
 }
 
-/// Returns how much of its window a client may fill: no more than the body that it has announced.
+/// Returns the number of bytes of its window that a client may fill: no more than the body length
+/// that it has announced.
 fn fills(window: u32, framing: Framing) -> usize {
     match framing {
         Framing::Length(length) => {
@@ -337,7 +346,8 @@ fn fills(window: u32, framing: Framing) -> usize {
     }
 }
 
-/// Processes one request and its response.
+/// Processes one stream: parses the request, waits for its response and sends it. Returns early if
+/// the client resets the stream.
 async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
     let Link { handler, limits, window, unsent } = link;
     let _held = handler.hold(memory::REQUEST);
@@ -366,8 +376,8 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
                 Poll::Ready(reply) => Poll::Ready(Some(reply)),
                 Poll::Pending => outgoing.poll_reset(cx).map(|()| None),
             });
-            // `None`: the client has reset the stream, and dropping the request is all there is to
-            // do.
+            // `None` means that the client has reset the stream. Dropping the request is all there
+            // is to do.
             let Some(reply) = reply.await else { return };
             reply
         }
@@ -376,17 +386,19 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
     send::send(&outgoing, reply, head, &handler, &unsent).await;
 }
 
-/// The connection as the library sees it. Every frame is counted on the way.
+/// The connection as the library reads and writes it. It counts every frame on the way, and stops
+/// the reading when the frames are a flood.
 struct Guarded {
     stream: Stream,
-    /// Bytes read before the protocol was known to be HTTP/2.
+    /// Bytes that were read before the protocol was known to be HTTP/2. They are returned first.
     ahead: BytesMut,
     frames: Frames,
     out: Answers,
-    /// Bytes of the preface that have yet to arrive. Frames begin after it.
+    /// The number of bytes of the preface that have yet to arrive. Frames begin after the preface.
     preface: usize,
-    /// The coarse clock, in quarters of a second.
+    /// The worker's coarse clock, in quarters of a second.
     clock: Rc<Cell<u32>>,
+    /// The flood that was detected, for the session to end the connection.
     flood: Rc<Cell<Option<Flood>>>,
     unsent: Rc<Unsent>,
     handler: Rc<Plane>,

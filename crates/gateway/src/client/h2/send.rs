@@ -1,4 +1,4 @@
-//! Sends responses to an HTTP/2 client.
+//! Sends responses to an HTTP/2 client, within its flow-control window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -16,10 +16,12 @@ use crate::io::body::Piece;
 use crate::process::memory::MemoryReservation;
 use crate::request::reply::{Answer, Reply};
 
-/// The number of bytes of a response that are gathered while it waits for the client's window.
+/// The number of response bytes from which no more is gathered while the response waits for the
+/// client's window.
 const GATHERED: usize = 32 * 1024;
 
-/// Sends the response to one request.
+/// Sends the response to one request. If the response breaks off or the client reads too slowly,
+/// the stream is reset. `head` says that the request is a HEAD.
 pub(super) async fn send(
     outgoing: &Outgoing,
     reply: Reply,
@@ -45,14 +47,15 @@ pub(super) async fn send(
     }
     let mut backlog = handler.hold(0);
     if stream_body(&mut stream, body, handler, &mut backlog).await.is_err() {
-        // The response must not look complete.
+        // The response is truncated, and must not look complete.
         stream.send_reset(Reason::INTERNAL_ERROR);
     } else {
         unsent.add(backlog.bytes());
     }
 }
 
-/// The response broke off, or the client has left or is too slow.
+/// The error that a response was not delivered: it broke off, or the client has left or is too
+/// slow.
 struct Broken;
 
 async fn stream_body(
@@ -91,20 +94,23 @@ async fn stream_body(
     .await
 }
 
-/// The part of a response that waits for the client's window. A small response is gathered to its
-/// end at once, so that its request gives the slot back before the client has read the response.
+/// The part of a response that waits for the client's window. A response of less than [`GATHERED`]
+/// bytes is gathered to its end at once. So its request gives the slot back before the client has
+/// read the response.
 #[derive(Default)]
 struct Gathered {
-    /// Pieces to send, none of them empty.
+    /// The pieces that are to be sent, none of them empty.
     pieces: VecDeque<Bytes>,
+    /// The total size of `pieces`, in bytes.
     bytes: usize,
-    /// The end of the response has arrived.
+    /// Whether the end of the response has arrived.
     ended: bool,
     trailers: Option<Box<Fields>>,
 }
 
 impl Gathered {
-    /// Takes the available pieces of the response, as far as the buffer has space.
+    /// Takes the pieces of the response that are available, until [`GATHERED`] bytes wait. Returns
+    /// an error if the response breaks off.
     fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
         while !self.ended && self.bytes < GATHERED {
             match body.poll_piece(cx) {
@@ -123,7 +129,8 @@ impl Gathered {
         Ok(())
     }
 
-    /// Sends as much as the client's window allows. Pending if nothing could be sent.
+    /// Hands the library as much of the first piece as the client's window allows, and returns the
+    /// number of bytes. Pending if the window is used up. Returns an error if the client has left.
     fn poll_send(
         &mut self,
         stream: &mut SendStream<Bytes>,

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The length of the longest accepted header, which is the most that is ever waited for.
+/// The length in bytes of the longest accepted version 2 header. The parser waits for no more bytes
+/// than that.
 const LONGEST: usize = FIXED + LONGEST_BLOCK;
 
 #[track_caller]
@@ -111,13 +112,13 @@ fn what_is_no_header_is_refused_at_the_first_byte_that_differs() {
     }
 }
 
-/// Returns a header of version 2.
+/// Returns a version 2 header with this command, family and block.
 fn v2(command: u8, family: u8, block: &[u8]) -> Vec<u8> {
     let length = u16::try_from(block.len()).unwrap().to_be_bytes();
     [SIGNATURE, &[command, family], &length, block].concat()
 }
 
-/// Section 2.2: 198.51.100.7 port 4660 to 203.0.113.9 port 443.
+/// The addresses of an IPv4 block (section 2.2): 198.51.100.7 port 4660 to 203.0.113.9 port 443.
 const FOUR: &[u8] = &[198, 51, 100, 7, 203, 0, 113, 9, 0x12, 0x34, 0x01, 0xbb];
 
 fn six() -> Vec<u8> {
@@ -211,13 +212,13 @@ fn the_longest_block_is_accepted_and_one_byte_more_is_not_waited_for() {
 
 #[test]
 fn the_checksum_is_castagnolis() {
-    // From RFC 3720 appendix B.4, and the check value of the CRC catalogues.
+    // The values of RFC 3720 appendix B.4, and the check value of the CRC catalogues.
     assert_eq!(crc32c([0; 32].iter()), 0x8a91_36aa);
     assert_eq!(crc32c([0xff; 32].iter()), 0x62a8_ab43);
     assert_eq!(crc32c(b"123456789".iter()), 0xe306_9283);
 }
 
-/// Returns a header with its checksum between two other additions.
+/// Returns a version 2 header with a correct checksum, which stands between two other additions.
 fn summed() -> Vec<u8> {
     let [first, last] = [addition(0x01, b"h2"), addition(0x04, b"pad")];
     let mut header = v2(0x21, 0x11, &[FOUR, &first, &addition(CRC32C, &[0; 4]), &last].concat());
@@ -235,7 +236,8 @@ fn a_header_with_the_right_checksum_is_accepted() {
 #[test]
 fn a_header_damaged_anywhere_is_not_taken_for_what_it_was() {
     let whole = summed();
-    // Except in the type of the checksum itself: without it there is none to compare.
+    // The type of the checksum's addition is left undamaged: without it there is no checksum to
+    // compare.
     let kind = FIXED + FOUR.len() + addition(0x01, b"h2").len();
     assert_eq!(whole[kind], CRC32C);
     for at in (0..whole.len()).filter(|&at| at != kind) {
@@ -244,7 +246,8 @@ fn a_header_damaged_anywhere_is_not_taken_for_what_it_was() {
             damaged[at] ^= 1 << bit;
             match parse(&damaged) {
                 Ok(Parsed::Done { source: Some(_), .. }) => panic!("bit {bit} of byte {at}"),
-                // A command or family without an address, or a length that needs more bytes.
+                // The damage may make a command or family without an address, or a length that
+                // needs more bytes.
                 Ok(Parsed::Done { source: None, .. } | Parsed::More) | Err(_) => {}
             }
         }

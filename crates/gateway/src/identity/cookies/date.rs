@@ -1,18 +1,20 @@
-//! The date in a cookie's `Expires`, parsed as browsers do (RFC 6265 §5.1.1).
+//! Parses the date in a cookie's `Expires` attribute as browsers do (RFC 6265 §5.1.1).
 //!
-//! Servers write it in many ways (`Thu, 01-Jan-1970 00:00:01 GMT`, `Thu Jan  1 00:00:00 1970`), and
-//! browsers accept nearly all of them: a time, a day, a month and a year, with anything else
-//! between them. A stricter parser would take a cookie for a session that every browser discards.
+//! Servers write the date in many formats, such as `Thu, 01-Jan-1970 00:00:01 GMT` and
+//! `Thu Jan  1 00:00:00 1970`. Browsers accept a time, a day, a month and a year with anything else
+//! between them. A stricter parser would not see that a cookie has expired, and would take a
+//! deleted cookie for a session.
 
 const MONTHS: [&[u8]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// Returns the seconds since 1970, negative for earlier dates.
+/// Parses a cookie date. Returns the seconds since 1970 (negative for earlier dates), or `None` if
+/// the text is not a date.
 pub(super) fn parse(text: &[u8]) -> Option<i64> {
     let (mut clock, mut day, mut month, mut year) = (None, None, None, None);
     for word in text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':') {
-        // Each word fills the first field that is still missing and that it can be.
+        // Each word fills the first field that is still missing and that the word is valid for.
         let _ = fills(&mut clock, || clock_of(word))
             || fills(&mut day, || number(word, 1, 2))
             || fills(&mut month, || month_of(word))
@@ -33,7 +35,7 @@ fn fills(place: &mut Option<i64>, found: impl FnOnce() -> Option<i64>) -> bool {
     was_empty && place.is_some()
 }
 
-/// Parses `08:49:37` into seconds.
+/// Parses a time of day such as `08:49:37`. Returns the seconds since midnight.
 fn clock_of(word: &[u8]) -> Option<i64> {
     let mut parts = word.splitn(3, |byte| *byte == b':').map(|part| number(part, 1, 2));
     match (parts.next()??, parts.next()??, parts.next()??) {
@@ -48,15 +50,17 @@ fn month_of(word: &[u8]) -> Option<i64> {
     months.find(|(_, name)| begin.eq_ignore_ascii_case(name)).map(|(month, _)| month)
 }
 
-/// Returns the number that a word begins with, if it has between `least` and `most` digits.
+/// Returns the decimal number at the beginning of a word. Returns `None` if the number has fewer
+/// than `least` or more than `most` digits.
 fn number(word: &[u8], least: usize, most: usize) -> Option<i64> {
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
     let fits = (least..=most).contains(&digits.clone().count());
     fits.then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Returns the days since 1970-01-01 in the Gregorian calendar. Years begin in March here, so that
-/// the leap day is the last day of a year and every five months have 153 days.
+/// Returns the number of days from 1970-01-01 to a date of the Gregorian calendar. The computation
+/// lets a year begin in March: the leap day is then the last day of a year, and every five months
+/// have 153 days.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;

@@ -1,34 +1,36 @@
-//! Cookies in a head: finding them by name, and removing one of them.
+//! Finds cookies in the header fields of requests and responses, and removes a cookie from a
+//! request.
 
 mod date;
 
 use bywash_message::{Fields, Name};
 
-/// Returns the value of a cookie of a request. The first one of that name counts, and an empty one
-/// is ignored.
+/// Returns the value of the request's cookie of this name. Empty values are skipped, and of several
+/// the first one is returned.
 pub(crate) fn brought<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }
 
-/// Returns the value of a cookie that a response sets. `now`, in seconds since 1970, is called only
-/// if the cookie has an `Expires`. A deletion has a value too (`deleted`), but the value is the
-/// same for all visitors and is not a session, so it is ignored.
+/// Returns the value that a response sets for the cookie of this name. `now` returns the seconds
+/// since 1970, and is called only if the cookie has an `Expires` attribute. A deletion is ignored:
+/// its value, such as `deleted`, is the same for all visitors and is not a session.
 pub(crate) fn set<'a>(fields: &'a Fields, name: &str, now: impl Fn() -> i64) -> Option<&'a [u8]> {
     let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, &now));
     fields.all(Name::SetCookie).find_map(set)
 }
 
-/// A cookie that a response sets or deletes.
+/// A `Set-Cookie` line of a response, which sets or deletes a cookie.
 pub(crate) struct Line<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Scripts of the page cannot read the cookie.
+    /// Whether the line has the attribute `HttpOnly`: scripts of the page cannot read the cookie.
     pub(super) http_only: bool,
-    /// The cookie expires at once.
+    /// Whether the line deletes the cookie, because its time of expiry has already passed.
     pub(super) deleted: bool,
 }
 
-/// Returns the cookies with a value that a response sets or deletes. `now` is as for [`set`].
+/// Returns the cookies that a response sets or deletes, except those with an empty value. `now`
+/// returns the seconds since 1970.
 pub(crate) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<Item = Line<'_>> {
     fields.all(Name::SetCookie).filter_map(move |line| {
         let (name, value) = named(pairs(line).next()?)?;
@@ -41,13 +43,13 @@ pub(crate) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<I
     })
 }
 
-/// Returns the names and values of a request's cookies, except those without a value.
+/// Returns the names and values of a request's cookies, except those with an empty value.
 pub(crate) fn all_brought(fields: &Fields) -> impl Iterator<Item = (&[u8], &[u8])> {
     fields.all(Name::Cookie).flat_map(pairs).filter_map(named)
 }
 
-/// Returns whether a line deletes its cookie. `Max-Age` takes precedence over `Expires`, and of
-/// each the last readable one counts (RFC 6265 §5.2, §5.3).
+/// Returns whether a `Set-Cookie` line deletes its cookie. `Max-Age` takes precedence over
+/// `Expires`. If an attribute is repeated, its last valid value counts (RFC 6265 §5.2, §5.3).
 fn is_deleted(line: &[u8], now: impl Fn() -> i64) -> bool {
     match attribute(line, b"max-age", is_over) {
         Some(is_over) => is_over,
@@ -64,14 +66,15 @@ fn attribute<T>(line: &[u8], name: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> 
     attributes.last()
 }
 
-/// Returns whether a number of seconds is zero or negative, or `None` if it is not a number.
+/// Returns whether the value of a `Max-Age` is zero or negative. Returns `None` if it is not a
+/// number.
 fn is_over(seconds: &[u8]) -> Option<bool> {
     let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.len() < seconds.len() || digits.iter().all(|digit| *digit == b'0'))
 }
 
-/// Removes every cookie of this name from a request. The others stay unchanged.
+/// Removes every cookie of this name from a request. All other cookies stay unchanged.
 pub(crate) fn take_out(fields: &mut Fields, name: &str) {
     let is_there = |line| pairs(line).any(|pair| is_of(name, pair));
     if !fields.all(Name::Cookie).any(is_there) {
@@ -98,13 +101,14 @@ fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
 
-/// Returns the value of a `name=value` pair, if it has this name and is not empty.
+/// Returns the value of a `name=value` pair. Returns `None` if the pair has another name or an
+/// empty value.
 fn value<'a>(name: &str, pair: &'a [u8]) -> Option<&'a [u8]> {
     let (spelled, value) = named(pair)?;
     (spelled == name.as_bytes()).then_some(value)
 }
 
-/// Returns the two parts of a `name=value` pair, if neither is empty.
+/// Splits a `name=value` pair. Returns `None` if the name or the value is empty.
 fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     let pair = pair.trim_ascii();
     let (name, value) = pair.split_at(pair.iter().position(|byte| *byte == b'=')?);
@@ -112,7 +116,7 @@ fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     if name.is_empty() || value.is_empty() { None } else { Some((name, value)) }
 }
 
-/// Returns whether some reader could take the pair for a cookie of this name.
+/// Returns whether some application could take the pair for a cookie of this name.
 fn is_of(name: &str, pair: &[u8]) -> bool {
     let spelled = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
     spelled.trim_ascii() == name.as_bytes()
@@ -141,7 +145,7 @@ mod tests {
         assert_eq!(brought(&fields, "sid"), Some(&b"2"[..]));
     }
 
-    /// Returns the session that a response with these lines begins in the year 2033.
+    /// Returns the value of the session cookie that these `Set-Cookie` lines set in the year 2033.
     fn begun(lines: &[&str]) -> Option<String> {
         let mut fields = Fields::new();
         for line in lines {

@@ -1,48 +1,55 @@
 //! The evidence that a cookie is the session cookie, for `identify.session = "auto"`.
 //!
-//! **The evidence.** [`ENOUGH`] responses have set the cookie to long values that all differ, and
-//! [`ENOUGH`] requests have returned such a value without being given another one. This excludes a
-//! CSRF token and a sliding value, which are set again and again, and a language, which has few
-//! values.
+//! **The evidence.** Two things are required. Responses have set the cookie to at least [`ENOUGH`]
+//! long values that all differ. Requests have returned such values at least [`ENOUGH`] times
+//! without getting another value in return. This excludes a CSRF token and a value that every
+//! response renews, because both are set again and again. It excludes a language, because that has
+//! few values.
 //!
-//! **Which values are remembered.** Many values may go to crawlers, which never return them. While
-//! more than half of [`MOST`] values were never returned, a new value replaces the oldest of these,
-//! but not before that one is [`HELD`] old. Otherwise it replaces the oldest value that was
-//! returned. So visitors have time to return, however fast crawlers are given values, and their
-//! returns add up.
+//! **Which values are remembered.** Many values may go to crawlers, which never return them. At
+//! most [`MOST`] values are remembered. While fewer than half of them were ever returned, a new
+//! value replaces the oldest value that was never returned, if that one is at least [`HELD`] old.
+//! Otherwise the new value replaces the oldest value that was returned. So visitors have time to
+//! return, however fast crawlers are given values, and the returns of visitors add up.
 //!
-//! **Not by one client.** Only values that responses have set count, at most [`BY_ADDRESS`] of them
-//! for one address, and at most [`BY_VALUE`] returns for one value. So the evidence takes at least
-//! four addresses, and attackers cannot give it for a cookie that the application does not set. To
-//! keep all others out, attackers must hold all values, which takes 26 addresses. They must ask for
-//! new ones without a pause: each value that was never returned makes room after [`HELD`], and each
-//! that was returned makes room for the next new one. Evidence that the value changes takes more
-//! than one replaced value for [`CHANGES`] counted returns, and again at most [`BY_ADDRESS`] of
-//! them come from one address.
+//! **One client is not enough.** Only values that responses have set count: at most [`BY_ADDRESS`]
+//! of them for one address, and at most [`BY_VALUE`] returns for one value. So the evidence takes
+//! at least four addresses, and an attacker cannot create it for a cookie that the application does
+//! not set.
+//!
+//! An attacker who wants to exclude all other visitors must hold all remembered values, which takes
+//! 26 addresses. The attacker must then ask for new values without a pause: a value that was never
+//! returned makes room after [`HELD`], and a value that was returned makes room for the next new
+//! one.
+//!
+//! Evidence against the cookie takes more than one replaced value for every [`CHANGES`] counted
+//! returns. At most [`BY_ADDRESS`] of the replaced values belong to one address.
 
 use std::time::{Duration, Instant};
 
 use bywash_engine::AddressKey;
 
-/// The number of values set, and of requests that return one.
+/// The minimum number of distinct values that responses set, and the minimum number of counted
+/// returns.
 const ENOUGH: usize = 20;
-/// The number of values that are remembered.
+/// The maximum number of values that are remembered for one cookie.
 const MOST: usize = 128;
-/// The number of remembered values that were set for one address.
+/// The maximum number of remembered values that were set for one address.
 const BY_ADDRESS: usize = 5;
-/// The number of counted returns for one value.
+/// The maximum number of returns that count for one value.
 const BY_VALUE: u8 = 2;
-/// The number of bytes of a value that cannot be guessed.
+/// The minimum length in bytes of a value that counts. A shorter value might be guessed.
 const LONG: usize = 16;
-/// The minimum number of unchanged returns for each value that was replaced on return, as a login
-/// does. A visitor of two pages that both set the cookie makes four unchanged returns for one
-/// replaced value.
+/// The minimum number of counted returns for each value that a response replaced when it was
+/// returned, as a login does. Two pages that both set the cookie may be loaded at once. A visitor
+/// of such pages makes four counted returns for one replaced value.
 const CHANGES: usize = 10;
-/// How long a value that was never returned is remembered at least: most visitors request the next
-/// page, or something that the page contains, within this time.
+/// The minimum time for which a value that was never returned is remembered. Within this time most
+/// visitors request the next page, or something that the page contains.
 const HELD: Duration = Duration::from_secs(30);
 
-/// The values of a cookie that responses have set, in the order in which they were set.
+/// The remembered values of one cookie that responses have set, in the order in which they were
+/// set.
 #[derive(Default)]
 pub(super) struct Evidence(Vec<Value>);
 
@@ -50,9 +57,9 @@ struct Value {
     hash: u64,
     address: AddressKey,
     since: Instant,
-    /// Requests that returned the value and were given no other one.
+    /// The number of requests that returned the value and got no other value, at most [`BY_VALUE`].
     kept: u8,
-    /// A request that returned the value was given another one.
+    /// Whether a request that returned the value has got another value.
     changed: bool,
 }
 
@@ -63,7 +70,8 @@ impl Value {
 }
 
 impl Evidence {
-    /// Records that a response to this address has set a value with this hash.
+    /// Records that a response to this address has set `value`, whose hash is `hash`. Ignores a
+    /// value that is too short or known, and one for which there is no room.
     pub(super) fn is_set(&mut self, value: &[u8], hash: u64, address: AddressKey, now: Instant) {
         let of_address = self.0.iter().filter(|value| value.address == address).count();
         let is_known = self.0.iter().any(|value| value.hash == hash);
@@ -73,7 +81,8 @@ impl Evidence {
         self.0.push(Value { hash, address, since: now, kept: 0, changed: false });
     }
 
-    /// Makes room for a value. Returns false if all values are to be remembered for longer.
+    /// Makes room for a value, if necessary by removing one. Returns false if no value may be
+    /// removed yet.
     fn makes_room(&mut self, now: Instant) -> bool {
         if self.0.len() < MOST {
             return true;
@@ -90,8 +99,8 @@ impl Evidence {
         over.map(|at| self.0.remove(at)).is_some()
     }
 
-    /// Records that a request has returned a value. `set`: the value that its response has set, if
-    /// any.
+    /// Records that a request has returned the value with this hash. `set` is the hash of the value
+    /// that the response to this request has set, if any.
     pub(super) fn is_returned(&mut self, hash: u64, set: Option<u64>) {
         let Some(value) = self.0.iter_mut().find(|value| value.hash == hash) else { return };
         if set.is_some_and(|set| set != hash) {
@@ -105,7 +114,7 @@ impl Evidence {
         self.0.iter().map(|value| usize::from(value.kept)).sum()
     }
 
-    /// Returns whether the value changes for clients that return it.
+    /// Returns whether responses replace the value for clients that return it.
     fn changes(&self) -> bool {
         let changed = self.0.iter().filter(|value| value.changed).count();
         changed * CHANGES > self.kept()
@@ -115,7 +124,8 @@ impl Evidence {
         self.0.len() >= ENOUGH && self.kept() >= ENOUGH && !self.changes()
     }
 
-    /// Returns whether there is some evidence and nothing against it.
+    /// Returns whether the cookie has at least two remembered values, and responses do not replace
+    /// values that are returned.
     pub(super) fn may_be_enough(&self) -> bool {
         self.0.len() > 1 && !self.changes()
     }
@@ -125,7 +135,7 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    /// Sets a value for an address of its own.
+    /// Records a value for an address that has no other value.
     fn set(evidence: &mut Evidence, hash: u64, now: Instant) {
         evidence.is_set(&[b'v'; LONG], hash, AddressKey(hash), now);
     }
@@ -154,7 +164,7 @@ mod tests {
             evidence.is_set(&[b'v'; LONG], stranger, address, now);
             evidence.is_returned(stranger, Some(u64::MAX));
         }
-        // Each visitor returns only after 50 others have come.
+        // Each visitor returns its value only after 50 other values were set.
         for first in [1000, 2000, 3000] {
             for visitor in first..first + 50 {
                 set(&mut evidence, visitor, now);

@@ -1,31 +1,35 @@
-//! The session cookie: whether requests bring it, and which cookie it is if the file says `auto`.
+//! Watches the session cookie: whether requests have it, and, with `auto`, which cookie it is.
 //!
-//! The only symptom of a wrong name in `identify.session` is that no request has a session. So the
-//! gateway counts the answered requests that had the cookie, and keeps the names of the cookies
-//! that the application's responses set (`seen.rs`). If fewer than one in [`LEAST_SHARE`] answered
-//! requests had the cookie, and responses set others but not this one, a line on standard error and
-//! the status report it. A stray cookie left by an earlier application does not hide that.
+//! A wrong name in `identify.session` has only one symptom: no request has a session. So the
+//! gateway counts the answered requests that had the cookie, and stores the names of the cookies
+//! that the application's responses set (`seen.rs`). It warns on standard error and in the status
+//! if two conditions hold: fewer than one in [`LEAST_SHARE`] answered requests had the cookie, and
+//! responses set other cookies but not this one. The threshold is not zero, so a few stray cookies
+//! of an earlier application do not hide the mistake.
 //!
-//! **The recent past.** An application may rename its cookie at any time, so all of this is about
-//! the last requests (`recent.rs`). It may also be that no visitor has a session for a while. So
-//! once the cookie has been right, the report needs another cookie that can be a session's by its
-//! name or its attributes.
+//! **Recent requests only.** An application may rename its cookie at any time, so all counts are of
+//! the last requests (`recent.rs`). There may also be no visitor with a session for a while. So
+//! once the cookie has been seen to work, the warning needs one more condition: responses set
+//! another cookie that can be a session cookie by its name or its attributes.
 //!
-//! **auto.** The gateway picks the cookie by evidence (`evidence.rs`). The engine's session key is
-//! a hash of the cookie's value, so the pick only changes where that value is read.
+//! **The first pick of `auto`.** The gateway picks the cookie by evidence (`evidence.rs`). The
+//! engine's session key is a hash of the cookie's value, so the pick only changes where that value
+//! is read.
 //!
-//! **auto, later.** The gateway keeps its pick until another cookie has the same evidence as the
-//! pick had, while next to no request has the pick and no response sets it, over a whole window.
-//! The other cookie must be new: responses have not set it while they set the pick. So neither a
-//! time without visitors nor a second cookie of the application changes the pick. Attackers can
-//! change it only if they send 99 of 100 answered requests while the application gives them a new
-//! kind of session cookie and gives nobody the pick.
+//! **Later picks of `auto`.** The gateway drops its pick when three conditions have held over a
+//! whole window. Next to no request has the picked cookie, no response sets it, and another cookie
+//! has the same evidence as the pick had. The other cookie must be new: no response has set it
+//! while responses still set the pick. So neither a time without visitors nor a second cookie of
+//! the application changes the pick. To change it, attackers must send 99 of 100 answered requests,
+//! while the application gives them a new kind of session cookie and gives the picked one to
+//! nobody.
 //!
-//! **Hostile input.** Names come only from the application's `Set-Cookie`, never from requests.
-//! Their number, their length and the number of cookies examined per message are bounded.
+//! **Hostile input.** Names come only from the application's `Set-Cookie`, never from requests. The
+//! number of names, their length and the number of cookies examined per message are bounded.
 //!
-//! **Cost.** Each request costs one counter update while the cookie is confirmed. Otherwise it also
-//! takes a short lock. A request that finds the lock taken is left out, so no request waits for it.
+//! **Cost.** While the cookie is confirmed, each request costs one counter update. Otherwise it
+//! also takes a short lock. A request that finds the lock held is not counted as evidence, so no
+//! request waits.
 
 mod evidence;
 mod recent;
@@ -49,34 +53,36 @@ use super::cookies;
 use crate::process::secret::Secret;
 use crate::process::wall_clock::unix_s;
 
-/// The number of answered requests before a warning.
+/// The minimum number of answered requests before a warning, and before the cookie is confirmed.
 const ENOUGH: u64 = 100;
-/// The cookie is confirmed if one in this many answered requests has it.
+/// The reciprocal of the minimum share: the cookie is confirmed if at least one in this many
+/// answered requests has it.
 const LEAST_SHARE: u64 = 100;
-/// The number of cookies examined per message.
+/// The maximum number of cookies examined in one message.
 const LOOKED_AT: usize = 32;
-/// The number of cookies named in a warning.
+/// The maximum number of cookies that a warning names.
 const NAMED: usize = 5;
-/// The number of picks of `auto`, one after the other. Bounds the memory for their names.
+/// The maximum number of successive picks of `auto` in one process. It bounds the memory for their
+/// names.
 const PICKS: usize = 8;
 
 /// Watches the session cookie. One instance lasts as long as `identify.session` stays the same.
 pub(crate) struct SessionCookie {
-    /// The configured name. `None`: a cookie must be picked.
+    /// The name from the configuration. `None` with `auto`: the gateway picks the cookie.
     configured: Option<String>,
-    /// The cookies that were picked. The last one is in use.
+    /// The names of the cookies that the gateway has picked, in order. The last one is in use.
     picks: [OnceLock<String>; PICKS],
-    /// The token cookie, which is not a session of the application.
+    /// The name of the cookie with the gateway's own token, which is never picked.
     token: Option<String>,
     recent: Recent,
-    /// Whether a response has ever set the cookie, or enough requests had it.
+    /// Whether the cookie has been seen to work: a response has set it, or enough requests had it.
     was_right: AtomicBool,
     reported: AtomicBool,
     table: Mutex<Table>,
 }
 
-/// The watched cookies that a request brought, as pairs of the cookie's id and a hash of its value.
-/// At most as many as are watched.
+/// The cookies of a request that this module watches, as pairs of the cookie's id and a hash of its
+/// value. Each cookie occurs at most once.
 #[derive(Debug, Default)]
 pub(crate) struct Brought(Vec<(u64, u64)>);
 
@@ -87,8 +93,8 @@ impl Brought {
 }
 
 impl SessionCookie {
-    /// Creates the watch. Returns `None` if sessions are not identified by a cookie of the
-    /// application.
+    /// Creates the watch. Returns `None` if the configuration does not identify sessions by a
+    /// cookie of the application.
     pub(crate) fn of(identify: &Identify) -> Option<Self> {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name.clone()),
@@ -106,7 +112,8 @@ impl SessionCookie {
         })
     }
 
-    /// Returns whether this watch fits the configuration.
+    /// Returns whether a watch made for this configuration would have the same names. If so, a
+    /// reload keeps this one.
     pub(crate) fn is_of(&self, identify: &Identify) -> bool {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name),
@@ -116,12 +123,13 @@ impl SessionCookie {
         self.configured.as_ref() == configured && self.token.as_deref() == token(identify)
     }
 
-    /// Returns the cookie's name, or `None` until one is picked.
+    /// Returns the session cookie's name. Returns `None` with `auto` while no cookie is picked.
     pub(crate) fn name(&self) -> Option<&str> {
         self.configured.as_deref().or_else(|| self.picked())
     }
 
-    /// Returns the cookies of a request that responses have set before.
+    /// Returns those cookies of a request that responses have set before. Returns none while the
+    /// cookie is confirmed, or if another thread holds the lock.
     pub(crate) fn brought(&self, secret: Secret, fields: &Fields) -> Brought {
         let mut brought = Brought::default();
         if !fields.has(Name::Cookie) || self.is_confirmed() {
@@ -139,6 +147,8 @@ impl SessionCookie {
     }
 
     /// Records that the application has answered `request` with a head that has these fields.
+    /// `brought` is the value that [`Self::brought`] returned for this request. May pick a cookie
+    /// or log a warning.
     pub(crate) fn answered(
         &self,
         secret: Secret,
@@ -199,43 +209,44 @@ impl SessionCookie {
         }
     }
 
-    /// Takes over the pick of a previous process, if this one must pick as well and the name can be
-    /// a session cookie's.
+    /// Takes over the pick of a previous process. Does nothing if the configuration names the
+    /// cookie, or if `name` cannot be that of a session cookie.
     pub(crate) fn takes_over(&self, name: &str) {
         let is_token = self.token.as_deref() == Some(name);
         if self.configured.is_none() && !is_token && Seen::may_have(name) {
-            // If a name is picked already, it stays.
+            // A name that this process has picked already stays.
             let _ = self.picks[0].set(name.to_owned());
         }
     }
 
-    /// Returns the cookie that was picked last, if one had to be picked.
+    /// Returns the cookie that the gateway picked last. Returns `None` if it has picked none.
     pub(crate) fn picked(&self) -> Option<&str> {
         self.picks.iter().rev().find_map(OnceLock::get).map(String::as_str)
     }
 
-    /// Counts an answered request: whether it had the cookie, and whether its response sets it.
+    /// Counts an answered request. `carried`: the request had the cookie. `is_set`: its response
+    /// sets it.
     fn count(&self, carried: bool, is_set: bool) {
         if is_set {
             self.was_right.store(true, Ordering::Relaxed);
         }
         if self.recent.count(carried, is_set).is_some_and(is_enough) {
             self.was_right.store(true, Ordering::Relaxed);
-            // The next change of the cookie is to be reported as well, once a window at most.
+            // Lets the next change of the cookie be reported as well, at most once a window.
             self.reported.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether no cookie is picked, or the picked one has been out of use for a whole
-    /// window.
+    /// Returns whether a cookie may be picked: none is picked yet, or the picked one has been out
+    /// of use for a whole window.
     fn may_pick(&self) -> bool {
         let counts = self.recent.counts();
         let is_out = counts.answered >= WINDOW && counts.set == 0 && !is_enough(counts);
         self.picked().is_none() || is_out
     }
 
-    /// Identifies sessions by this cookie from now on, and restarts the counts for it. Returns
-    /// false if there were too many picks before.
+    /// Uses `picked` as the session cookie from now on, and restarts the counts. Returns false, and
+    /// changes nothing, if there were [`PICKS`] picks before.
     fn pick(&self, picked: &Seen) -> bool {
         let former = self.picked();
         let Some(free) = self.picks.iter().find(|pick| pick.get().is_none()) else { return false };
@@ -260,13 +271,14 @@ impl SessionCookie {
         true
     }
 
-    /// Returns whether enough requests had the cookie.
+    /// Returns whether at least [`ENOUGH`] requests were counted and enough of them had the cookie.
     fn is_confirmed(&self) -> bool {
         let counts = self.recent.counts();
         counts.answered >= ENOUGH && is_enough(counts)
     }
 
-    /// Returns why sessions are unknown, or `None` if they are known.
+    /// Returns the text of a warning that says why sessions are not recognised. Returns `None` if
+    /// there is nothing to warn of.
     fn warning(&self, table: &Table) -> Option<String> {
         let (counts, window) = (self.recent.counts(), self.recent.window());
         let Counts { answered, carried, set } = counts;
@@ -296,7 +308,7 @@ impl SessionCookie {
 
     pub(crate) fn status(&self) -> SessionCookieStatus {
         let Counts { answered, carried, .. } = self.recent.counts();
-        // Requests that find the table locked meanwhile are left out.
+        // Waits for the lock. Meanwhile, requests skip the table instead of waiting.
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         SessionCookieStatus {
             source: self.source(),
@@ -308,13 +320,13 @@ impl SessionCookie {
         }
     }
 
-    /// Returns the value of `identify.session`.
+    /// Returns the value of `identify.session` as the configuration spells it.
     fn source(&self) -> String {
         let configured = self.configured.as_ref();
         configured.map_or_else(|| "auto".to_owned(), |name| format!("cookie:{name}"))
     }
 
-    /// Locks the table. Returns `None` if another thread holds the lock.
+    /// Locks the table without waiting. Returns `None` if another thread holds the lock.
     fn table(&self) -> Option<MutexGuard<'_, Table>> {
         self.table.try_lock().ok()
     }
@@ -328,7 +340,8 @@ fn token(identify: &Identify) -> Option<&str> {
     identify.token.as_ref().map(|token| &*token.cookie)
 }
 
-/// Lists cookies as text, the most often set first. Returns `None` if there are none.
+/// Formats at most [`NAMED`] of these cookies as text, the most often set first, with the number of
+/// the rest. Returns `None` if there are no cookies.
 fn named<'t>(cookies: impl Iterator<Item = &'t Seen>) -> Option<String> {
     let mut seen: Vec<&Seen> = cookies.collect();
     seen.sort_by_key(|seen| Reverse(seen.answers));

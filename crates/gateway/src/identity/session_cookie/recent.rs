@@ -1,28 +1,28 @@
-//! Counts of the recent past, from which a change of the application can be seen however long the
-//! gateway has run before.
+//! Counts of recent answered requests. They show a change of the application even after the gateway
+//! has run for long.
 //!
 //! Requests are counted in windows of [`WINDOW`] answered requests. The counts are those of the
-//! present window and of the one before, so they cover at most twice as many requests.
+//! present window and of the one before, so they cover at most twice [`WINDOW`] requests.
 //!
-//! **Without a lock.** The three counts of a window are parts of one atomic number. So a request
-//! costs one addition, and the three counts are of the same requests. For the moment in which a
-//! thread ends a window, other threads miss that window.
+//! **No lock.** The three counts of a window are bit fields of one atomic number. So a request
+//! costs one addition, and the three counts always cover the same requests. At the moment in which
+//! a thread ends a window, other threads may briefly read counts without that window.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of answered requests in a window.
 pub(super) const WINDOW: u64 = 1000;
-/// The bits of each count. A count passes [`WINDOW`] only by the requests that other threads count
-/// while one of them ends the window.
+/// The number of bits of each of the three counts. A count can exceed [`WINDOW`] only by the
+/// requests that other threads count while one thread ends the window.
 const BITS: u32 = 21;
 
-/// Counts of answered requests.
+/// Counts of answered requests, all of the same window or windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) answered: u64,
-    /// Requests that had the session cookie.
+    /// The number of requests that had the session cookie.
     pub(super) carried: u64,
-    /// Requests whose responses set it.
+    /// The number of requests whose response set the session cookie.
     pub(super) set: u64,
 }
 
@@ -33,7 +33,7 @@ impl Counts {
     }
 }
 
-/// The counts of the recent past.
+/// The counts of the present window and of the one before.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     present: AtomicU64,
@@ -43,7 +43,8 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Counts an answered request. Returns the counts of the window, if the request ends it.
+    /// Counts an answered request. `carried`: it had the session cookie. `set`: its response set
+    /// that cookie. Returns the counts of the window if this request ends it.
     pub(super) fn count(&self, carried: bool, set: bool) -> Option<Counts> {
         let request = 1 + (u64::from(carried) << BITS) + (u64::from(set) << (2 * BITS));
         let counted = self.present.fetch_add(request, Ordering::Relaxed) + request;
@@ -56,13 +57,13 @@ impl Recent {
         Some(Counts::of(ended))
     }
 
-    /// Returns the counts of the present window and of the one before.
+    /// Returns the sums of the counts of the present window and the one before.
     pub(super) fn counts(&self) -> Counts {
         let before = self.before.load(Ordering::Relaxed);
         Counts::of(before + self.present.load(Ordering::Relaxed))
     }
 
-    /// Returns the number of the present window.
+    /// Returns the number of the present window. The first window has the number 0.
     pub(super) fn window(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The cookies that responses set.
+//! The table of cookies that responses set, from which `identify.session = "auto"` picks one.
 
 use std::fmt;
 
@@ -7,32 +7,33 @@ use bywash_api::CookieStatus;
 use super::evidence::Evidence;
 use crate::identity::cookies::Line;
 
-/// The number of cookies kept. A new one replaces the one whose last response is the longest ago.
+/// The maximum number of cookies in the table. A new cookie replaces the one that no response has
+/// set for the longest time.
 const MOST: usize = 16;
-/// The maximum length of a name in bytes. Cookies with longer names are ignored.
+/// The maximum length of a cookie's name in bytes. Cookies with longer names are ignored.
 const LONGEST: usize = 64;
 
-/// The cookies, in the order of the last responses that set them.
+/// The cookies that responses set, at most [`MOST`].
 #[derive(Default)]
 pub(super) struct Table {
     seen: Vec<Seen>,
-    /// The id of the next cookie.
+    /// The id for the next new cookie.
     next: u64,
 }
 
-/// A cookie that responses set.
+/// One cookie that responses set, with its counts and its evidence.
 pub(super) struct Seen {
-    /// An id that no other cookie of the table has ever had.
+    /// The cookie's id, which no other cookie of this table has ever had.
     pub(super) id: u64,
     pub(super) name: Box<str>,
     http_only: bool,
     pub(super) answers: u64,
     deletions: u64,
     pub(super) requests: u64,
-    /// The window in which a response has set it last.
+    /// The number of the window in which a response last set the cookie.
     window: u64,
-    /// Responses have set it while they also set the picked cookie, so it is not that cookie under
-    /// a new name.
+    /// Whether responses set this cookie in the same time as the picked one. If so, it is not the
+    /// picked cookie under a new name.
     coexists: bool,
     pub(super) evidence: Evidence,
 }
@@ -42,7 +43,7 @@ impl Table {
         self.seen.iter()
     }
 
-    /// Returns the cookies that responses have set in this window or in the one before.
+    /// Returns the cookies that a response has set in this window or in the one before.
     pub(super) fn recent(&self, window: u64) -> impl Iterator<Item = &Seen> {
         self.seen.iter().filter(move |seen| seen.is_recent(window))
     }
@@ -55,12 +56,12 @@ impl Table {
         self.seen.iter_mut().find(|seen| seen.id == id)
     }
 
-    /// Records a line of a response in this window. Returns the cookie if the line sets it and it
-    /// can be kept.
+    /// Records a `Set-Cookie` line of a response in this window. Returns the cookie if the line
+    /// sets it. Returns `None` for a deletion, and for a name that cannot be stored.
     pub(super) fn note(&mut self, line: &Line<'_>, window: u64) -> Option<&mut Seen> {
         let at = self.seen.iter().position(|seen| seen.name.as_bytes() == line.name);
         if line.deleted {
-            // A deletion does not replace another cookie.
+            // A deletion is counted only for a cookie that is in the table already.
             let seen = at.and_then(|at| self.seen.get_mut(at))?;
             seen.deletions += 1;
             return None;
@@ -76,7 +77,8 @@ impl Table {
         self.seen.last_mut()
     }
 
-    /// Creates a cookie, and makes room for it in the table.
+    /// Returns an entry for a new cookie. If the table is full, removes the cookie that was set the
+    /// longest ago.
     fn begin(&mut self, name: &str) -> Seen {
         if self.seen.len() >= MOST {
             self.seen.remove(0);
@@ -96,11 +98,11 @@ impl Table {
         }
     }
 
-    /// Returns the cookie that the evidence shows to be the session cookie, if there is one. While
-    /// a cookie with a more likely name may still gain enough evidence, no other one is picked.
+    /// Returns the cookie that the evidence shows to be the session cookie, if there is one. Waits
+    /// while a cookie with a higher rank may still gain enough evidence: then it returns `None`.
     ///
-    /// `former`: the cookie that was picked before. Its successor is at least as likely by its
-    /// name, and responses have not set the two together.
+    /// `former` is the name of the cookie that was picked before, if any. A successor must have at
+    /// least its rank, and no response may have set it while responses still set `former`.
     pub(super) fn pick(&self, former: Option<&str>) -> Option<&Seen> {
         let former = former.map_or(Rank::None, |name| Rank::of(name, false));
         let least = former.max(Rank::HttpOnly);
@@ -112,15 +114,16 @@ impl Table {
         (!candidates().any(better)).then_some(best)
     }
 
-    /// Records that a response has set the picked cookie in this window. The cookies of that time
-    /// are not its successors.
+    /// Records that a response has set the picked cookie in this window. All cookies that were set
+    /// in the same time are marked as coexisting, so none of them can become its successor.
     pub(super) fn is_in_use(&mut self, window: u64) {
         for seen in self.seen.iter_mut().filter(|seen| seen.is_recent(window)) {
             seen.coexists = true;
         }
     }
 
-    /// Begins new evidence, for the successor of a cookie that was picked in this window.
+    /// Discards all evidence after a cookie was picked in this window. New evidence is for a later
+    /// successor.
     pub(super) fn restart(&mut self, window: u64) {
         for seen in &mut self.seen {
             seen.coexists = seen.is_recent(window);
@@ -129,14 +132,14 @@ impl Table {
     }
 }
 
-/// The likelihood that a cookie is the session cookie, by its name and its attributes.
+/// The likelihood that a cookie is the session cookie, judged by its name and its attributes only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Cannot be a session cookie.
+    /// The cookie is not considered.
     None,
-    /// A cookie that scripts of the page need not read.
+    /// The cookie has the attribute `HttpOnly`, and its name says nothing.
     HttpOnly,
-    /// A session cookie.
+    /// The cookie's name contains one of [`PARTS`], as those of session cookies do.
     Named,
 }
 
@@ -156,15 +159,15 @@ impl Rank {
     }
 }
 
-/// Parts of the names of session cookies, in lower case: `PHPSESSID`, `JSESSIONID`, `sessionid`,
+/// Parts of the names of session cookies, in lower case. `PHPSESSID`, `JSESSIONID`, `sessionid`,
 /// `laravel_session`, `_session_id`, `ASP.NET_SessionId` and many others contain the first or the
-/// second.
+/// second part.
 const PARTS: [&str; 3] = ["sess", "sid", "wordpress_logged_in_"];
-/// Parts of names that no session cookie has.
+/// Parts of names, in lower case, that exclude a cookie: tokens against CSRF have them.
 const OTHERS: [&str; 2] = ["csrf", "xsrf"];
 
 impl Seen {
-    /// Returns whether a cookie of this name can be kept.
+    /// Returns whether the table can store a cookie of this name.
     pub(super) fn may_have(text: &str) -> bool {
         name(text.as_bytes()).is_some()
     }
@@ -200,7 +203,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Returns the name as text, if it can be kept and printed.
+/// Returns the name as text. Returns `None` if it is too long or cannot be printed.
 fn name(name: &[u8]) -> Option<&str> {
     let is_shown = |byte: &u8| byte.is_ascii_graphic() && *byte != b'`';
     let name = str::from_utf8(name).ok()?;
@@ -215,7 +218,8 @@ mod tests {
 
     use super::*;
 
-    /// Has 20 visitors get an `HttpOnly` cookie in this window and return it.
+    /// Lets 20 visitors get an `HttpOnly` cookie with a new value in this window and return the
+    /// value.
     fn visits(table: &mut Table, name: &str, window: u64) {
         let (name, value) = (name.as_bytes(), &[b'v'; 16]);
         for visitor in 0..20 {
@@ -226,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Returns the name of the cookie that succeeds `former`.
+    /// Returns the name of the cookie that is picked after the cookie `former`.
     fn picked<'t>(table: &'t Table, former: Option<&str>) -> Option<&'t str> {
         table.pick(former).map(|seen| &*seen.name)
     }

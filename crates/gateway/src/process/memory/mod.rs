@@ -1,14 +1,16 @@
-//! The budget for all memory that clients can make the gateway hold, and the measures near it.
+//! The budget for all memory that clients can make the gateway hold, and the measures taken when it
+//! is nearly used up.
 //!
-//! Every buffer that a client can fill is counted in one number: a [`MemoryReservation`] counts one
-//! holder's bytes and gives them back when it is dropped. Buffers are counted when their capacity
-//! changes. The HTTP/2 and TLS libraries do not report the size of their state. It is counted by
-//! the constants below, which `survival memory` measures.
+//! Every buffer that a client can fill is counted in one total. A [`MemoryReservation`] counts the
+//! bytes of one holder, and subtracts them when it is dropped. A buffer is counted by its capacity,
+//! whenever that changes. The HTTP/2 and TLS libraries do not report the size of their state. The
+//! constants below stand for it; `survival memory` measures them.
 //!
-//! Near the budget an overload manager acts in three levels, as Envoy's does. First it shrinks the
-//! buffers that each client may fill. Then it gives clients less time for their next request. At
-//! last it refuses bodies and lets new connections take the place of idle ones. A level ends
-//! [`BACK`] percent of the budget below the mark at which it begins.
+//! As the use approaches the budget, measures are taken in three levels, like those of Envoy's
+//! overload manager. The first level shrinks the buffers that each client may fill. The second
+//! gives clients less time for their next request. The third refuses bodies, and closes idle
+//! connections to make room for new ones. A level ends when the use has fallen [`BACK`] percent of
+//! the budget below the mark at which the level begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -17,52 +19,58 @@ use bywash_config::{Config, Scheme};
 use bywash_terminal::stderr;
 use bywash_units::TimeSpan;
 
-/// One open connection without a request: its task and its entry among the watched ones. The
-/// kernel's structures for it are included, as they are charged to the control group as well.
+/// The bytes counted for one open connection without a request: its task and its entry in the list
+/// of watched connections. The kernel's structures for the connection are included, because the
+/// control group is charged for them as well.
 pub(crate) const CONNECTION: usize = 10 * KIB;
-/// One request from its head to the end of its answer, without its bodies: its futures and fields.
+/// The bytes counted for one request from its head to the end of its answer: its futures and header
+/// fields, without its bodies.
 pub(crate) const REQUEST: usize = 8 * KIB;
-/// One TLS session, its handshake included.
+/// The bytes counted for one TLS session, including its handshake.
 pub(crate) const TLS: usize = 20 * KIB;
-/// The data that rustls keeps while its client does not read: the library's limit.
+/// The maximum number of bytes that rustls buffers while its client does not read.
 pub(crate) const TLS_UNSENT: usize = 64 * KIB;
-/// One HTTP/2 connection: the library's buffers for frames and its two HPACK tables.
+/// The bytes counted for one HTTP/2 connection: the library's frame buffers and its two HPACK
+/// tables.
 pub(crate) const HTTP2: usize = 36 * KIB;
 
-/// The size up to which a body is never refused for lack of memory: a login, an order.
+/// The largest body, in bytes, that is never refused for lack of memory. A login or an order is
+/// smaller.
 const SMALL_BODY: u64 = 16 * 1024;
-/// The bytes that may be read ahead of a waiting request's body, near the budget.
+/// The maximum number of bytes read ahead of one waiting request's body, from [`Level::Shrink`] on.
 const LITTLE_AHEAD: usize = 16 * KIB;
-/// The bytes of a client's data that the kernel may hold, near the budget.
+/// The size in bytes of the kernel's buffer for the data of one client, from [`Level::Shrink`] on.
 const LITTLE_SOCKET: usize = 32 * KIB;
-/// The time for the head of a request, and for the next request, from [`Level::Close`] on.
+/// The maximum time for the head of a request, and for the pause before the next request, from
+/// [`Level::Close`] on.
 const LITTLE_TIME: TimeSpan = TimeSpan::from_secs(3);
 
-/// The time after which a client whose body was refused may retry. Meanwhile timeouts free the
-/// memory of others.
+/// The time after which a client whose body was refused may retry. In that time, timeouts of other
+/// clients free memory.
 pub(crate) const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(10);
 
-/// The percentage of the budget by which use must fall below a level's mark before the level ends.
+/// The percentage of the budget by which the use must fall below a level's mark before that level
+/// ends.
 const BACK: usize = 5;
 
-/// How close use is to the budget.
+/// How near the use is to the budget. Each level includes the measures of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// No measures.
+    /// No measures are taken.
     Calm,
-    /// Windows and buffers for new data are small.
+    /// Windows and buffers for new data are smaller.
     Shrink,
-    /// Connections that wait for their clients end soon. HTTP/2 connections end after their present
+    /// Idle connections are closed after a shorter time. HTTP/2 connections end after their present
     /// requests.
     Close,
-    /// Large bodies are refused. A new connection takes the place of an idle one, or is refused.
+    /// Large bodies are refused. A new connection replaces an idle one, or is refused.
     Refuse,
 }
 
 impl Level {
     pub(crate) const ALL: [Self; 4] = [Self::Calm, Self::Shrink, Self::Close, Self::Refuse];
 
-    /// The level's name in the log, the metrics and the status.
+    /// Returns the level's name in the log, the metrics and the status.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Calm => "calm",
@@ -72,7 +80,7 @@ impl Level {
         }
     }
 
-    /// The percentage of the budget at which the level begins.
+    /// Returns the percentage of the budget at which the level begins.
     const fn begins(self) -> usize {
         match self {
             Self::Calm => 0,
@@ -95,7 +103,7 @@ impl Level {
         Self::ALL[usize::from(number).min(Self::ALL.len() - 1)]
     }
 
-    /// Returns the level for this use, after level `self`.
+    /// Returns the level at a use of `used` bytes of `budget`, if the level was `self` before.
     fn next(self, used: usize, budget: usize) -> Self {
         let holds = |level: &&Self| {
             let mark =
@@ -106,19 +114,20 @@ impl Level {
     }
 }
 
-/// The memory that all clients of one gateway hold together.
+/// The memory that all clients of one gateway hold together, in bytes.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: AtomicUsize,
-    /// The kernel's buffers, if they are charged to the control group; read once a second.
+    /// The bytes of the kernel's socket buffers, if the control group is charged for them. Read
+    /// once a second.
     kernel: AtomicUsize,
-    /// The bytes of waiting requests' bodies, which `used` includes.
+    /// The bytes of waiting requests' bodies that were read ahead. `used` includes them.
     read_ahead: AtomicUsize,
     budget: AtomicUsize,
     level: AtomicU8,
-    /// The highest level since the last line in the log.
+    /// The highest level since the last log line.
     peak: AtomicU8,
-    /// The level that the last line in the log named.
+    /// The level in the last log line.
     reported: AtomicU8,
 }
 
@@ -135,43 +144,44 @@ impl Memory {
         }
     }
 
-    /// Counts `bytes` for as long as the returned value lives.
+    /// Counts `bytes` until the returned value is dropped.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> MemoryReservation {
         let mut held = MemoryReservation { memory: Arc::clone(self), bytes: 0 };
         held.set(bytes);
         held
     }
 
-    /// Counts more bytes, for holders that give them back with [`Memory::sub`].
+    /// Adds bytes to the total. The caller subtracts them again with [`Memory::sub`].
     pub(crate) fn add(&self, bytes: usize) {
         self.look(self.used.fetch_add(bytes, Ordering::Relaxed) + bytes);
     }
 
-    /// Counts fewer bytes.
+    /// Subtracts bytes that [`Memory::add`] has added.
     pub(crate) fn sub(&self, bytes: usize) {
         self.look(self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes);
     }
 
-    /// Counts more bytes of bodies that are read ahead.
+    /// Adds bytes of bodies that are read ahead, to their own count and to the total.
     pub(crate) fn add_read_ahead(&self, bytes: usize) {
         self.read_ahead.fetch_add(bytes, Ordering::Relaxed);
         self.add(bytes);
     }
 
-    /// Counts fewer bytes of bodies that are read ahead.
+    /// Subtracts bytes that [`Memory::add_read_ahead`] has added.
     pub(crate) fn sub_read_ahead(&self, bytes: usize) {
         self.read_ahead.fetch_sub(bytes, Ordering::Relaxed);
         self.sub(bytes);
     }
 
-    /// Returns the number of bytes, over all requests, of bodies that were read ahead and not sent
-    /// yet.
+    /// Returns the number of bytes of bodies that were read ahead and not sent yet, over all
+    /// requests.
     pub(crate) fn read_ahead_by_all(&self) -> usize {
         self.read_ahead.load(Ordering::Relaxed)
     }
 
-    /// Sets the level for this use. When two threads do so at once, the later one may have the
-    /// older number; the next change, or the next second, corrects it.
+    /// Sets the level for a use of `counted` bytes plus those of the kernel. If two threads call
+    /// this at once, the older number may win. The next change of the total, or the next second,
+    /// corrects the level.
     fn look(&self, counted: usize) {
         let used = counted + self.kernel.load(Ordering::Relaxed);
         let now = self.level();
@@ -182,7 +192,7 @@ impl Memory {
         }
     }
 
-    /// The bytes that clients hold.
+    /// Returns the number of bytes that all clients hold, including the kernel's buffers.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed) + self.kernel.load(Ordering::Relaxed)
     }
@@ -195,14 +205,14 @@ impl Memory {
         Level::of(self.level.load(Ordering::Relaxed))
     }
 
-    /// Puts another budget in force.
+    /// Replaces the budget, in bytes, and sets the level accordingly.
     pub(crate) fn set_budget(&self, budget: usize) {
         self.budget.store(budget, Ordering::Relaxed);
         self.look(self.used.load(Ordering::Relaxed));
     }
 
-    /// Takes the bytes that the kernel holds for the process's sockets. Logs the level if it has
-    /// changed, or was higher meanwhile. Called once a second.
+    /// Sets the number of bytes that the kernel holds for the process's sockets. Logs the level if
+    /// the level has changed, or was higher since the last call. Called once a second.
     pub(crate) fn tick(&self, kernel: usize) {
         self.kernel.store(kernel, Ordering::Relaxed);
         self.look(self.used.load(Ordering::Relaxed));
@@ -225,51 +235,53 @@ impl Memory {
         ));
     }
 
-    /// Returns whether a body is refused. `length` is in bytes; `None` if its head does not give
-    /// it.
+    /// Returns whether a body of `length` bytes is refused. `None`: the head of the request does
+    /// not give the length, and the body is treated as a large one.
     pub(crate) fn refuses_body(&self, length: Option<u64>) -> bool {
         self.level() == Level::Refuse && length.is_none_or(|length| length > SMALL_BODY)
     }
 
-    /// Returns whether a new connection must take the place of another.
+    /// Returns whether a new connection is accepted only in place of an idle one.
     pub(crate) fn replaces_connections(&self) -> bool {
         self.level() == Level::Refuse
     }
 
-    /// Returns whether part of the budget is left.
+    /// Returns whether fewer bytes are used than the budget allows.
     pub(crate) fn has_rest(&self) -> bool {
         self.used() < self.budget()
     }
 
-    /// Returns whether HTTP/2 connections end after their present requests, and others that wait
-    /// for their clients end soon.
+    /// Returns whether HTTP/2 connections end after their present requests, and idle connections
+    /// after a shorter time.
     pub(crate) fn closes(&self) -> bool {
         self.level() >= Level::Close
     }
 
-    /// Returns how much of a waiting request's body may be read ahead, if the file allows `most`.
+    /// Returns the number of bytes that may be read ahead of one waiting request's body. `most` is
+    /// the number that the configuration allows.
     pub(crate) fn read_ahead(&self, most: usize) -> usize {
         self.shrinks(most, LITTLE_AHEAD)
     }
 
-    /// Returns the kernel's buffer size for data that a new connection sends, if it is to be
-    /// limited.
+    /// Returns the size in bytes of the kernel's buffer for the data that a new connection's client
+    /// sends. Returns `None` if the kernel's default applies.
     pub(crate) fn socket_buffer(&self) -> Option<usize> {
         (self.level() >= Level::Shrink).then_some(LITTLE_SOCKET)
     }
 
-    /// Returns `calm`, or no more than `little` near the budget.
+    /// Returns `calm`, or from [`Level::Shrink`] on the smaller of `calm` and `little`.
     pub(crate) fn shrinks(&self, calm: usize, little: usize) -> usize {
         if self.level() >= Level::Shrink { calm.min(little) } else { calm }
     }
 
-    /// Returns how long a client may take, if the file allows `calm`.
+    /// Returns the time limit for a client. `calm` is the limit that the configuration sets, which
+    /// is shortened from [`Level::Close`] on.
     pub(crate) fn time(&self, calm: TimeSpan) -> TimeSpan {
         if self.closes() { calm.min(LITTLE_TIME) } else { calm }
     }
 }
 
-/// The bytes of one holder, counted until it is dropped.
+/// The bytes of one holder. They count until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
     memory: Arc<Memory>,
@@ -277,7 +289,7 @@ pub(crate) struct MemoryReservation {
 }
 
 impl MemoryReservation {
-    /// Sets the number of bytes that the holder has now.
+    /// Sets the number of bytes that the holder has from now on.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         match bytes.cmp(&before) {
@@ -305,54 +317,60 @@ impl Drop for MemoryReservation {
 const KIB: usize = 1024;
 const MIB: u64 = 1 << 20;
 
-/// The memory that a gateway may give its clients, and the figures that it follows from.
+/// The memory that a gateway may give its clients, and the figures from which it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// All bytes that clients may make the gateway hold.
+    /// The number of bytes that all clients together may make the gateway hold.
     pub bytes: u64,
-    /// The bytes that the gateway holds independently of clients: its tables at their limits.
+    /// The bytes that the gateway needs without any client: its program, and its tables when they
+    /// are full.
     pub tables: u64,
-    /// The bytes that the allocator needs in addition: freed memory that it has not returned yet.
+    /// The bytes of freed memory that the allocator may keep, in addition to `bytes`.
     pub slack: u64,
-    /// The bytes of the budget that one silent connection takes.
+    /// The bytes of the budget that one idle connection takes.
     pub connection: u64,
 }
 
 impl Budget {
-    /// The number of silent connections that fit before keep-alive times are shortened.
+    /// Returns the number of idle connections that fit before the gateway shortens keep-alive
+    /// times.
     pub const fn connections(&self) -> u64 {
         self.bytes / 100 * Level::Close.begins() as u64 / self.connection
     }
 
-    /// The most memory that the process may use.
+    /// Returns the maximum number of bytes that the process may use: clients, tables and the
+    /// allocator's slack together.
     pub const fn whole(&self) -> u64 {
         self.bytes.saturating_add(self.tables).saturating_add(self.slack)
     }
 }
 
-/// The program, its threads and its runtimes, before the first client.
+/// The bytes that the program, its threads and its runtimes use before the first client connects.
 const PROGRAM: u64 = 24 * MIB;
-/// The number of requests that the request log keeps for later questions.
+/// The number of requests that the request log stores.
 pub(crate) const REQUEST_LOG_SIZE: usize = 10_000;
-/// One entry of the request log with its method and target, at most.
+/// The maximum number of bytes of one entry of the request log, with its method and target.
 const ENTRY: u64 = 1024;
-/// One remembered session.
+/// The bytes that the table of sessions needs for one session.
 const SESSION: u64 = 256;
-/// The bytes that an answer from an HTTP/2 server may fill before its client reads it.
+/// The maximum number of bytes of one HTTP/2 server's answer that are buffered before its client
+/// reads them.
 const UPSTREAM_WINDOW: u64 = 256 * 1024;
-/// The budget without a control group's limit: the divisor of the machine's memory, and the most
-/// bytes of it.
+/// The divisor of the machine's memory that gives the available memory if there is no limit of a
+/// control group.
 const OF_MACHINE: u64 = 2;
+/// The maximum of the available memory in bytes, if there is no limit of a control group.
 const MOST_OF_MACHINE: u64 = 4096 * MIB;
-/// The least budget, however large the tables are.
+/// The minimum budget in bytes, however large the tables are.
 const LEAST: u64 = 16 * MIB;
 
-/// Returns the budget of a gateway with this configuration. `limit` is that of its control group,
-/// `machine` the memory of the machine. If neither is known, the machine is assumed to have 1 GiB.
+/// Returns the budget of a gateway with this configuration. `limit` is the memory limit of its
+/// control group, and `machine` the memory of the machine, both in bytes. If neither is known, the
+/// machine is assumed to have 1 GiB.
 ///
-/// The budget takes three fifths of the memory that the tables leave. The rest is for the
-/// allocator, which keeps pages of freed bodies, and for growing bodies, which have two buffers for
-/// a moment.
+/// The budget is three fifths of the memory that the tables leave, unless the configuration sets
+/// it. The rest is for the allocator, which keeps pages of freed bodies. A growing body also has
+/// two buffers for a moment.
 pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);

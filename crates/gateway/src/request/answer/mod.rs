@@ -1,12 +1,12 @@
-//! The fourth phase: the response is streamed back, and the request ends.
+//! The fourth phase of a request: the response is streamed to the client, and the request ends.
 //!
-//! The body of the response owns the slot, the upstream connection and the record. It is dropped
-//! when the last byte is written or when the client has left, and either way releases all of them.
+//! The body of the response owns the slot, the upstream connection and the record. It releases all
+//! of them when it is dropped: after the last byte is written, or when the client has left.
 //!
-//! **Streams are counted separately.** A connection that has switched protocols (WebSocket) and a
-//! response of server-sent events last as long as a user looks at them, and cost the application
-//! almost nothing meanwhile. They give their slot back when they begin, and are counted against
-//! `client_limits.streams` instead.
+//! **Streams are counted separately.** A stream is a connection that has switched protocols
+//! (WebSocket), or a response of server-sent events. It lasts as long as a user looks at the page,
+//! and costs the application almost nothing. So it gives its slot back when it begins, and counts
+//! against `client_limits.streams` instead.
 
 mod stream;
 
@@ -39,16 +39,17 @@ pub(crate) use stream::Stream;
 pub(crate) struct Streaming {
     worker: Rc<Worker>,
     pub(crate) record: Box<Record>,
-    /// `None` if the gateway is bypassed, or if the slot was given back already.
+    /// The ticket of the engine. `None` if the gateway is bypassed, or if the slot was given back
+    /// already.
     ticket: Option<Ticket>,
     pool: Rc<Pool>,
-    /// The client connection that owns an upstream connection which a server has authenticated.
-    /// `None`: such a connection is closed.
+    /// The client connection that may keep an upstream connection which a server has authenticated.
+    /// With `None`, such an upstream connection is closed.
     owner: Option<Rc<dyn ClientConnection>>,
     load: Option<Load>,
 }
 
-/// Returns the response for the client. A request whose response has no body ends here.
+/// Returns the response for the client. If the response has no body, the request ends here.
 pub(super) fn answer(
     mut running: Streaming,
     forwarded: Forwarded,
@@ -67,7 +68,8 @@ pub(super) fn answer(
         return switch(running, exchange, response, format);
     }
     let Response { status, reason, mut fields, framing, .. } = response;
-    // Delimit the body wherever possible, so that the client can detect a truncated one.
+    // A body that ends with the connection is sent in chunks, so that the client can detect a
+    // truncated body.
     let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
     let endless = is_event_stream(&fields);
     if endless && !running.becomes_a_stream() {
@@ -114,7 +116,8 @@ pub(super) fn answer(
     Reply { status, reason, fields, framing, close: false, body }
 }
 
-/// Switches to another protocol after the upstream has agreed to it.
+/// Switches the connection to another protocol after the upstream has agreed (101). Fails the
+/// request if the response names no protocol, or if there are too many streams.
 fn switch(
     mut running: Streaming,
     exchange: Exchange,
@@ -146,7 +149,8 @@ fn is_event_stream(fields: &Fields) -> bool {
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-/// Returns a reusable connection to its pool, or to the one client connection that owns it.
+/// Puts a reusable upstream connection back into its pool. An authenticated one goes to `owner`,
+/// the client connection that it belongs to.
 fn gives_back(
     pool: &Rc<Pool>,
     owner: Option<&Rc<dyn ClientConnection>>,
@@ -169,16 +173,17 @@ impl Streaming {
         Self { worker, record, ticket, pool, owner: None, load: None }
     }
 
-    /// Counts the request as a stream instead of against the concurrency limit, if there is room
-    /// for a stream.
+    /// Counts the request as a stream instead of against the concurrency limit. Returns false if
+    /// there are as many streams as `client_limits.streams` allows.
     fn becomes_a_stream(&mut self) -> bool {
         let most = self.record.settings().config.client_limits.streams;
         let permit = CountedPermit::stream(&self.worker.shared, most);
         permit.map(|permit| self.record.holds(permit)).is_some()
     }
 
-    /// Records the conclusion from the head of a response about a target that may be a file.
-    /// Returns both instead, if the head does not give the length of the body.
+    /// Records what the head of the response shows about a target that may be a file. If the head
+    /// does not give the length of the body, records nothing and returns the file with the
+    /// conclusion, which the end of the body then confirms or revokes.
     fn note_file(
         &self,
         file: FileKey,
@@ -198,8 +203,8 @@ impl Streaming {
         None
     }
 
-    /// Returns the session that makes progress by a response with this head, which may be given a
-    /// token.
+    /// Returns the session that makes progress by a response with this head. May add a session
+    /// token to `fields`.
     fn session_served(
         &self,
         status: StatusCode,
@@ -214,7 +219,7 @@ impl Streaming {
         grant::session_served(&self.record, self.ticket.is_some(), status, judged, fields)
     }
 
-    /// Gives the slot back. The request goes on without one.
+    /// Gives the slot back and records the revenue. The request goes on without a slot.
     fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
         self.record.set_revenue(judged.revenue);
         if let Some(ticket) = self.ticket.take() {
@@ -223,7 +228,8 @@ impl Streaming {
         }
     }
 
-    /// Returns the progress of the session, if there is one.
+    /// Returns the progress of the session `served` for the engine. Returns `None` if there is no
+    /// such session.
     fn progress(
         &self,
         served: Option<SessionKey>,

@@ -1,4 +1,4 @@
-//! The body of a response: its pieces, how fast they may go, and the end of the request.
+//! The body of a response: delivers its pieces, limits their rate, and ends the request.
 
 use std::task::{Context, Poll, ready};
 
@@ -18,35 +18,36 @@ use crate::static_files::{self, FileKey, Shows};
 use crate::upstream::servers::Failure;
 use crate::upstream::{Exchange, UpstreamError};
 
-/// The body of the upstream's response.
+/// The body of the upstream's response, with everything that must be released at its end.
 pub(crate) struct Stream {
     pub(super) exchange: Option<Exchange>,
     pub(super) deadline: Deadline,
     pub(super) status: StatusCode,
-    /// The session that makes progress by this response.
+    /// The session that makes progress by this response, if any.
     pub(super) served: Option<SessionKey>,
-    /// The judgement about the response once it is complete.
+    /// Whether the complete response counts as a success, and its revenue.
     pub(super) judged: Judged,
-    /// Looks for the conditions of success in the body. `None` if the head has decided about
-    /// success.
+    /// The search for the conditions of success in the body. `None` if the head alone decides.
     pub(super) sought: Option<Box<Sought>>,
     pub(super) takes_trailers: bool,
     /// The number of bytes of the request's body that had been sent at the last check.
     pub(super) sent: u64,
-    /// The response may pause for any length of time.
+    /// Whether the response may pause for any length of time (server-sent events).
     pub(super) endless: bool,
-    /// The buffer had no space for more of the response, because its client was slow to read it.
+    /// Whether the response was delayed on this side, because its client was slow or a rule delays
+    /// its bytes. Its duration then says nothing about the upstream.
     pub(super) held_up: bool,
-    /// Bytes of the response that have arrived.
+    /// The number of bytes of the response's body that have arrived from the upstream.
     pub(super) taken: u64,
-    /// The target and the conclusion about it, if the end of the body decides whether it is a file.
+    /// The target with the conclusion from the head, if the length of the body must still decide
+    /// whether the target is a file.
     pub(super) file: Option<(FileKey, Shows)>,
-    /// The part of a file that the client has not taken yet.
+    /// The part of a file's content that was read ahead and that the client has not taken yet.
     pub(super) ahead: Option<ReadAhead>,
     pub(super) client: ClientRate,
-    /// Delays the bytes if a rule says so.
+    /// The pacing of the bytes, if a rule for an elephant delays them.
     pub(super) paced: Option<Paced>,
-    /// `None` once the request has ended.
+    /// The request; `None` once it has ended.
     pub(super) running: Option<Streaming>,
 }
 
@@ -72,7 +73,8 @@ impl Stream {
         Poll::Ready(piece)
     }
 
-    /// Returns the next piece that arrives from the upstream.
+    /// Returns the next piece that arrives from the upstream. Ends the request at the end of the
+    /// body, on an error, and on a timeout.
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, UpstreamError>> {
         let Some(exchange) = &mut self.exchange else {
             return Poll::Ready(Ok(Piece::End(None)));
@@ -110,7 +112,7 @@ impl Stream {
                 }
                 match self.paced(data) {
                     Some(data) => Ok(Piece::Data(data)),
-                    // The piece waits. The caller's task is woken when it is due.
+                    // The pacing holds the piece back. The task is woken when the piece is due.
                     None => return self.poll_piece(cx),
                 }
             }
@@ -125,7 +127,8 @@ impl Stream {
         })
     }
 
-    /// Reads a file ahead of its client. Pending while the server has not sent more of it.
+    /// Reads a file's content ahead of its client, as far as it may. Pending while the server has
+    /// not sent more of it.
     fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.running.is_some() && self.ahead.as_ref().is_some_and(ReadAhead::has_room) {
             let piece = ready!(self.poll_arrival(cx));
@@ -136,12 +139,13 @@ impl Stream {
         Poll::Ready(())
     }
 
-    /// Returns the pacing of the response, if a rule delays its bytes.
+    /// Returns the pacing of the response, if a rule for an elephant delays its bytes.
     pub(crate) const fn pacing(&mut self) -> Option<&mut Paced> {
         self.paced.as_mut()
     }
 
-    /// Returns a piece that has arrived, unless a rule delays it.
+    /// Returns the arrived data if they may be passed on now. Returns `None` if the pacing holds
+    /// them back.
     fn paced(&mut self, data: Bytes) -> Option<Bytes> {
         let (Some(paced), Some(running)) = (&mut self.paced, &self.running) else {
             return Some(data);
@@ -151,13 +155,15 @@ impl Stream {
             return Some(data);
         }
         let due = paced.take(running.worker.shared.driver.now(), data);
-        // The duration of the response is then not a sample of the upstream's speed.
+        // A duration that the pacing has lengthened is not a sample of the upstream's speed.
         self.held_up |= due.is_none();
         due
     }
 
-    /// Records that the client reads slowly, so a pause of the response is not the upstream's
-    /// fault. Completes when the request was stopped because of it.
+    /// Sends the rest of the request's body while the client reads slowly, and reads a file ahead.
+    /// Time that the client takes does not count as a pause of the upstream. `unread` returns the
+    /// bytes that the client has not taken. Completes if the request was stopped because its client
+    /// was slow.
     pub(crate) fn poll_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -172,13 +178,14 @@ impl Stream {
         self.poll_slow(cx, true, unread)
     }
 
-    /// Returns whether the request was stopped because its client was slow while others waited.
+    /// Returns whether the engine stopped the request because its client was slow while others
+    /// waited.
     pub(crate) const fn was_stopped(&self) -> bool {
         self.client.was_stopped()
     }
 
-    /// Tells the engine whether the request waits for its client. Completes when the request was
-    /// stopped because of that, and has therefore ended.
+    /// Tells the engine whether the request waits for its client, as `waits` says. Completes once
+    /// the request was stopped because of that, and has therefore ended.
     fn poll_slow(
         &mut self,
         cx: &mut Context<'_>,
@@ -201,18 +208,21 @@ impl Stream {
         Poll::Ready(())
     }
 
-    /// Stops the request in the middle of its response. The part that was sent must not look
-    /// complete.
+    /// Ends the request because the engine has stopped it in the middle of its response. The
+    /// client's connection is cut, so the part that was sent does not look like a complete
+    /// response.
     fn stops(&mut self, refusal: &Refusal) {
         self.client.stops();
         let exchange = self.exchange.take();
-        // The ticket is dropped here. It has no slot to give back, and the server is not to blame.
+        // Dropping the ticket gives no slot back, because the engine has already taken the slot.
+        // Dropping the load reports nothing about the server.
         let Some(Streaming { mut record, .. }) = self.running.take() else { return };
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         record.stopped(refusal, self.status);
     }
 
-    /// Ends the request after a complete response.
+    /// Ends the request after a complete response: records it, and gives the upstream connection
+    /// back.
     pub(super) fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
         if let Some(sought) = &self.sought {
@@ -250,8 +260,9 @@ impl Stream {
         }
     }
 
-    /// Ends the request after its response broke off. The client's connection or stream is closed
-    /// on the error, so that the client does not take the truncated response for a complete one.
+    /// Ends the request after its response broke off. The caller closes the client's connection or
+    /// stream on the error, so that the client does not take the truncated response for a complete
+    /// one.
     fn breaks_off(&mut self, error: &UpstreamError) {
         let exchange = self.exchange.take();
         if let (Some(exchange), UpstreamError::IdleTimeout(_)) = (&exchange, error) {
@@ -260,7 +271,8 @@ impl Stream {
         let Some(running) = self.running.take() else { return };
         let Streaming { worker, mut record, ticket, load, .. } = running;
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
-        // The total time includes the client's, and so does a pause in which its body was missing.
+        // The upstream is not to blame for the total time, which includes the client's, nor for a
+        // pause in which the client's body was missing.
         let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
         record.fail(ticket, error, if waits { End::Failed } else { error.end() }, self.status);
         let blameless =

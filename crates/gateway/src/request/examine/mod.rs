@@ -1,6 +1,6 @@
-//! The first phase: determines the visitor and the class of a request.
+//! The first phase of a request: determines its visitor and its class.
 //!
-//! `bywash_message` has already checked that the message may be passed on.
+//! `bywash_message` has already checked that the message is valid and may be forwarded.
 
 use std::net::IpAddr;
 
@@ -25,22 +25,23 @@ use crate::telemetry::metrics::{CustomerLevel, Doubt};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
-    /// The client's address, as far as the hops in front are trusted.
+    /// The client's address, as trusted hops name it. Without a trusted hop, it is the peer's
+    /// address.
     pub(crate) client: IpAddr,
-    /// The reason why a forwarding field of a trusted hop was not believed.
+    /// The reason why a forwarding field of a trusted hop was not believed, if any.
     pub(crate) doubt: Option<Doubt>,
-    /// Decisions are enforced: the class is in mode `enforce` and the client falls into its
-    /// percentage.
+    /// Whether decisions are enforced: a class of the request is in mode `enforce`, and the client
+    /// falls into its percentage.
     pub(crate) enforced: bool,
-    /// The content of the request's session token.
+    /// The facts that the request's session token proves.
     pub(crate) token: Shown,
-    /// The client's connection is encrypted, as far as the hops in front are trusted.
+    /// Whether the client's connection to the first trusted hop, or to the gateway, is encrypted.
     pub(crate) secure: bool,
-    /// The method is safe: it only retrieves something (RFC 9110 §9.2.1).
+    /// Whether the method is safe: it only retrieves something (RFC 9110 §9.2.1).
     pub(crate) safe: bool,
-    /// The client's own deadline.
+    /// The client's own deadlines.
     pub(crate) deadlines: Deadlines,
-    /// The customer level that the request claims.
+    /// The level that the request names for its customer.
     pub(crate) customer_level: CustomerLevel,
     /// The service level of the request, if levels are configured.
     pub(crate) level: Option<Level>,
@@ -92,7 +93,7 @@ pub(super) fn examine(
     let levels = settings.levels.as_ref();
     let customer_level = levels
         .map_or(CustomerLevel::Nothing, |levels| levels.customer_level(fields, peer.is_trusted));
-    // The greater level is the worse one.
+    // A request of several classes gets the worst of their levels, which has the greatest value.
     let level = levels.and_then(|levels| {
         settings.classes(&request).map(|class| levels.level(class.level, customer_level)).max()
     });
@@ -110,7 +111,7 @@ pub(super) fn examine(
     }
 }
 
-/// The fields of a request, for the classifier.
+/// Lets the classifier look at the fields of a request.
 struct FieldsOf<'a>(&'a Fields);
 
 impl HasField for FieldsOf<'_> {
@@ -119,20 +120,22 @@ impl HasField for FieldsOf<'_> {
     }
 }
 
-/// Returns the rule that applies to a request of this class. No rule applies to a transaction.
+/// Returns the rule for elephants that applies to a request of this class. Returns `None` for a
+/// transaction, to which no rule applies.
 fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId) -> Option<RuleId> {
     let browses = settings.class(class).class.tier == Tier::Browsing;
     shared.elephants.rule_of(request, &settings.config.classifier).filter(|_| browses)
 }
 
-/// Returns whether a client falls into a percentage. The address decides, because a client cannot
-/// choose it as it can choose a cookie. So a refused client does not gain from trying another
-/// cookie.
+/// Returns whether a client belongs to the percentage of clients for which a class is enforced. The
+/// client's address decides. A client can choose its cookie but not its address, so a refused
+/// client gains nothing by sending another cookie.
 fn is_of_part(enforce_percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
     enforce_percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(enforce_percent)
 }
 
-/// Returns the name of the application's session cookie, if it has one and its name is known.
+/// Returns the name of the application's session cookie. Returns `None` if sessions are not
+/// identified by one, or if its name is not known yet.
 fn session_cookie(settings: &Settings) -> Option<&str> {
     settings.session_cookie.as_ref()?.name()
 }
@@ -143,15 +146,15 @@ fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: boo
     tokens.shown(UnixTime::from_millis(unix_ms()), token, cookie, gives)
 }
 
-/// Returns the cookie of the session that a response begins.
+/// Returns the value of the session cookie that a response sets, if it sets one.
 pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
     cookies::set(fields, session_cookie(settings)?, unix_s)
 }
 
-/// Returns a key by which the repetition of a request is recognised: the same visitor requests the
-/// same target, or states by an `Idempotency-Key` that the request is the same. Without a session,
-/// an address and a browser stand for the visitor, because many people share an address, and all of
-/// them request the front page.
+/// Returns the key by which a repeated request is recognised. Two requests have the same key if the
+/// same visitor requests the same target, or sends the same `Idempotency-Key` with an unsafe
+/// method. Without a session, the address together with the `User-Agent` identifies the visitor:
+/// many people may share an address, and all of them request the front page.
 fn attempt(
     shared: &Shared,
     request: &Request,

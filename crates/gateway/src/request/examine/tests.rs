@@ -16,7 +16,7 @@ use crate::telemetry::access_log::AccessLog;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::request_log::RequestLog;
 
-/// A gateway that only examines requests.
+/// The part of a gateway that examines requests.
 struct Fixture {
     shared: Shared,
     settings: Arc<Settings>,
@@ -98,7 +98,7 @@ fn a_key_says_that_two_posts_are_one_and_two_keys_that_they_are_not() {
     };
     assert!(fixture.same(&post("/order?t=1", "k"), &post("/order?t=2", "k")));
     assert!(!fixture.same(&post("/order", "k"), &post("/order", "l")));
-    // A key that equals a target is still not that target.
+    // A key that equals a target is still different from that target.
     assert!(!fixture.same(&post("/a", "/order"), "POST /order\nCookie: sid=1"));
     // A GET is identified by its target alone.
     let get = "GET /p\nCookie: sid=1\nIdempotency-Key: ";

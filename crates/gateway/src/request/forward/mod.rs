@@ -1,12 +1,14 @@
-//! The third phase: the request goes to the upstream, and the head of the response comes back.
+//! The third phase of a request: sends it to the upstream and receives the head of the response.
 //!
-//! **Server choice.** The balancer chooses the server. A server that cannot be connected to has
-//! been sent nothing, so the next one is tried for any request. **No request is processed twice.**
-//! A request of which something may have been sent is sent again only if it is safe (RFC 9110
-//! §9.2.1) and has no body. In addition, its connection must have carried another request before,
-//! and have ended without a byte of a response: then the server was closing it just as the request
-//! went out. A request that the server reports as not processed (HTTP/2) is sent again if it has no
-//! body, and does not count as a failure.
+//! **Server choice.** The balancer chooses the server. If the connection to a server fails, nothing
+//! was sent, so the next server is tried for any request.
+//!
+//! **No request is processed twice.** A request of which something may have been sent is sent again
+//! only under three conditions. It is safe (RFC 9110 §9.2.1), it has no body, and its connection
+//! had carried another request before and ended without a byte of a response. In that case the
+//! server was closing the idle connection just as the request went out. If the server reports that
+//! it has not processed the request (HTTP/2), a request without a body is sent again. That does not
+//! count as a failure.
 
 mod sender;
 
@@ -32,7 +34,7 @@ use crate::telemetry::traces;
 use crate::upstream::servers::Load;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
 
-/// A request with its body and its client.
+/// A request to forward, with its body and its client.
 pub(super) struct Forward {
     pub(super) request: Request,
     pub(super) upload: Upload,
@@ -41,7 +43,7 @@ pub(super) struct Forward {
     pub(super) client: ClientRate,
 }
 
-/// A request to which the upstream has begun to respond.
+/// A request to which the upstream has begun to respond, with all that the rest of it needs.
 pub(super) struct Forwarded {
     pub(super) exchange: Exchange,
     pub(super) response: Response,
@@ -50,7 +52,8 @@ pub(super) struct Forwarded {
     pub(super) deadline: Deadline,
     pub(super) takes_trailers: bool,
     pub(super) client: ClientRate,
-    /// The client connection that owns the upstream connection if a server has authenticated it.
+    /// The client connection that may keep the upstream connection, if a server has authenticated
+    /// that.
     pub(super) owner: Option<Rc<dyn ClientConnection>>,
 }
 
@@ -61,21 +64,26 @@ pub(super) struct AtServer {
     pub(super) deadline: Deadline,
 }
 
-/// The pseudonym in `Via` that marks a pass through a bywash gateway.
+/// The name in `Via` by which bywash gateways mark a request that has passed them.
 const PSEUDONYM: &[u8] = b"bywash";
 
-/// The number of bywash gateways that a request may pass. More are a loop.
+/// The maximum number of bywash gateways that a request may pass. A request with more entries is in
+/// a loop.
 const HOPS: usize = 8;
 
-/// Returns whether the request has passed too many bywash gateways.
+/// Returns whether the request has already passed [`HOPS`] bywash gateways.
 pub(super) fn loops(fields: &Fields) -> bool {
     let hops = fields.all(Name::Via).flat_map(|line| line.split(|byte| *byte == b','));
     hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
 }
 
-/// Sends a request. Returns the head of the response and the exchange that its body arrives on.
-/// `at_server` holds the exchange until a response begins, for a caller that drops this future.
-/// `ticket`: for a request that may be stopped if its client is slow and others wait.
+/// Sends a request. Returns the head of the response and the exchange on which its body arrives.
+///
+/// Until a response begins, the exchange is in `at_server`, for a caller that drops this future.
+/// `ticket` is given for a request that may be stopped if its client is slow while others wait.
+///
+/// # Errors
+/// If no server can be reached, or if the exchange fails and the request may not be sent again.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
@@ -92,15 +100,15 @@ pub(super) async fn forward(
     let timeouts = settings.timeouts(&record.facts().request);
     let mut deadline = Deadline::new(&timeouts, settings.config.client_limits.body_rate);
     let stopped_at = record.may_run_until();
-    // A trusted hop sends requests of many users on one connection, and does not say which belongs
-    // to whom.
+    // A trusted hop sends requests of many users on one connection. So an authenticated upstream
+    // connection must not be bound to its connection.
     let may_pin = !peer.is_trusted;
     let pin = back.pin().filter(|_| may_pin);
     let mut sender = Sender::new(worker, record, &timeouts, pin);
     let mut may_be_stale = true;
     loop {
         let Connected { link, mut load, reused } = sender.connect(may_be_stale, &deadline).await?;
-        // The time to connect must not count as time without a response.
+        // The time to connect does not count as time without a response.
         deadline.progressed();
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
@@ -125,7 +133,8 @@ pub(super) async fn forward(
         let taken = at_server.take().expect("only whoever drops this future takes it away");
         let AtServer { exchange, load, deadline: until } = taken;
         deadline = until;
-        // A server that was closing an idle connection is not at fault.
+        // A reused connection without a byte of a response: the server was probably closing it, and
+        // is not to blame.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
             Ok(response) => {
@@ -170,9 +179,13 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
     }
 }
 
-/// Returns the head of the response. `waits` is called while the head has not arrived. Interim
-/// responses go to `hints`, except for `100`, which is about a body that the gateway requests
-/// itself.
+/// Waits for the head of the response. `waits` is called on each poll while the head has not
+/// arrived. Interim responses go to `hints`, except `100`, because the gateway itself asks the
+/// client for the body.
+///
+/// # Errors
+/// If the exchange fails, a time limit is exceeded, or the server sends too many interim responses
+/// or switches protocols without being asked.
 pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
@@ -216,8 +229,8 @@ const fn has_no_body(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Turns the client's head into the one for the upstream. `tells`: the request's level will be
-/// added. Returns the protocol that the client wants to switch to.
+/// Rewrites the client's head for the upstream. `tells`: the gateway will add the request's level.
+/// Returns the protocol that the client wants to switch to, if any.
 fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
     let Forward { request, peer, .. } = forward;
     let (settings, fields) = (record.settings(), &mut request.fields);
@@ -233,7 +246,8 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
     }
     fields.remove(Name::GrpcTimeout);
     if record.class_enforces() && !record.class_config().success.json.is_empty() {
-        // The gateway must read the response body, so it must not be compressed.
+        // The gateway must read the response body to find the conditions of success, so the body
+        // must not be compressed.
         fields.remove_named(b"accept-encoding");
     }
     if let Some(tokens) = &settings.tokens {
@@ -243,7 +257,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
         fields.remove(Name::Trailer);
     }
     if !fields.has(Name::Host) {
-        // An HTTP/1.0 client may leave it out, but the upstream is sent HTTP/1.1.
+        // HTTP/1.0 clients may leave `Host` out, but the gateway sends HTTP/1.1 to the upstream.
         let upstream = || settings.config.upstream.servers[0].authority().into_bytes();
         let host =
             if request.authority.is_empty() { upstream() } else { request.authority.to_vec() };
@@ -262,7 +276,8 @@ const fn via(version: Version) -> &'static [u8] {
     match version {
         Version::HTTP_10 => b"1.0 bywash",
         Version::HTTP_2 => b"2.0 bywash",
-        // `Version` is an opaque struct, not an enum. The message layer accepts no other than 1.1.
+        // `Version` is an opaque struct, so the match needs a default. The message layer accepts
+        // only HTTP/1.1 besides the versions above.
         _ => b"1.1 bywash",
     }
 }

@@ -1,4 +1,4 @@
-//! Chooses servers and connections for one request.
+//! Chooses a server and a connection for one request, and retries with others.
 
 use std::rc::Rc;
 
@@ -12,28 +12,30 @@ use crate::request::record::Record;
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, PinnedLink, Pool, UpstreamError};
 
-/// Chooses servers and connections for one request.
+/// The choice of servers and connections for one request.
 pub(super) struct Sender<'a> {
     worker: &'a Worker,
     record: &'a mut Record,
     pub(super) pool: Rc<Pool>,
     timeouts: &'a Timeouts,
-    /// The pinned upstream connection of the client connection, if it may have one.
+    /// The pinned upstream connection of the client connection. `None` if the client connection
+    /// cannot have one.
     pin: Option<&'a PinnedLink>,
-    /// A bit mask of the servers that could not be connected to.
+    /// The servers to which no connection could be made, as a bit mask by server index.
     tried: u64,
-    /// A bit mask of the servers that have refused the request. Others are tried first.
+    /// The servers that have refused the request without processing it, as a bit mask by server
+    /// index. They are chosen only if there is no other.
     refused: u64,
     refusals: u32,
 }
 
-/// The number of times that a refused request is sent again.
+/// The maximum number of times that one request is sent again after a server has refused it.
 const MOST_AGAIN: u32 = 2;
 
 pub(super) struct Connected {
     pub(super) link: Link,
     pub(super) load: Load,
-    /// The connection has carried another request before.
+    /// Whether the connection has carried another request before.
     pub(super) reused: bool,
 }
 
@@ -48,7 +50,7 @@ impl<'a> Sender<'a> {
         Self { worker, record, pool, timeouts, pin, tried: 0, refused: 0, refusals: 0 }
     }
 
-    /// Returns how long ago the request arrived.
+    /// Returns the time since the request arrived.
     pub(super) fn waited(&self, now: Time) -> TimeSpan {
         self.record.waited(now)
     }
@@ -75,7 +77,7 @@ impl<'a> Sender<'a> {
             if limit == TimeSpan::ZERO {
                 return Err(UpstreamError::TotalTimeout);
             }
-            // Boxed, because the future is large and seldom needed, and must not enlarge the
+            // Boxed, because the future is large and seldom needed, and would enlarge every
             // request's future.
             let connecting = Connecting::new(driver, load);
             match Box::pin(self.pool.connect(server, limit)).await {
@@ -83,7 +85,8 @@ impl<'a> Sender<'a> {
                 Err(failure) => {
                     let load = connecting.done();
                     match failure {
-                        // Dropping `load` reports nothing about its server.
+                        // Only the local fault is counted. Dropping `load` reports nothing about
+                        // the server.
                         UpstreamError::Local(fault) => self.worker.shared.local_fault(fault),
                         _ => load.failed(driver.now(), Failure::Connect),
                     }
@@ -94,15 +97,16 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Returns the connection that a server has authenticated for this client connection, if that
-    /// server may be sent a request.
+    /// Returns the upstream connection that a server has authenticated for this client connection.
+    /// Returns `None` if there is none, or if its server is down.
     fn pinned(&self, now: Time) -> Option<Connected> {
         let (server, link) = self.pin?.take(&self.pool)?;
         let load = self.pool.upstreams().servers.choose(now, !(1 << server))?;
         Some(Connected { link: Link::H1(link), load, reused: true })
     }
 
-    /// Chooses a server. One that has refused the request is chosen only if there is no other.
+    /// Chooses a server that has not failed to connect. A server that has refused the request is
+    /// chosen only if there is no other.
     fn choose(&self, now: Time) -> Option<Load> {
         let servers = &self.pool.upstreams().servers;
         let other = servers.choose(now, self.tried | self.refused);
@@ -112,29 +116,30 @@ impl<'a> Sender<'a> {
         servers.choose(now, self.tried)
     }
 
-    /// Records that a server has refused the request without processing it. Returns whether it may
-    /// be sent again.
+    /// Records that a server has refused the request without processing it. Returns whether the
+    /// request may be sent again.
     pub(super) fn refused(&mut self, load: &Load) -> bool {
         self.refused |= 1 << load.server();
         self.refusals += 1;
         self.refusals <= MOST_AGAIN
     }
 
-    /// Ends an exchange that has failed, and tells the balancer if the server is to blame.
+    /// Ends an exchange that has failed, and reports a failure to the balancer if the server is to
+    /// blame.
     pub(super) fn failed(&self, exchange: &Exchange, load: Load, error: &UpstreamError) {
         if matches!(error, UpstreamError::ResponseTimeout(_)) {
             exchange.retire();
         }
-        // The total time includes the client's.
+        // The server is not to blame for the total time, which includes the client's.
         if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
             load.failed(self.worker.shared.driver.now(), Failure::Response);
         }
     }
 }
 
-/// An attempt to connect. Clients that leave before `connect_timeout` would hide a server that
-/// drops connection attempts silently. So an attempt that is given up after [`Self::LATE`] counts
-/// as failed.
+/// An attempt to connect. If it is dropped after [`Self::LATE`], it counts as failed. Otherwise
+/// clients that leave before `connect_timeout` would hide a server that silently drops connection
+/// attempts.
 struct Connecting<'a> {
     driver: &'a Driver,
     since: Time,
@@ -142,8 +147,9 @@ struct Connecting<'a> {
 }
 
 impl<'a> Connecting<'a> {
-    /// The time after which the kernel repeats a SYN (RFC 6298 §2.1). An attempt that takes as long
-    /// has lost a packet, or TLS takes longer than it should.
+    /// The time after which a dropped attempt counts as failed: the kernel repeats a SYN after this
+    /// time (RFC 6298 §2.1). An attempt that takes as long has lost a packet, or its TLS handshake
+    /// is slow.
     const LATE: TimeSpan = TimeSpan::from_secs(1);
 
     fn new(driver: &'a Driver, load: Load) -> Self {

@@ -1,17 +1,20 @@
-//! The origin of a request, and the fields that tell the upstream about it.
+//! Determines the origin of a request, and writes the header fields that tell the upstream.
 //!
-//! `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239) are
-//! rewritten from their parsed values. Values from a client are discarded; values from a trusted
-//! hop are continued. The client is the last address of the chain that does not belong to a trusted
-//! hop. Other spellings of these fields are discarded even if a trusted hop lets them through,
-//! because no hop writes them.
+//! The fields `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239)
+//! are rewritten from their parsed values. Values from a client are discarded. Values from a
+//! trusted hop are continued. The client is the last address of the chain that does not belong to a
+//! trusted hop. Other spellings of these field names are discarded even from a trusted hop, because
+//! a hop itself does not write them.
 //!
 //! **One field is authoritative** (`listen.forwarded`). A hop that writes one of the two fields may
-//! let a client's version of the other one through, and nothing shows which of them is the hop's.
-//! Therefore only the authoritative field and its companions give the chain, the scheme and the
-//! host. If the other field names a different client, a hop in front is misconfigured, and neither
-//! is believed: to the engine and in the log, the hop is the client. The upstream gets `unknown`,
-//! because an application may give the hop's own address more rights than an unknown one.
+//! forward a client's version of the other one, and nothing shows which of them the hop has
+//! written. Therefore only the authoritative field, with its companions, gives the chain, the
+//! scheme and the host.
+//!
+//! If the other field names a different client, a hop in front is misconfigured, and neither field
+//! is believed. The engine and the log then take the hop for the client. The upstream gets
+//! `unknown`, because an application may give the hop's own address more rights than an unknown
+//! one.
 
 use std::net::IpAddr;
 
@@ -21,7 +24,7 @@ use bywash_message::{Fields, Forwarded, Name, Node, is_host};
 use super::Peer;
 use crate::telemetry::metrics::Doubt;
 
-/// The fields that state the origin of a request.
+/// The names of the fields that state the origin of a request. The gateway rewrites all of them.
 const FIELDS: [Name; 7] = [
     Name::XForwardedFor,
     Name::XForwardedProto,
@@ -32,21 +35,21 @@ const FIELDS: [Name; 7] = [
     Name::Forwarded,
 ];
 
-/// The accepted schemes.
+/// The schemes that are accepted from a trusted hop. Others are ignored.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
-/// The origin of a request, as far as the hop in front is trusted.
+/// The origin of a request, as trusted hops state it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
-    /// The client's address.
+    /// The client's address; without a trusted hop, the address of the peer.
     pub(super) client: IpAddr,
-    /// The client speaks TLS with the first hop.
+    /// Whether the client speaks TLS with the first hop.
     pub(super) secure: bool,
     /// The reason why a field of a trusted hop was not believed, if any.
     pub(super) doubt: Option<Doubt>,
 }
 
-/// Returns the origin of a request with these fields.
+/// Returns the origin of a request with these fields. The fields of an untrusted peer are ignored.
 pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
     let info = ForwardingInfo::by(peer, fields, listen);
     Origin {
@@ -56,7 +59,7 @@ pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
     }
 }
 
-/// Rewrites the forwarding fields.
+/// Rewrites the forwarding fields of a request for the upstream, and adds the peer to the chain.
 pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
     let info = ForwardingInfo::by(peer, fields, listen);
     for name in FIELDS {
@@ -81,15 +84,15 @@ pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
     }
 }
 
-/// The name of a node with a hidden address (RFC 7239 §6.2).
+/// The name that stands for a hidden address in a forwarding field (RFC 7239 §6.2).
 const UNKNOWN: &[u8] = b"unknown";
 
-/// The statements of a trusted hop.
+/// The statements of a trusted hop about the origin of a request.
 #[derive(Default)]
 struct ForwardingInfo {
-    /// One element for each hop, the nearest last.
+    /// The hops and the client, one element each; the nearest hop is the last.
     chain: Vec<Forwarded>,
-    /// The client, if the chain names one.
+    /// The address of the client, if the chain names it.
     client: Option<IpAddr>,
     proto: Option<&'static str>,
     host: Option<Vec<u8>>,
@@ -98,7 +101,7 @@ struct ForwardingInfo {
 }
 
 impl ForwardingInfo {
-    /// Reads the fields of the peer. The fields of an untrusted peer are ignored.
+    /// Reads the forwarding fields that the peer has sent. Ignores those of an untrusted peer.
     fn by(peer: &Peer, fields: &Fields, listen: &Listen) -> Self {
         if !peer.is_trusted {
             return Self::default();
@@ -147,7 +150,7 @@ impl ForwardingInfo {
         }
     }
 
-    /// Formats the chain and the peer as in `X-Forwarded-For`.
+    /// Formats the chain, with the peer as its last element, in the syntax of `X-Forwarded-For`.
     fn addresses(&self, peer: &Peer) -> Vec<u8> {
         let mut list = Vec::new();
         for element in &self.chain {
@@ -161,7 +164,7 @@ impl ForwardingInfo {
         list
     }
 
-    /// Formats the chain and the peer as in `Forwarded`.
+    /// Formats the chain, with the peer as its last element, in the syntax of `Forwarded`.
     fn forwarded(&self, peer: &Peer) -> Vec<u8> {
         let mut list = Vec::new();
         for element in &self.chain {
@@ -174,7 +177,8 @@ impl ForwardingInfo {
     }
 }
 
-/// Compares the two fields, of which the first is authoritative and names `client`.
+/// Returns why the fields are not believed, if so. `field` is authoritative and names `client`.
+/// `other` is the name of the other field, and `other_client` returns the client that it names.
 fn doubt(
     fields: &Fields,
     [field, other]: [Name; 2],
@@ -192,7 +196,8 @@ fn doubt(
 }
 
 /// Returns the client that a chain names, and the farthest element that a trusted hop has written.
-/// No trusted hop vouches for an element beyond a hidden node.
+/// The search goes from the nearest hop outward, and ends at the first address that is not trusted.
+/// It also ends at a hidden node, because no trusted hop vouches for an element beyond it.
 fn farthest<'a>(
     chain: &'a [Forwarded],
     trusted: &[Network],
@@ -209,8 +214,8 @@ fn farthest<'a>(
     (client, farthest)
 }
 
-/// Returns the chain of `X-Forwarded-For`, over all its lines. Empty elements do not count (RFC
-/// 9110 §5.6.1). An element that is not an address is a hidden node.
+/// Returns the chain of `X-Forwarded-For`, over all its lines. Skips empty elements (RFC 9110
+/// §5.6.1). An element that is not an address becomes a hidden node.
 fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     let lines = fields.all(Name::XForwardedFor);
     let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
@@ -219,8 +224,8 @@ fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     elements.filter(|text| !text.is_empty()).map(|text| Forwarded::from(node(text))).collect()
 }
 
-/// Returns the chain of `Forwarded`, over all its lines, and whether all of them are well-formed.
-/// Lines before a malformed one are ignored.
+/// Returns the chain of `Forwarded`, over all its lines, and whether all lines are well-formed. A
+/// malformed line replaces itself and all lines before it with a hidden node.
 fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
     let mut chain = Vec::new();
     let mut is_whole = true;
@@ -235,15 +240,17 @@ fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
     (chain, is_whole)
 }
 
-/// Returns the value of a field that occurs exactly once and is not empty.
+/// Returns the value of a field. Returns `None` unless the field occurs exactly once and is not
+/// empty.
 fn one(fields: &Fields, name: Name) -> Option<&[u8]> {
     let mut values = fields.all(name);
     values.next().filter(|value| !value.is_empty() && values.next().is_none())
 }
 
-/// Removes the fields that an application might believe although a client can write them
-/// ([`Name::HopClaim`], [`Name::MethodOverride`]). The operator can let some through
-/// (`listen.pass_fields`): from a client only method overrides, from a trusted hop any of them.
+/// Removes fields that an application might believe although a client can write them
+/// ([`Name::HopClaim`], [`Name::MethodOverride`]). `passes` names those that the operator lets
+/// through (`listen.pass_fields`): method overrides from any peer, all others from a trusted hop
+/// only.
 pub(super) fn take_claims_out(fields: &mut Fields, peer: &Peer, passes: &[String]) {
     const CLAIMS: [Name; 3] = [Name::MethodOverride, Name::HopClaim, Name::XForwardedOther];
     fields.remove(Name::NeverPassed);

@@ -28,7 +28,7 @@ fn client_of(lines: &[(&str, &str)], is_trusted: bool) -> String {
     origin_of(lines, is_trusted, XFF).client.to_string()
 }
 
-/// Returns the fields that are passed on.
+/// Returns the forwarding fields as they are sent to the upstream.
 fn rebuilt(lines: &[(&str, &str)], is_trusted: bool, field: ForwardingField) -> String {
     let mut map = fields(lines);
     rebuild(&mut map, &peer(is_trusted), &listen(field));
@@ -222,8 +222,8 @@ fn a_connection_is_as_secure_as_a_trusted_hop_says() {
     assert!(none(peer(false).secure()));
 }
 
-/// Generates values of forwarding fields, from meaningful parts in any order, and from any bytes
-/// that a value may hold.
+/// Generates values of forwarding fields: from meaningful parts in any order, and from any bytes
+/// that a value may contain.
 fn value() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "for=",

@@ -1,9 +1,9 @@
-//! Log lines that are written whole or not at all.
+//! Writes log lines whole or not at all.
 //!
-//! Lines are collected in memory and written in one piece. A full disk takes the beginning of a
-//! piece: the lines that fit are written, and the part of the next line is cut off again. Sometimes
-//! nothing can be cut off: the output is a pipe, or a file that another process has written to
-//! since. Then the rest of that line is written before anything else.
+//! Lines are collected in memory and written in one block. On a full disk, only the beginning of a
+//! block is written. The whole lines of that beginning stay, and the partly written line is cut off
+//! the file again. Sometimes that is impossible: the output is a pipe, or another process has since
+//! written to the file. Then the rest of the partly written line is written before anything else.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bywash_terminal::stderr::say;
 use serde::Serialize;
 
-/// The bytes that are gathered before a write. The last line may exceed it.
+/// The number of bytes that are collected before a write. The last line may exceed it.
 const ENOUGH: usize = 64 * 1024;
 
 pub(super) struct Lines {
     out: File,
-    /// Whole lines, after the rest of a partly written line, if there is one.
+    /// The rest of a partly written line, if there is one, followed by whole lines.
     waiting: Vec<u8>,
-    /// The number of bytes of that rest.
+    /// The number of bytes of the rest of a partly written line at the beginning of `waiting`.
     rest: usize,
-    /// The number of lines lost since writing began to fail; `None` while it works.
+    /// The number of lines lost since writing began to fail; `None` while writing succeeds.
     failing: Option<u64>,
 }
 
@@ -30,7 +30,8 @@ impl Lines {
         Self { out, waiting: Vec::new(), rest: 0, failing: None }
     }
 
-    /// Adds a line.
+    /// Adds a line. Writes all waiting lines if at least [`ENOUGH`] bytes wait; lost lines are
+    /// added to `lost`.
     pub(super) fn add(&mut self, line: &impl Serialize, lost: &AtomicU64) {
         serde_json::to_writer(&mut self.waiting, line).expect("made of numbers and texts");
         self.waiting.push(b'\n');
@@ -39,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Writes the waiting lines. Lines that cannot be written are lost and counted.
+    /// Writes the waiting lines. Lines that cannot be written are dropped and added to `lost`.
     pub(super) fn write(&mut self, lost: &AtomicU64) {
         if self.waiting.is_empty() {
             return;
@@ -59,8 +60,8 @@ impl Lines {
         }
     }
 
-    /// Handles a failed write of which `written` bytes succeeded. Keeps the rest of a line that
-    /// cannot be cut off, and nothing else.
+    /// Handles a failed write of which `written` bytes succeeded. Keeps the rest of a line whose
+    /// beginning cannot be cut off. Drops all other lines, and adds their number to `lost`.
     fn fails(&mut self, written: usize, error: &io::Error, lost: &AtomicU64) {
         let (whole, torn) = if written < self.rest {
             (self.rest, self.waiting[written..self.rest].to_vec())
@@ -69,7 +70,7 @@ impl Lines {
         };
         let lines = self.waiting[whole..].split_inclusive(|byte| *byte == b'\n');
         let unwritten = lines.count() as u64;
-        // The line whose rest is kept will be written later.
+        // The line whose rest is kept is not lost, because the rest will be written later.
         let now_lost = unwritten - u64::from(written >= self.rest && !torn.is_empty());
         self.rest = torn.len();
         self.waiting = torn;
@@ -83,8 +84,8 @@ impl Lines {
         *self.failing.get_or_insert(0) += now_lost;
     }
 
-    /// Returns the rest of the line that was partly written last; empty if there is none, or if its
-    /// beginning could be cut off.
+    /// Returns the rest of the line that was partly written after `written` bytes. The result is
+    /// empty if there is no such line, or if its beginning could be cut off the file.
     fn torn(&mut self, written: usize) -> Vec<u8> {
         let (before, after) = self.waiting.split_at(written);
         let head = before.iter().rev().take_while(|byte| **byte != b'\n').count();
@@ -95,7 +96,7 @@ impl Lines {
         after[..end].to_vec()
     }
 
-    /// Writes the waiting lines for the last time.
+    /// Writes the waiting lines for the last time. An unfinished line counts as lost.
     pub(super) fn close(mut self, lost: &AtomicU64) {
         self.write(lost);
         if self.rest > 0 {
@@ -104,7 +105,7 @@ impl Lines {
     }
 }
 
-/// Writes all bytes. On an error, returns how many were written.
+/// Writes all bytes. Returns the number of bytes that were written, and the result.
 fn write_all(out: &mut File, mut bytes: &[u8]) -> (usize, io::Result<()>) {
     let all = bytes.len();
     while !bytes.is_empty() {
@@ -118,7 +119,8 @@ fn write_all(out: &mut File, mut bytes: &[u8]) -> (usize, io::Result<()>) {
     (all, Ok(()))
 }
 
-/// Cuts bytes off the end of a file that were just written there.
+/// Removes the last `bytes` bytes from the file. Fails if they were not the last written there, or
+/// if the output cannot be truncated.
 fn cut_off(out: &mut File, bytes: u64) -> io::Result<()> {
     let end = out.stream_position()?;
     let is_ours = out.metadata()?.len() == end && end >= bytes;
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a line of about 90 bytes with its number.
+    /// Returns a line of about 90 bytes that contains its number.
     fn line(number: u64) -> serde_json::Value {
         serde_json::json!({ "number": number, "text": "x".repeat(60 + number as usize % 13) })
     }
@@ -160,10 +162,11 @@ mod tests {
         (path, file)
     }
 
-    /// Set for the process whose files may not grow.
+    /// The name of the environment variable that is set in the process whose files may not grow.
     const CHILD: &str = "BYWASH_TEST_LITTLE_ROOM";
 
-    /// Simulates a full disk: a write is cut short, and the next one fails.
+    /// Simulates a full disk: the write that reaches the limit is cut short, and the next one
+    /// fails.
     #[test]
     fn where_there_is_little_room_lines_are_whole_and_counted_once() {
         let test = "where_there_is_little_room_lines_are_whole_and_counted_once";
@@ -187,7 +190,7 @@ mod tests {
             let (path, out) = file(&format!("room-{every}"));
             let (mut lines, lost) = (Lines::new(out), AtomicU64::new(0));
             let (mut written, mut count) = (Vec::new(), 0);
-            // Room is made once by truncating the file, as an operator of a full disk does.
+            // Truncating the file makes room once, as an operator of a full disk does.
             for round in 0..2 {
                 for number in 0..400 {
                     lines.add(&line(round * 400 + number), &lost);
@@ -211,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A pipe cannot be truncated: the rest of a line comes before the next.
+    /// A pipe cannot be truncated, so the rest of a line is written before the next one.
     #[test]
     fn a_line_that_cannot_be_cut_off_is_finished_before_the_next() {
         let (mut reader, writer) = std::io::pipe().unwrap();
@@ -221,7 +224,8 @@ mod tests {
         let (mut text, mut buffer) = (Vec::new(), vec![0; 1 << 20]);
         for number in 0..5_000 {
             lines.add(&line(number), &lost);
-            // A write of less than a page succeeds whole or not at all (POSIX, PIPE_BUF).
+            // A write of less than a page to a pipe succeeds completely or not at all (POSIX,
+            // PIPE_BUF).
             if number % 100 == 99 {
                 lines.write(&lost);
             }

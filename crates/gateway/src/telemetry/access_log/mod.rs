@@ -1,9 +1,9 @@
 //! The access log: one JSON object per request, each on its own line.
 //!
-//! Entries go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
+//! Entries go through a bounded channel to a thread that writes them. So a slow disk or a full pipe
 //! never delays a request. An entry that finds the channel full is dropped and counted. A line is
-//! written whole or not at all (see `access_log/lines.rs`). A reload reopens the file: to rotate
-//! logs, rename the file and send SIGHUP.
+//! written whole or not at all (see `access_log/lines.rs`). A reload opens the file again: to
+//! rotate logs, rename the file and send SIGHUP.
 
 mod lines;
 
@@ -24,10 +24,10 @@ use crate::error::GatewayError;
 use crate::process::panics;
 use crate::telemetry::request_log::Entry;
 
-/// The number of entries that may wait to be written.
+/// The maximum number of entries that wait to be written. Further entries are dropped and counted.
 const WAITING: usize = 8192;
 
-/// How long the last lines may take to be written when the log is dropped.
+/// The maximum time for which dropping the log waits for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 pub(crate) struct AccessLog {
@@ -37,18 +37,19 @@ pub(crate) struct AccessLog {
     writer: Option<JoinHandle<()>>,
 }
 
-/// The file that the log is written to; `None` if the log is off.
+/// The open output that the log is written to; `None` if the log is off.
 pub(crate) type Out = Option<File>;
 
 /// A message to the writing thread.
 enum Note {
     Write(Arc<Entry>),
-    /// Write to this output from now on.
+    /// Replaces the output from now on.
     Reopen(Out),
 }
 
 impl AccessLog {
-    /// Opens the log. Its thread ends when the log is dropped.
+    /// Opens the log and starts its thread, which ends when the log is dropped. `panics` counts
+    /// panics of that thread.
     pub(crate) fn open(target: &Target, panics: Counter) -> Result<Self, GatewayError> {
         let out = open(target)?;
         let is_on = AtomicBool::new(out.is_some());
@@ -65,12 +66,12 @@ impl AccessLog {
         Ok(Self { entries: Some(entries), is_on, dropped, writer: Some(writer) })
     }
 
-    /// Writes to `out` from now on.
+    /// Replaces the output of the log by `out`. Does nothing if the log is off.
     pub(crate) fn go_on(&self, out: Out) {
         self.is_on.store(out.is_some(), Ordering::Relaxed);
         if let Some(entries) = &self.entries {
-            // The channel has no room only if the disk has blocked thousands of lines. Then the
-            // operator has to send the signal again.
+            // Sending fails only if thousands of entries wait for a blocked disk. The operator must
+            // then send the signal again.
             let _ = entries.try_send(Note::Reopen(out));
         }
     }
@@ -86,15 +87,15 @@ impl AccessLog {
         }
     }
 
-    /// The number of lines that were lost.
+    /// Returns the number of lines that were lost since the start.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for AccessLog {
-    /// Waits for the last lines to be written, as the process may end next. The wait is bounded:
-    /// the log may be a full pipe that no process reads.
+    /// Waits for the last lines to be written, because the process may end next. The wait is
+    /// bounded, because the output may be a full pipe that no process reads.
     fn drop(&mut self) {
         self.entries = None;
         let end = Instant::now() + LAST_LINES;
@@ -106,12 +107,12 @@ impl Drop for AccessLog {
     }
 }
 
-/// Opens the output that the configuration names.
+/// Opens the output that the configuration names. Returns `None` if the log is off.
 pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     Ok(match target {
         Target::Off => None,
-        // A `File` instead of `io::stdout()`: after a partial write, the standard library's buffer
-        // would later write the rest of the line.
+        // `io::stdout()` has a buffer of its own, which would later write the rest of a partly
+        // written line. A `File` has none.
         Target::Stdout => {
             let error = |source| GatewayError::Log { path: "standard output".into(), source };
             Some(io::stdout().as_fd().try_clone_to_owned().map_err(error)?.into())
@@ -124,7 +125,8 @@ pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     })
 }
 
-/// Writes entries as they come. A batch ends when none is waiting or when it is large enough.
+/// Writes the entries that arrive in `waiting`, in batches. A batch ends when no entry waits or
+/// when it is large enough.
 fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
     let mut out = out.map(Lines::new);
     while let Ok(first) = waiting.recv() {

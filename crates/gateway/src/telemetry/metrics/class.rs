@@ -1,4 +1,4 @@
-//! The counters of a class.
+//! The counters and histograms of each class.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -20,17 +20,17 @@ use super::latencies::LiveLatencies;
 use super::{Labels, table};
 use crate::telemetry::request_log::Verdict;
 
-/// A sum of fractional values.
+/// A total of fractional values, such as seconds.
 type Amount = Counter<f64, AtomicU64>;
 
-/// The counters of one class.
+/// The counters and histograms of one class.
 #[derive(Clone)]
 pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
     responses: Responses,
-    /// Orphaned requests that never ran.
+    /// The number of requests whose client left before they ran.
     left_waiting: Counter,
-    /// The decisions, by mode.
+    /// The counts of decisions, by the number of the mode.
     decisions: [Decisions; 2],
     standings: Vec<Counter>,
     shadow: Vec<Counter>,
@@ -44,8 +44,8 @@ pub(crate) struct ClassMetrics {
     success_unread: Vec<Counter>,
 }
 
-/// The decisions in one mode. Their counters are registered at the first decision, or at once if
-/// the class can have that mode.
+/// The counts of decisions in one mode, by reason. They are registered at the first decision, or at
+/// once if the class can have that mode.
 #[derive(Clone)]
 struct Decisions {
     family: Family<Labels, Counter>,
@@ -70,7 +70,8 @@ impl Decisions {
 }
 
 impl ClassMetrics {
-    /// Counts a request that has ended; `service` is `None` if it never ran.
+    /// Counts a request that has ended. `wait` is its time in the queue, and `service` the time
+    /// that it ran; `None` if it never ran.
     pub(crate) fn ended(&self, outcome: Outcome, wait: TimeSpan, service: Option<TimeSpan>) {
         self.outcomes[outcome as usize].inc();
         self.wait.observe(wait.as_secs_f64());
@@ -86,24 +87,26 @@ impl ClassMetrics {
         }
     }
 
-    /// Counts the time for which the application worked on after the client had left.
+    /// Adds time for which the application worked on after the client had left to the wasted work.
     pub(crate) fn worked_for_nobody(&self, time: TimeSpan) {
         self.wasted.inc_by(time.as_secs_f64());
     }
 
-    /// Counts what the session of a request had proven, if the request was submitted to the engine.
+    /// Counts the standing of a request's session. `None`: the request was not submitted to the
+    /// engine, and is not counted.
     pub(crate) fn stood(&self, standing: Option<Standing>) {
         if let Some(standing) = standing {
             self.standings[standing as usize].inc();
         }
     }
 
-    /// The number of requests with this standing.
+    /// Returns the number of requests since the start whose session had this standing.
     pub(crate) fn standing(&self, standing: Standing) -> u64 {
         self.standings[standing as usize].get()
     }
 
-    /// Counts an answer with this status, by the application or by the gateway.
+    /// Counts an answer with this status. `by_upstream`: it came from the application, not from the
+    /// gateway.
     pub(crate) fn responded(&self, status: StatusCode, by_upstream: bool) {
         self.responses.count(status, by_upstream);
     }
@@ -120,7 +123,8 @@ impl ClassMetrics {
         self.shadow[would as usize].inc();
     }
 
-    /// Returns all counts, for the history.
+    /// Returns all counts of the class, for the history. `waiting` is the number of requests that
+    /// wait now, and `may_run` the time after which the engine stops a running request.
     pub(crate) fn counts(
         &self,
         name: &Arc<str>,
@@ -142,7 +146,8 @@ impl ClassMetrics {
         }
     }
 
-    /// Counts the decision about a request in this mode, carried out or not.
+    /// Counts the decision about a request that was treated in this mode. In mode `observe` the
+    /// decision was not carried out.
     pub(crate) fn decided(&self, mode: Mode, verdict: Verdict) {
         let (reasons, still_waiting) = self.decisions[mode as usize].counters();
         match verdict {
@@ -156,19 +161,19 @@ impl ClassMetrics {
         }
     }
 
-    /// Adds the revenue of an answer, if it has any.
+    /// Adds the revenue of an answer to the total of the class.
     pub(crate) fn add_revenue(&self, revenue: Utility) {
         if revenue > Utility::default() {
             self.revenue.inc_by(revenue.get());
         }
     }
 
-    /// Counts an answer that would be a success if its JSON said so, which could not be read.
+    /// Counts an answer whose JSON body could not be examined, so that it is no success.
     pub(crate) fn success_unread(&self, why: Unread) {
         self.success_unread[why as usize].inc();
     }
 
-    /// The number of requests with this outcome.
+    /// Returns the number of requests since the start with this outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize].get()
     }
@@ -178,8 +183,8 @@ impl ClassMetrics {
     }
 }
 
-/// Answers to clients, by source and class of status. The gateway's own answers are 4xx and 5xx
-/// only.
+/// The counts of answers to clients, by source and by class of status. The gateway's own answers
+/// are 4xx and 5xx only.
 #[derive(Clone)]
 pub(super) struct Responses {
     upstream: [Counter; 5],
@@ -199,7 +204,7 @@ impl Responses {
     }
 
     pub(super) fn count(&self, status: StatusCode, by_upstream: bool) {
-        // The message layer rejects statuses outside of 100 to 599.
+        // The message layer rejects statuses below 100 and above 599.
         let hundreds = usize::from(status.as_u16() / 100).clamp(1, 5);
         if by_upstream {
             self.upstream[hundreds - 1].inc();
@@ -209,7 +214,8 @@ impl Responses {
     }
 }
 
-/// Bucket bounds in seconds: from less than a fast answer takes to longer than any client waits.
+/// The upper bounds of the histograms' buckets in seconds. They reach from less than a fast answer
+/// takes to longer than a client waits.
 pub(super) const BUCKETS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
@@ -225,7 +231,8 @@ pub(super) struct Families {
     standings: Family<Labels, Counter>,
     shadow: Family<Labels, Counter>,
     work: Family<Labels, Amount>,
-    /// Response times by class, in finer buckets than the scraped ones, for the history.
+    /// The response times of each class by name, for the history. Their buckets are finer than
+    /// those of the scraped histograms.
     latencies: Mutex<HashMap<String, Arc<LiveLatencies>>>,
     wait: Family<Labels, Histogram>,
     service: Family<Labels, Histogram>,
@@ -267,8 +274,8 @@ impl Families {
         this
     }
 
-    /// Returns the counters of answers to messages that are not valid requests and so have no
-    /// class.
+    /// Returns the counters of answers to messages that are not valid requests. Such messages have
+    /// no class.
     pub(super) fn classless(&self) -> Responses {
         Responses::of(&self.responses, table::NO_CLASS)
     }
@@ -319,7 +326,7 @@ impl Families {
         }
     }
 
-    /// Sets the tiers of the classes in force.
+    /// Sets the tier of each class of the configuration in force.
     pub(super) fn set_tiers(&self, classes: &[ClassConfig]) {
         self.info.clear();
         for Class { name, tier, .. } in classes.iter().map(|class| &class.class) {

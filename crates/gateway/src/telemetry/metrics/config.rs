@@ -10,7 +10,7 @@ use super::{Labels, labelled, table};
 
 pub(super) struct ConfigMetrics {
     info: Family<Labels, Gauge>,
-    /// The counts of reloads, by result.
+    /// The numbers of reloads since the start, by result.
     reloads: Vec<Counter>,
     last_successful: Gauge,
     last_success: Gauge,
@@ -39,8 +39,8 @@ impl ConfigMetrics {
         self.last_successful.set(successfully.into());
     }
 
-    /// Sets the configuration in force, and the time from which it is, in seconds of the wall
-    /// clock.
+    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time, in
+    /// seconds since 1970, from which it is in force.
     pub(super) fn set(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.info.clear();
         self.info.get_or_create(&vec![(table::HASH, hash.to_owned())]).set(1);

@@ -1,8 +1,8 @@
-//! A histogram of durations without a lock: one more count per request must not make workers wait
-//! for each other. (The library's own histogram is behind a mutex.)
+//! A histogram of durations without a lock, so that workers do not wait for each other. The
+//! histogram of the library `prometheus_client` is behind a mutex.
 //!
-//! A reader may see a sum that is a request ahead of its buckets or behind them. The total is
-//! computed from the buckets, so these always agree.
+//! A scrape may see a sum that is one request ahead of the buckets, or behind them. The total count
+//! is computed from the buckets, so the total and the buckets always agree.
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 use super::class::BUCKETS;
 use super::snapshot::{self, Buckets};
 
-/// The histogram. Clones share their counts.
+/// A histogram of durations. Clones share their counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durations(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// The number in each bucket, not cumulative. The last bucket has no bound.
+    /// The number of durations in each bucket, not cumulative. The last bucket has no upper bound.
     buckets: [AtomicU64; BUCKETS.len() + 1],
-    /// The sum in microseconds: enough for half a million years of work.
+    /// The sum of all durations in microseconds. It overflows after half a million years.
     sum: AtomicU64,
 }
 
 impl Durations {
     pub(crate) fn observe(&self, span: TimeSpan) {
         let seconds = span.as_secs_f64();
-        // A bound belongs to its bucket, as in Prometheus.
+        // A bucket includes its upper bound, as in Prometheus.
         let place = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
         self.0.buckets[place].fetch_add(1, Ordering::Relaxed);
         self.0.sum.fetch_add(span.as_micros(), Ordering::Relaxed);
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the text of a registry with this metric alone.
+    /// Returns the text of a registry that contains only this metric.
     fn text(metric: impl prometheus_client::registry::Metric) -> String {
         let (mut registry, mut text) = (Registry::default(), String::new());
         registry.register("a", "A", metric);

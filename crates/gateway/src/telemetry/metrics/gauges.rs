@@ -1,5 +1,5 @@
-//! Metrics that are not counted here: they are read from the gateway at a scrape, or follow from
-//! its configuration.
+//! Metrics whose values are not counted here. They are read from the gateway at a scrape, or follow
+//! from the configuration.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use super::{Labels, table};
 use crate::process::memory::Level;
 
-/// A total that is counted elsewhere.
+/// A counter whose value is counted elsewhere and copied at a scrape.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Total(Counter);
 
@@ -23,7 +23,7 @@ impl Total {
     }
 }
 
-/// The values that are read from the gateway at a scrape.
+/// The metrics whose values are read from the gateway at a scrape.
 #[derive(Clone, Default)]
 pub(crate) struct Gauges {
     pub(crate) limit: Gauge,
@@ -100,14 +100,14 @@ impl Gauges {
         }
     }
 
-    /// Sets the level of the overload manager.
+    /// Sets the gauge of the overload manager's present level to 1, and those of the others to 0.
     pub(crate) fn set_memory_level(&self, now: Level) {
         for (level, gauge) in Level::ALL.iter().zip(&self.memory_level) {
             gauge.set(i64::from(*level == now));
         }
     }
 
-    /// Sets the bounds of the concurrency limit.
+    /// Sets the minimum and the maximum of the concurrency limit.
     pub(super) fn set_bounds(&self, limit: &LimitSettings) {
         let bounds = limit.bounds();
         self.limit_least.set(i64::from(*bounds.start()));
@@ -115,7 +115,7 @@ impl Gauges {
     }
 }
 
-/// Registers one gauge for each level of the overload manager, in their order.
+/// Registers one gauge for each level of the overload manager, in the order of the levels.
 fn levels(registry: &mut Registry) -> Vec<Gauge> {
     let family = Family::<Labels, Gauge>::default();
     table::MEMORY_LEVEL.register(registry, family.clone());

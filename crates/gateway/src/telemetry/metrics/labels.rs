@@ -1,16 +1,16 @@
-//! The values of labels that the gateway's parts and the metrics share.
+//! Enums whose names are values of labels. The metrics share them with other parts of the gateway.
 
 use bywash_config::Level;
 use bywash_tls::HandshakeFailure;
 
-/// The reason why a connection did not get as far as TLS or HTTP.
+/// The reason why a connection ended before TLS or HTTP began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {
     /// The PROXY header of a hop that must send one is missing or malformed.
     ProxyHeader,
-    /// The PROXY header took too long.
+    /// The PROXY header did not arrive in time.
     Timeout,
-    /// The client has left.
+    /// The client closed the connection first.
     Gone,
 }
 
@@ -30,7 +30,7 @@ impl NotOpened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     Done,
-    /// The handshake took too long.
+    /// The handshake did not end in time.
     Timeout,
     Failed(HandshakeFailure),
 }
@@ -51,32 +51,33 @@ impl Handshake {
     }
 }
 
-/// The flood of frames for which an HTTP/2 connection was ended.
+/// The kind of frame flood because of which an HTTP/2 connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
-    /// Streams opened and reset at once, or reset repeatedly (CVE-2023-44487).
+    /// Streams that the client opens and resets at once, or resets repeatedly (CVE-2023-44487).
     Reset,
-    /// Frames that make the server reset the stream (CVE-2019-9514, CVE-2025-8671).
+    /// Frames by which a client makes the server reset streams (CVE-2019-9514, CVE-2025-8671).
     Provoked,
-    /// A field block without end (VU#421644).
+    /// A field block without an end (VU#421644).
     Continuation,
     /// A field block that takes too long to arrive.
     SlowList,
-    /// HEADERS for streams that are open already.
+    /// HEADERS frames for streams that are already open.
     Headers,
-    /// Settings changed all the time (CVE-2019-9515).
+    /// SETTINGS frames one after the other (CVE-2019-9515).
     Settings,
-    /// PING without anything to measure (CVE-2019-9512).
+    /// PING frames one after the other (CVE-2019-9512).
     Ping,
-    /// DATA without content (CVE-2019-9518).
+    /// DATA frames without content (CVE-2019-9518).
     EmptyData,
-    /// DATA with almost no content.
+    /// DATA frames with almost no content.
     SmallData,
-    /// Streams reprioritised all the time (CVE-2019-9513).
+    /// PRIORITY frames one after the other (CVE-2019-9513).
     Priority,
-    /// Windows opened by almost nothing (CVE-2019-9511), or without need.
+    /// WINDOW_UPDATE frames that open a window by almost nothing (CVE-2019-9511), or that are not
+    /// needed.
     WindowUpdate,
-    /// Frames that have no meaning here.
+    /// Frames that have no meaning for a server.
     Other,
 }
 
@@ -139,12 +140,12 @@ impl Doubt {
     }
 }
 
-/// The reason why a server's name did not resolve.
+/// The reason why the name of an application's server did not resolve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameFailure {
-    /// There is no such name, or it has no address.
+    /// The name does not exist, or has no address.
     UnknownName,
-    /// No name server has responded, or none that could answer.
+    /// No name server has responded, or none could answer.
     Temporary,
     Other,
 }
@@ -159,13 +160,13 @@ impl NameFailure {
     }
 }
 
-/// The reason why the JSON of an answer could not be read, so that the answer does not count as a
+/// The reason why the JSON body of an answer could not be examined, so that the answer is no
 /// success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The body is compressed.
     Compressed,
-    /// The body is longer than the part that the gateway reads.
+    /// The body is longer than the part that the gateway examines.
     TooLong,
 }
 
@@ -182,24 +183,24 @@ impl Unread {
     }
 }
 
-/// The level that a request names for its customer.
+/// What a request says about its customer's level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CustomerLevel {
     #[default]
     Nothing,
     /// A trusted hop names this level.
     Level(Level),
-    /// A trusted hop sends something else than one level.
+    /// A trusted hop sends a value that is no level, or more than one value.
     Unknown,
-    /// The sender is not a trusted hop.
+    /// A peer that is not a trusted hop names a level, which is ignored.
     Untrusted,
 }
 
 impl CustomerLevel {
-    /// The label values in metrics, in the order of [`Self::number`].
+    /// The values of the label in metrics, in the order of [`Self::number`].
     pub(crate) const NAMES: [&'static str; 3] = ["known", "unknown", "untrusted"];
 
-    /// The index of its label value; `None` if it is not counted.
+    /// Returns the index of the label's value. Returns `None` for a request that names no level.
     pub(crate) const fn number(self) -> Option<usize> {
         match self {
             Self::Nothing => None,

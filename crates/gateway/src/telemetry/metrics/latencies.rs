@@ -1,11 +1,12 @@
-//! Response times, counted by all workers at once.
+//! A histogram of response times that all workers count in without a lock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bywash_history::{BUCKETS, Latencies, bucket};
 use bywash_units::TimeSpan;
 
-/// The counts by bucket. They may wrap: readers use differences only.
+/// The number of responses in each bucket. The counts may wrap around, because readers use only
+/// differences.
 pub(crate) struct LiveLatencies(Box<[AtomicU32; BUCKETS]>);
 
 impl Default for LiveLatencies {

@@ -1,4 +1,4 @@
-//! Metrics by service level. Without `[levels]` no level is a label, so there are no samples.
+//! Metrics by service level. Without `[levels]` in the configuration they have no samples.
 
 use bywash_engine::Outcome;
 use bywash_units::TimeSpan;
@@ -17,11 +17,12 @@ pub(super) struct LevelFamilies {
     response: Family<Labels, Durations>,
     waiting: Family<Labels, Gauge>,
     running: Family<Labels, Gauge>,
-    /// The counts by what requests say about their customer's level.
+    /// The numbers of requests since the start, by what they say about their customer's level.
     customers: Vec<Counter>,
 }
 
-/// The metrics of one level. A request counts first as waiting, then as running, then as neither.
+/// The metrics of one level. A request counts as waiting from its arrival, then as running, and
+/// after its end as neither.
 #[derive(Clone)]
 pub(crate) struct LevelMetrics {
     outcomes: Vec<Counter>,
@@ -68,18 +69,19 @@ impl LevelFamilies {
 }
 
 impl LevelMetrics {
-    /// Counts a request that has arrived.
+    /// Counts a request that has arrived as waiting.
     pub(crate) fn arrived(&self) {
         self.waiting.inc();
     }
 
-    /// Counts a request that starts to run.
+    /// Counts a waiting request as running.
     pub(crate) fn started(&self) {
         self.waiting.dec();
         self.running.inc();
     }
 
-    /// Counts a request that has ended, with its response time; `ran` says whether it was started.
+    /// Counts a request that has ended. `ran`: it was running before, not waiting. `response` is
+    /// the time since its arrival.
     pub(crate) fn ended(&self, outcome: Outcome, ran: bool, response: TimeSpan) {
         if ran { &self.running } else { &self.waiting }.dec();
         self.outcomes[outcome as usize].inc();

@@ -1,10 +1,10 @@
-//! Counters and histograms in Prometheus' text format.
+//! Counters, gauges and histograms in the text format of Prometheus.
 //!
-//! All metrics are declared in `table`: only those are registered.
+//! All metrics are declared in `table`, and only those are registered.
 //!
-//! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed
-//! list, so the configuration bounds them all. Handles are looked up once, at start; a request
-//! touches atomics only.
+//! The value of every label is from a fixed list or from the configuration: a class, a level, a
+//! server, an outcome, a reason or the like. So the configuration bounds the number of time series.
+//! Handles are looked up once, at start. For a request, only atomic variables are changed.
 
 mod class;
 mod config;
@@ -58,7 +58,7 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
-    /// The answers to messages that are not valid requests.
+    /// The counts of answers to messages that are not valid requests.
     classless: Responses,
     levels: LevelFamilies,
     malformed: Vec<Counter>,
@@ -138,24 +138,24 @@ impl Metrics {
         }
     }
 
-    /// Sets the metrics that depend on the configuration, which is in force now or will be in a
-    /// moment.
+    /// Sets the metrics that depend on the configuration `config`, which is in force now or will be
+    /// in a moment.
     pub(crate) fn configured(&self, config: &Config) {
         self.families.set_tiers(&config.classes);
         self.gauges.set_bounds(&config.engine.limit);
     }
 
-    /// Returns the counters of a class, the same ones on each call.
+    /// Returns the counters of a class. Every call for one name returns the same counters.
     pub(crate) fn class(&self, name: &str, mode: Mode, enforce_percent: u8) -> ClassMetrics {
         self.families.class(name, mode, enforce_percent)
     }
 
-    /// Returns the counters of a level, the same ones on each call.
+    /// Returns the counters of a level. Every call for one name returns the same counters.
     pub(crate) fn level(&self, name: &str) -> LevelMetrics {
         self.levels.level(name)
     }
 
-    /// Counts the level that a request names for its customer.
+    /// Counts what a request says about its customer's level.
     pub(crate) fn count_customer_level(&self, level: CustomerLevel) {
         self.levels.count_customer_level(level);
     }
@@ -186,7 +186,7 @@ impl Metrics {
         self.floods[flood as usize].inc();
     }
 
-    /// Counts a token of a request, as good or as refused.
+    /// Counts a token of a request, as valid or by the reason why it is not.
     pub(crate) fn token_brought(&self, worth: Result<(), Refusal>) {
         match worth {
             Ok(()) => self.tokens_good.inc(),
@@ -198,18 +198,18 @@ impl Metrics {
         self.tokens_given.inc();
     }
 
-    /// Counts a request for a file, which takes no slot.
+    /// Counts a request for a file that runs without a slot.
     pub(crate) fn file_skipped(&self) {
         self.files_skipped.inc();
     }
 
-    /// Counts a known file that has lost its place to another target.
+    /// Counts a known file that another target has displaced from the table.
     pub(crate) fn file_forgotten(&self) {
         self.files_forgotten.inc();
     }
 
-    /// Counts an answer whose bytes are throttled: by a lane (`None`), or by a bucket for lack of
-    /// one.
+    /// Counts an answer whose bytes are throttled. `None`: a lane throttles it. Otherwise a bucket
+    /// does, and `why` is the reason why there is no lane.
     pub(crate) fn throttled_answer(&self, why: Option<NoLane>) {
         self.throttled_answers[why.map_or(0, |why| 1 + why.number())].inc();
     }
@@ -226,7 +226,8 @@ impl Metrics {
         self.evicted[why as usize].inc();
     }
 
-    /// Counts a failed accept by its local fault; `None` if this machine lacks nothing.
+    /// Counts a client connection that could not be accepted, by the local fault. `None`: no local
+    /// resource is missing.
     pub(crate) fn accept_failed(&self, fault: Option<LocalFault>) {
         let place = table::ACCEPT_FAULTS.iter().position(|known| *known == fault);
         self.failed_accepts[place.unwrap_or_default()].inc();
@@ -240,7 +241,7 @@ impl Metrics {
         self.failed_watches.inc();
     }
 
-    /// Returns the counter of panics of threads of this kind.
+    /// Returns the counter of panics in threads of this kind.
     pub(crate) fn panics(&self, thread: Thread) -> Counter {
         self.panics[thread as usize].clone()
     }
@@ -249,7 +250,7 @@ impl Metrics {
         self.worker_restarts.inc();
     }
 
-    /// Counts a server's name that did not resolve.
+    /// Counts a failed look-up of a server's name.
     pub(crate) fn name_failed(&self, cause: NameFailure) {
         self.failed_names[cause as usize].inc();
     }
@@ -266,7 +267,7 @@ impl Metrics {
         &self.gauges
     }
 
-    /// Brings the metrics of the servers up to date.
+    /// Replaces the metrics of the servers with their present values.
     pub(crate) fn set_servers<'a>(
         &self,
         servers: impl Iterator<Item = ((&'a bywash_config::Server, ServerStatus), &'a Traffic)>,
@@ -274,22 +275,23 @@ impl Metrics {
         self.servers.set(servers);
     }
 
-    /// Counts a reload of the configuration.
+    /// Counts a reload of the configuration, by its result.
     pub(crate) fn reloaded(&self, successfully: bool) {
         self.config.reloaded(successfully);
     }
 
-    /// Brings the metrics of the configuration in force up to date.
+    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time, in
+    /// seconds since 1970, from which it is in force.
     pub(crate) fn set_config(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.config.set(hash, since, expiries);
     }
 
-    /// Brings the metrics of the process up to date.
+    /// Replaces the metrics of the process and of the engine's lock with their present values.
     pub(crate) fn set_runtime(&self, process: Option<Process>, lock: &LockTimes) {
         self.runtime.set(process, lock);
     }
 
-    /// Returns all metrics in the text format.
+    /// Returns all metrics in the text format of Prometheus.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

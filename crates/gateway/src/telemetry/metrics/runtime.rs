@@ -1,4 +1,4 @@
-//! Metrics of the program and of the machine's resources that it uses, read at a scrape.
+//! Metrics of the program, and of the machine's resources that it uses. They are read at a scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Metrics of the servers: written again at each scrape, as a reload may exchange the servers.
+//! Metrics of the servers. They are replaced at each scrape, because a reload may change the
+//! servers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,43 +14,43 @@ use super::durations::Durations;
 use super::snapshot::Snapshot;
 use super::{Labels, table};
 
-/// Counters of a server's requests.
+/// Counters of one server's requests, since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// Requests sent on a connection that was opened for them.
+    /// The number of requests sent on a connection that was opened for them.
     pub(crate) on_new: AtomicU64,
-    /// Requests sent on a connection that had carried another one before.
+    /// The number of requests sent on a connection that had carried another request before.
     pub(crate) on_reused: AtomicU64,
-    /// The time from a request to the head of its response.
+    /// The times from sending a request to the head of its response.
     pub(crate) to_head: Durations,
 }
 
-/// One server, as shown on the status page.
+/// The state and the counts of one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ServerStatus {
-    /// Requests running there now.
+    /// The number of requests that run at the server now.
     pub(crate) running: u32,
     pub(crate) state: ServerState,
-    /// Consecutive failed requests.
+    /// The number of consecutive failed requests.
     pub(crate) failures: u32,
-    /// Consecutive ejections.
+    /// The number of consecutive ejections.
     pub(crate) ejections: u32,
-    /// Failed connections since the start.
+    /// The number of connections that could not be made, since the start.
     pub(crate) connect_failures: u64,
-    /// Failed responses since the start.
+    /// The number of responses that were missing, late, truncated or not HTTP, since the start.
     pub(crate) response_failures: u64,
-    /// Responses of 500 or more since the start.
+    /// The number of responses with a status of 500 or more, since the start.
     pub(crate) errors: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ServerState {
     Up,
-    /// The server is back, with this weight.
+    /// The server has returned, and its weight still rises. It has this weight now.
     SlowStart {
         share: Ratio,
     },
-    /// The server gets one request at a time until one succeeds.
+    /// The server gets one request at a time, until one succeeds or fails.
     Probation,
     Ejected {
         until: Time,
@@ -59,10 +60,10 @@ pub(crate) enum ServerState {
 }
 
 impl ServerState {
-    /// All names that [`ServerState::name`] returns.
+    /// The names of all states, as [`ServerState::name`] returns them.
     pub(crate) const NAMES: [&str; 5] = ["up", "slow_start", "probation", "ejected", "down"];
 
-    /// Returns the name of the state.
+    /// Returns the name of the state in metrics and the log.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",

@@ -1,4 +1,4 @@
-//! A histogram that is counted elsewhere.
+//! A histogram that is counted elsewhere and copied at a scrape.
 
 use std::fmt::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// The buckets as last read. Clones share them.
+/// The buckets as they were last copied. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot(Arc<Mutex<Buckets>>);
 
-/// The count of each bucket with its bound in seconds, and the sum of all durations in seconds.
+/// The upper bound of each bucket in seconds with its count, and the sum of all durations in
+/// seconds.
 pub(crate) type Buckets = (Vec<(f64, u64)>, f64);
 
 impl Snapshot {

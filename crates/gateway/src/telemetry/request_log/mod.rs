@@ -1,9 +1,9 @@
-//! The last requests and their outcomes, for the access log, for watchers (`bywash tap`) and for
+//! The last requests and their outcomes: for the access log, for watchers (`bywash tap`), and for
 //! questions about one request (`bywash explain`).
 //!
-//! An entry is made when a request ends and is shared by all three. Nothing here waits: the
-//! channels of the log and of the watchers are bounded, and an entry that finds one full is dropped
-//! and counted.
+//! An entry is made when a request ends, and is shared by all three. No request waits here: the
+//! channels of the access log and of the watchers are bounded. An entry that finds a channel full
+//! is dropped there and counted.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -23,20 +23,20 @@ use crate::process::sync::{Mutex, MutexGuard};
 use crate::process::wall_clock::unix_ms;
 use crate::telemetry::access_log::AccessLog;
 
-/// One request, or a message that was not a valid request.
+/// One request that has ended, or one message that was not a valid request.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// The wall clock in milliseconds since 1970, for people.
+    /// The wall-clock time in milliseconds since 1970 at which the request ended.
     pub(crate) time: u64,
     pub(crate) name: u64,
     pub(crate) client: IpAddr,
     pub(crate) protocol: &'static str,
-    /// Method and target.
+    /// The method and the target, separated by a space, possibly cut.
     pub(crate) message: Box<str>,
     pub(crate) status: Option<StatusCode>,
-    /// `None` if the message was not a valid request.
+    /// The decision about the request. `None` if the message was not a valid request.
     pub(crate) decided: Option<Decided>,
-    /// The fault of an invalid message.
+    /// The fault of a message that was not a valid request.
     pub(crate) fault: Option<&'static str>,
 }
 
@@ -45,13 +45,14 @@ pub(crate) struct Entry {
 pub(crate) struct Decided {
     pub(crate) class: Arc<str>,
     pub(crate) class_id: ClassId,
-    /// When it got a slot, if it did, and when it ended, on the engine's clock.
+    /// The time on the engine's clock at which the request began to run; `None` if it never ran.
     pub(crate) runs_at: Option<Time>,
+    /// The time on the engine's clock at which the request ended.
     pub(crate) ended: Time,
-    /// The service level, if levels are configured.
+    /// The name of the service level, if levels are configured.
     pub(crate) level: Option<Arc<str>>,
     pub(crate) session: Option<SessionKey>,
-    /// The standing that the session had proven; `None` if the request was not submitted to the
+    /// The standing that the session had proven. `None` if the request was not submitted to the
     /// engine.
     pub(crate) standing: Option<Standing>,
     pub(crate) mode: Mode,
@@ -60,41 +61,42 @@ pub(crate) struct Decided {
     pub(crate) waited: TimeSpan,
     pub(crate) service: TimeSpan,
     pub(crate) server: Option<usize>,
-    /// The rule that the request fell under, if it was an elephant.
+    /// The rule that the request fell under, if its route is an elephant with a rule.
     pub(crate) rule: Option<RuleId>,
-    /// Bytes of bodies.
+    /// The number of bytes of the request's body that were sent to the upstream.
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
-/// The number of bytes of method and target that are reported. A longer text is kept with one byte
-/// more, which says that it was cut.
+/// The maximum number of bytes of method and target that are reported. A longer text is stored with
+/// one more byte, which shows that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;
 
-/// The number of entries that may wait for the follower, which counts all of them: a tenth of a
-/// second's worth at 100,000 a second.
+/// The maximum number of entries that wait for the follower, which counts all entries: those of a
+/// tenth of a second at 100,000 a second.
 const FOLLOWED: usize = 10_000;
 
-/// The number of entries that may wait for one watcher, and of watchers at once.
+/// The maximum number of entries that wait for one watcher.
 const WAITING: usize = 1024;
+/// The maximum number of watchers at once.
 const WATCHERS: usize = 8;
 
 pub(crate) struct RequestLog {
     log: AccessLog,
     last: Mutex<VecDeque<Arc<Entry>>>,
     watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
-    /// The number of watchers. While it is zero, the lock is not taken.
+    /// The number of watchers. While it is zero, no request takes the lock.
     watched: AtomicUsize,
     missed: AtomicU64,
-    /// The thread that finds what causes the load, if it follows. `unfollowed` counts the entries
-    /// that it was too slow for.
+    /// The channel to the thread that finds elephants, if that thread follows.
     follower: Mutex<Option<mpsc::Sender<Arc<Entry>>>>,
     follows: AtomicUsize,
+    /// The number of entries that the follower was too slow for, since the start.
     unfollowed: AtomicU64,
 }
 
 impl Entry {
-    /// Returns an empty entry with the present time.
+    /// Returns an entry with the present time, and without any other content.
     pub(crate) fn now() -> Self {
         Self {
             time: unix_ms(),
@@ -108,12 +110,12 @@ impl Entry {
         }
     }
 
-    /// Returns method and target, if neither was cut.
+    /// Returns the method and the target. Returns `None` if they were cut.
     pub(crate) fn whole_message(&self) -> Option<(&str, &str)> {
         (self.message.len() <= KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
     }
 
-    /// Returns the entry as operators and the log see it.
+    /// Returns the entry in the form that operators and the access log get.
     pub(crate) fn summary(&self) -> Request {
         Request {
             time: self.time,
@@ -153,23 +155,23 @@ impl Entry {
     }
 }
 
-/// The engine's decision.
+/// The engine's decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// No decision: the request was not submitted to the engine, or it ended before.
+    /// There was no decision: the request was not submitted to the engine, or it ended before.
     None,
-    /// A slot, after this wait.
+    /// The engine granted a slot after this wait.
     Run(Reason, TimeSpan),
-    /// A refusal, after this wait.
+    /// The engine refused the request after this wait.
     Shed(Reason, TimeSpan),
-    /// A slot and then a stop, at this time after the request's arrival.
+    /// The engine granted a slot and then stopped the request, at this time after its arrival.
     Stop(Reason, TimeSpan),
     /// The request was only observed, and would still have waited when its answer was complete.
     StillWaiting,
 }
 
 impl Verdict {
-    /// Returns decision and reason as the log names them.
+    /// Returns the names of the decision and of its reason, as the log has them.
     pub(crate) const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
             Self::None => (None, None),
@@ -199,7 +201,8 @@ impl RequestLog {
         &self.log
     }
 
-    /// Records a request that has ended.
+    /// Records a request that has ended, and passes it to the access log, the watchers and the
+    /// follower.
     pub(crate) fn note(&self, entry: Arc<Entry>) {
         self.log.write(&entry);
         if self.watched.load(Ordering::Relaxed) > 0 {
@@ -215,13 +218,14 @@ impl RequestLog {
         last.push_back(entry);
     }
 
-    /// Records a message that was refused as invalid.
+    /// Records a message that was refused because it is not a valid request.
     pub(crate) fn refused_message(&self, client: IpAddr, fault: &'static str, status: StatusCode) {
         let (fault, status) = (Some(fault), Some(status));
         self.note(Arc::new(Entry { client, status, fault, ..Entry::now() }));
     }
 
-    /// Returns a receiver of every entry from now on, for the thread that counts all of them.
+    /// Returns a receiver of every entry from now on, for the thread that finds elephants. It
+    /// replaces an earlier one.
     pub(crate) fn follow(&self) -> mpsc::Receiver<Arc<Entry>> {
         let (sender, receiver) = mpsc::channel(FOLLOWED);
         *lock(&self.follower) = Some(sender);
@@ -243,7 +247,7 @@ impl RequestLog {
         }
     }
 
-    /// The number of entries that the follower was too slow for.
+    /// Returns the number of entries since the start that the follower was too slow for.
     pub(crate) fn unfollowed(&self) -> u64 {
         self.unfollowed.load(Ordering::Relaxed)
     }
@@ -261,8 +265,8 @@ impl RequestLog {
         self.watched.store(watchers.len(), Ordering::Relaxed);
     }
 
-    /// Returns a receiver of every entry from now on, or `None` if there are enough watchers
-    /// already.
+    /// Returns a receiver of every entry from now on. Returns `None` if there are already as many
+    /// watchers as allowed.
     pub(crate) fn watch(&self) -> Option<mpsc::Receiver<Arc<Entry>>> {
         let mut watchers = lock(&self.watchers);
         watchers.retain(|watcher| !watcher.is_closed());
@@ -275,17 +279,17 @@ impl RequestLog {
         Some(receiver)
     }
 
-    /// The last entries, oldest first.
+    /// Returns the last entries, at most [`REQUEST_LOG_SIZE`], oldest first.
     pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
         lock(&self.last).iter().cloned().collect()
     }
 
-    /// Returns the request with this name, if it is among the last.
+    /// Returns the request with this name. Returns `None` if it is not among the last.
     pub(crate) fn find(&self, name: u64) -> Option<Arc<Entry>> {
         lock(&self.last).iter().rev().find(|entry| entry.name == name).cloned()
     }
 
-    /// The number of entries that a watcher was too slow for.
+    /// Returns the number of entries since the start that a watcher was too slow for.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }

@@ -1,5 +1,4 @@
-//! Watchers that come and go while requests end, on as many schedules as `make shuttle` has time
-//! for.
+//! Tests watchers that come and go while requests end, on the schedules of `make shuttle`.
 
 use std::sync::Arc;
 
@@ -47,7 +46,7 @@ fn schedules_in_which_a_watcher_sees_what_ends_after_it_came() {
         for thread in threads {
             thread.join().expect("it has not panicked");
         }
-        // A watcher that has left is noticed at the next request.
+        // The log notices that a watcher has left when it records the next request.
         note(&request_log, 5);
         assert_eq!((watched(&request_log), request_log.missed()), (0, 0));
         assert!((1..=5).all(|name| request_log.find(name).is_some()));

@@ -1,20 +1,22 @@
-//! Traces: the trace that a request belongs to, and its span.
+//! Traces: the trace that a request belongs to, and the request's span.
 //!
-//! W3C Trace Context, level 1 (Recommendation of 2021-11-23, cited by section). A request that
-//! carries one valid `traceparent` belongs to its trace. A request with an invalid one, or with
-//! more than one, belongs to none. Its `tracestate`, which means nothing alone, is then removed as
-//! well (sections 3.2.2.5 and 3.3.1.2).
+//! The source is W3C Trace Context, level 1 (Recommendation of 2021-11-23, cited by section). A
+//! request with one valid `traceparent` belongs to the trace that it names. A request with an
+//! invalid one, or with more than one, belongs to no trace. Its `tracestate` is then removed as
+//! well, because it means nothing alone (sections 3.2.2.5 and 3.3.1.2).
 //!
 //! **With traces on** (`log.traces`, in a build with the feature `traces`) every request is a span.
-//! The upstream gets a `traceparent` with that span as the parent, of the client's trace or of a
-//! new one. The number of the span is the request's name, so it is also found in the log, by
-//! `bywash explain` and in `Bywash-Request`. A span is sampled if its parent is, and if it has
-//! none. **With traces off** a valid `traceparent` is forwarded unchanged (section 4.3): a parent
-//! that is never exported would tear the trace apart.
+//! The upstream gets a `traceparent` with that span as the parent, in the client's trace or in a
+//! new one. The span's number is the request's name, so it also stands in the log, in
+//! `Bywash-Request` and in the output of `bywash explain`. A span is sampled if its parent is
+//! sampled, or if it has no parent.
 //!
-//! Numbers of new traces are keyed hashes of the request's name. The standard library draws the key
-//! from the system at the start of each process. So the numbers differ from those of any other
-//! process and cannot be predicted, without a source of entropy on the data path.
+//! **With traces off** a valid `traceparent` is forwarded unchanged (section 4.3). A span of the
+//! gateway as the parent would be missing in the trace, because it is never exported.
+//!
+//! The number of a new trace is a keyed hash of the request's name. The key is random for each
+//! process: the standard library gets it from the operating system at start. So trace numbers are
+//! unpredictable and differ between processes, and no request has to wait for random numbers.
 
 #[cfg(feature = "traces")]
 mod export;
@@ -35,10 +37,10 @@ pub(crate) use off::Tracer;
 
 use crate::telemetry::request_log::Entry;
 
-/// Whether this build exports traces, if the configuration says where to.
+/// Whether this build can export traces: it has the feature `traces`.
 pub const EXPORTS_TRACES: bool = cfg!(feature = "traces");
 
-/// The span in which a request was sent, from its `traceparent`.
+/// The sender's span, from a request's `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parent {
     trace: u128,
@@ -53,8 +55,8 @@ impl Parent {
         if all.next().is_some() { None } else { Self::parse(first) }
     }
 
-    /// Parses the field by sections 3.2.1 and 3.2.2. If the version is later, the
-    /// known part is read (section 3.2.4).
+    /// Parses a `traceparent` (sections 3.2.1 and 3.2.2). Of a later version, parses the known part
+    /// (section 3.2.4). Returns `None` if the field is invalid.
     fn parse(text: &[u8]) -> Option<Self> {
         let (known, later) = text.split_at_checked(LENGTH)?;
         let [v0, v1, b'-', rest @ ..] = known else { return None };
@@ -73,10 +75,11 @@ impl Parent {
     }
 }
 
-/// The length of version, trace, span and flags, with hyphens between.
+/// The number of characters of a `traceparent`: version, trace, span and flags with hyphens
+/// between.
 const LENGTH: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
-/// Parses digits in lower case only: upper case is not valid here.
+/// Parses hexadecimal digits in lower case. Upper case is invalid in this field.
 fn hexadecimal(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |number, digit| {
         let value = match digit {
@@ -88,7 +91,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u128> {
     })
 }
 
-/// The span of one request.
+/// The span of one request that has not ended.
 #[allow(clippy::struct_field_names, reason = "the standard calls it the trace's id")]
 pub(crate) struct Trace {
     tracer: Arc<Tracer>,
@@ -99,7 +102,7 @@ pub(crate) struct Trace {
     begun: SystemTime,
 }
 
-/// A span that has ended.
+/// A span that has ended and is to be exported.
 #[cfg_attr(not(feature = "traces"), expect(dead_code, reason = "nobody reads it but the export"))]
 pub(crate) struct Ended {
     trace: u128,
@@ -111,10 +114,10 @@ pub(crate) struct Ended {
 }
 
 impl Trace {
-    /// Begins the span of a request with this name and these fields.
+    /// Begins the span of the request with this name and these header fields.
     pub(crate) fn begin(tracer: &Arc<Tracer>, fields: &Fields, name: u64) -> Self {
         static SECRET: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
-        // Zero is not a valid span. A request has that name once in the lives of 2^32 processes.
+        // Zero is not a valid span number. The name 0 occurs once in the lives of 2^32 processes.
         let span = name.max(1);
         let parent = Parent::of(fields);
         let drawn = || {
@@ -131,7 +134,7 @@ impl Trace {
         }
     }
 
-    /// Ends the span, this long after it began.
+    /// Ends the span, `taken` after it began, and exports it if it is sampled.
     pub(crate) fn ends(self, taken: TimeSpan, entry: &Arc<Entry>) {
         if self.is_sampled {
             let Self { tracer, trace, span, parent, begun, .. } = self;
@@ -139,13 +142,14 @@ impl Trace {
         }
     }
 
-    /// Returns the field for the upstream.
+    /// Returns the value of `traceparent` for the upstream.
     pub(crate) fn traceparent(&self) -> String {
         format!("00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.is_sampled))
     }
 }
 
-/// Turns the client's fields into those for the upstream; `trace` if traces are on.
+/// Replaces the client's trace fields by those for the upstream. `trace` is the request's span, or
+/// `None` if traces are off.
 pub(crate) fn propagate(fields: &mut Fields, trace: Option<&Trace>) {
     const STATE: &[u8] = b"tracestate";
     let goes_on = Parent::of(fields).is_some();
@@ -172,7 +176,7 @@ mod tests {
         assert_eq!(parent.trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
         assert_eq!(parent.span, 0xb7ad_6b71_6920_3331);
         assert!(parent.is_sampled);
-        // Version 00 defines no flag but the first.
+        // Version 00 defines only the first flag.
         let flags = |flags: &str| Parent::parse(VALID.replace("-01", flags).as_bytes());
         assert!(!flags("-00").unwrap().is_sampled && !flags("-fe").unwrap().is_sampled);
         assert!(flags("-ff").unwrap().is_sampled);

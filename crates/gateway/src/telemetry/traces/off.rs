@@ -1,4 +1,4 @@
-//! The tracer of a build without the feature `traces`: it does not exist.
+//! Stands in for the tracer in a build without the feature `traces`. It can never be created.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! The head of a request in the form that the `h2` library takes.
+//! Converts the head of a request to the form that the `h2` library takes.
 //!
-//! The library takes a URI of the `http` crate, which is stricter than this gateway in one respect:
-//! a query may not contain `"`, `<` or `>`. Clients send them unescaped, HTTP/1 servers accept
-//! them, and no application distinguishes them from their escapes, so they are escaped here. A
-//! target or host that cannot be expressed as a URI is the client's fault and never the server's,
-//! because nothing was sent.
+//! The library takes a URI of the `http` crate, which in one respect is stricter than this gateway:
+//! it does not allow `"`, `<` or `>` in a query. Clients send these characters unescaped, and
+//! HTTP/1 servers accept them. No application distinguishes them from their escapes, so they are
+//! escaped here. If a target or a host cannot be expressed as a URI, the client is at fault and not
+//! the server, because nothing was sent.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ pub(super) fn request(outbound: &Outbound<'_>, secure: bool) -> Result<Request<(
 fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, ParseError> {
     let host = outbound.fields.get(Name::Host).unwrap_or_default();
     let authority = Authority::try_from(host).map_err(|_| ParseError::Host)?;
-    // In a target that was checked, only the length can be wrong: a URI has at most 65,534 bytes.
+    // Of a checked target, only the length can be wrong: a URI has at most 65,534 bytes.
     let target = escaped(outbound.target);
     let target = PathAndQuery::try_from(target.as_ref()).map_err(|_| ParseError::UriTooLong)?;
     let scheme = if secure { Scheme::HTTPS } else { Scheme::HTTP };
@@ -42,8 +42,8 @@ fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, ParseError> {
     uri.build().map_err(|_| ParseError::Host)
 }
 
-/// Escapes the characters of path and query that the `http` crate refuses. A canonical path
-/// contains none of them.
+/// Escapes those characters that the `http` crate does not accept in a path or a query. A canonical
+/// path contains none of them.
 fn escaped(target: &str) -> Cow<'_, str> {
     const REFUSED: [char; 3] = ['"', '<', '>'];
     if !target.contains(REFUSED) {

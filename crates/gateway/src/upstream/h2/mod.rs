@@ -1,22 +1,24 @@
-//! HTTP/2 with an upstream: many exchanges on one connection, each a stream.
+//! HTTP/2 with an upstream: many exchanges on one connection, each of them a stream.
 //!
-//! The `h2` library splits a connection into handles and a future that reads and writes. That
-//! future is a task of the worker. Dropping an exchange drops its handles, and the library then
-//! resets the stream, so the upstream stops.
+//! The `h2` library splits a connection into handles, and a future that reads and writes. That
+//! future is a task of the worker. Dropping an exchange drops its handles. The library then resets
+//! the stream, so the upstream can stop its work.
 //!
 //! **Requests that the server has not processed.** A stream that the server refuses
-//! (`REFUSED_STREAM`), or one above the last stream that its GOAWAY names, was not processed (RFC
-//! 9113 §8.7). That is not a failure of the server, and the request may be sent again whatever its
-//! method. Until the server has announced how many streams it accepts, a connection carries one.
+//! (`REFUSED_STREAM`) was not processed, and neither was one above the last stream that its GOAWAY
+//! names (RFC 9113 §8.7). That is not a failure of the server, and the request may be sent again
+//! whatever its method. A connection carries only one stream until the server has announced how
+//! many it accepts.
 //!
-//! **No authentication of the connection.** HTTP/2 has none, and a server that accepts one
+//! **No authentication of the connection.** HTTP/2 does not have it. A server that accepts it
 //! nevertheless would attribute every later stream to the same user. So a connection on which NTLM
-//! or Negotiate was used carries no new stream. Streams that are already open were sent before
-//! that.
+//! or Negotiate was used carries no new stream. Streams that are open at that time were sent before
+//! the authentication.
 //!
-//! **Disconnects do not harm the connection.** A client that leaves resets its stream, and frames
-//! that the server had sent by that time arrive late. The library counts such frames as errors, so
-//! its limit on them is disabled here: the server belongs to the operator.
+//! **Disconnects do not end the connection.** A client that leaves resets its stream, and frames
+//! that the server had already sent arrive late. The library counts such frames as errors, and
+//! closes the connection if there are too many. That limit is disabled here, because the server
+//! belongs to the operator.
 
 mod head;
 mod ping_timer;
@@ -40,36 +42,40 @@ use crate::io::body::{BodyError, Piece};
 use crate::io::stream::Stream;
 use crate::io::upload::Upload;
 
-/// The window for each response: the amount that a slow client may make the gateway hold.
+/// The flow-control window of each response in bytes: the maximum that a slow client makes the
+/// gateway buffer.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The largest window (RFC 9113 §6.9.1). If it were less than the sum of the windows of all
-/// streams, clients that do not read would stop all others on the connection. The memory is bounded
-/// by the limit on requests, each with the window of its stream.
+/// The flow-control window of the connection in bytes, which is the largest possible (RFC 9113
+/// §6.9.1). If it were less than the sum of the windows of all streams, clients that do not read
+/// would stop all other streams. The limit on requests bounds the memory, because each request has
+/// only its stream's window.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
-/// The number of streams that fill the connection's window. No more are opened on it.
+/// The maximum number of open streams on one connection: as many as fill the connection's window.
 const MOST_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
 
-/// The number of reset streams that are remembered for a second, so that late frames for them are
-/// ignored.
+/// The maximum number of reset streams that are remembered for a second, so that late frames for
+/// them are ignored.
 const REMEMBERED: usize = 1024;
 
-/// A connection, as seen from each of its exchanges.
+/// A handle of a connection. The pool has one, and so has each exchange.
 #[derive(Clone)]
 pub(crate) struct Link {
     sender: SendRequest<Bytes>,
     secure: bool,
-    /// Counts the exchanges on the connection.
+    /// Shared by all handles of the connection, so that its reference count is the number of
+    /// handles.
     open: Rc<()>,
-    /// The connection has ended, or must carry nothing new.
+    /// Whether the connection has ended, or must not carry a new exchange.
     over: Rc<Cell<bool>>,
     ping_timer: Rc<PingTimer>,
     ping: Rc<RefCell<PingPong>>,
 }
 
 impl Link {
-    /// Performs the handshake. The connection's own task ends with the connection.
+    /// Performs the HTTP/2 handshake, and spawns the task that reads and writes. That task ends
+    /// with the connection.
     pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
         let ping_timer = Rc::new(PingTimer::default());
         let stream = ping_timer::inspect(stream, &ping_timer);
@@ -86,15 +92,15 @@ impl Link {
         Ok(Self { sender, secure, open: Rc::new(()), over, ping_timer, ping })
     }
 
-    /// Advances the time by a second: pings a silent server, and gives up a server that does not
-    /// respond.
+    /// Called once a second. Pings a server that has been silent, and gives up the connection of a
+    /// server that does not respond.
     pub(super) fn tick(&mut self) {
         match self.ping_timer.tick() {
             PingAction::Steady => {}
             PingAction::SendPing => {
                 let mut ping = self.ping.borrow_mut();
-                // Takes the response to the previous PING. No task needs to be woken, because any
-                // byte counts.
+                // This call takes the response to the previous PING. No task needs to be woken for
+                // it, because any received byte shows that the server lives.
                 let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
                 let _ = ping.send_ping(Ping::opaque());
             }
@@ -102,8 +108,8 @@ impl Link {
         }
     }
 
-    /// Returns whether the connection could carry another exchange at once. A server that has sent
-    /// GOAWAY only finishes the streams that it has.
+    /// Returns whether the connection can carry another exchange at once. A server that has sent
+    /// GOAWAY only finishes the streams that are open.
     pub(super) fn has_room(&mut self) -> bool {
         let ready = self.sender.poll_ready(&mut Context::from_waker(Waker::noop()));
         if matches!(ready, Poll::Ready(Err(_))) {
@@ -117,7 +123,8 @@ impl Link {
         self.over.get()
     }
 
-    /// Returns the number of exchanges on the connection. One of the handles is the pool's own.
+    /// Returns the number of exchanges on the connection. One of its handles is the pool's and does
+    /// not count.
     pub(super) fn in_use(&self) -> usize {
         Rc::strong_count(&self.open) - 1
     }
@@ -136,18 +143,18 @@ fn builder() -> Builder {
     builder
 }
 
-/// A request and its response.
+/// One request on a stream, with its response.
 pub(crate) struct Exchange {
-    /// A handle that counts as an exchange on the connection.
+    /// The exchange's handle of the connection.
     link: Link,
     state: Result<State, Option<UpstreamError>>,
     asked: Method,
     upload: Upload,
     uploaded: bool,
-    /// Data taken from the client, for which the upstream's window had no space yet.
+    /// Data that have arrived from the client and for which the upstream's window had no space yet.
     data: Bytes,
     sent: u64,
-    /// The server has not processed the request.
+    /// Whether the server has not processed the request.
     unprocessed: bool,
 }
 
@@ -191,12 +198,12 @@ impl Exchange {
         self.sent
     }
 
-    /// Returns whether the whole body has arrived from the client.
+    /// Returns whether the whole body of the request has arrived from the client.
     pub(super) const fn has_uploaded(&self) -> bool {
         self.uploaded
     }
 
-    /// Returns whether the request is waiting for its client.
+    /// Returns whether the exchange waits for the client to send more of the request's body.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && self.data.is_empty()
     }
@@ -205,8 +212,8 @@ impl Exchange {
         self.upload = Upload::none();
     }
 
-    /// Prevents new exchanges on the connection, because it has not responded in time or belongs to
-    /// one user.
+    /// Marks the connection so that it carries no new exchange. The reason is that it has not
+    /// responded in time, or that it belongs to one user.
     pub(super) fn retire(&self) {
         self.link.over.set(true);
     }
@@ -215,7 +222,8 @@ impl Exchange {
         self.state.as_ref().map_or(true, |state| state.body.is_none())
     }
 
-    /// Returns whether the request was not processed, and may be sent again whatever its method.
+    /// Returns whether the server has not processed the request, so that it may be sent again
+    /// whatever its method.
     pub(super) const fn is_unprocessed(&self) -> bool {
         self.unprocessed
     }
@@ -230,8 +238,8 @@ impl Exchange {
                     Poll::Ready(Ok(Piece::Data(data))) => self.data = data,
                     Poll::Ready(Ok(Piece::End(trailers))) => {
                         self.uploaded = true;
-                        // Ignore errors: a server that does not read may have responded
-                        // nevertheless.
+                        // Errors are ignored: a server that does not read the body may have
+                        // responded nevertheless.
                         let _ = match trailers {
                             Some(fields) => state.send.send_trailers(fields.to_header_map()),
                             None => state.send.send_data(Bytes::new(), true),
@@ -309,14 +317,15 @@ impl Exchange {
     }
 }
 
-/// Classifies an error. A connection that has ended may have been ending when the request went out.
-/// A stream reset was caused by the request itself.
+/// Converts an error of the library. If the connection has ended, the server may have been closing
+/// it when the request was sent. A reset of the stream was caused by the request itself.
 fn failure(error: &h2::Error) -> UpstreamError {
     if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
 }
 
-/// Returns whether the server has not processed the request (see the module). The library ends a
-/// stream for the server's GOAWAY only if it is above the last stream that the GOAWAY names.
+/// Returns whether the error means that the server has not processed the request (see the module).
+/// The library ends a stream because of a GOAWAY only if the stream is above the last one that the
+/// GOAWAY names.
 fn was_not_processed(error: &h2::Error) -> bool {
     let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (error.is_go_away() || refused)

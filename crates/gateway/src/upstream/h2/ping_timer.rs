@@ -1,10 +1,11 @@
-//! Detects connections whose server has disappeared.
+//! Detects HTTP/2 connections whose server no longer answers.
 //!
-//! All requests of a worker share one connection. If its server disappears without closing it, all
-//! of them are lost, and if each client leaves before its request times out, no timeout ever
-//! reveals it. So if a request was sent and no byte arrives for a while, the gateway sends a PING
-//! (RFC 9113 §6.7). If no byte arrives then either, the connection carries nothing new. Exchanges
-//! on it continue, because a server that was only stalled may still respond.
+//! All requests of a worker to one server share a connection. If the server disappears without
+//! closing the connection, all of them are lost. If each client leaves before its request times
+//! out, no timeout ever shows that. So if a request was sent and no byte arrives for [`SILENT`]
+//! seconds, the gateway sends a PING (RFC 9113 §6.7). If no byte arrives after that either, the
+//! connection carries no new exchange. Exchanges on it continue, because a server that was only
+//! stalled may still respond.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,45 +14,46 @@ use tokio_util::io::InspectReader;
 
 use crate::io::stream::Stream;
 
-/// The number of ticks (seconds) without a byte before a PING. In two seconds the kernel has
-/// retransmitted a lost packet several times.
+/// The number of ticks (seconds) without a byte after which a PING is sent. In two seconds the
+/// kernel has retransmitted a lost packet several times.
 const SILENT: u8 = 2;
 
-/// The number of ticks that the server has to respond: longer than the pauses of most runtimes. A
-/// wrong verdict costs a new connection and no request.
+/// The number of ticks (seconds) that the server has to respond to a PING. It is longer than the
+/// pauses of most runtimes. A wrong verdict costs a new connection and no request.
 const NO_PONG: u8 = 3;
 
-/// The number of PINGs between two responses. gRPC servers close the connection on the fourth PING
-/// if they come within minutes (`MAX_PING_STRIKES` in its implementations). After that, silence
+/// The maximum number of PINGs between two responses. gRPC servers close the connection on the
+/// fourth PING within minutes (`MAX_PING_STRIKES` in its implementations). After the third, silence
 /// alone decides.
 const MOST_PINGS: u8 = 3;
 
-/// The action after a tick.
+/// What the connection must do after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PingAction {
     Steady,
-    /// Send a PING.
+    /// The connection must send a PING.
     SendPing,
-    /// Send nothing new.
+    /// The connection must not carry a new exchange.
     Gone,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct PingTimer {
-    /// Ticks since the first request after the last byte; `None` if no request was sent since.
+    /// The number of ticks since the first request after the last byte; `None` if no request was
+    /// sent since then.
     silent: Cell<Option<u8>>,
     asked: Cell<bool>,
-    /// PINGs since the last response.
+    /// The number of PINGs since the last response.
     pings: Cell<u8>,
 }
 
 impl PingTimer {
-    /// Records that a request goes out.
+    /// Records that a request is sent.
     pub(super) fn waits(&self) {
         self.silent.set(self.silent.get().or(Some(0)));
     }
 
-    /// Records that a response has begun.
+    /// Records that a response has begun, which allows further PINGs.
     pub(super) fn answered(&self) {
         self.pings.set(0);
     }
@@ -61,7 +63,7 @@ impl PingTimer {
         self.asked.set(false);
     }
 
-    /// Advances the time by a second.
+    /// Advances the time by one second, and returns what the connection must do.
     pub(super) fn tick(&self) -> PingAction {
         let Some(silent) = self.silent.get() else { return PingAction::Steady };
         let silent = silent.saturating_add(1);
@@ -72,7 +74,7 @@ impl PingTimer {
         if silent < SILENT {
             return PingAction::Steady;
         }
-        // From here on the server has its full time to respond, however long it was silent before.
+        // The server has its full time to respond, however long it was silent before this PING.
         self.silent.set(Some(SILENT));
         self.asked.set(true);
         self.pings.set(self.pings.get() + 1);
@@ -80,7 +82,7 @@ impl PingTimer {
     }
 }
 
-/// Wraps a stream so that each byte received is reported to `ping_timer`.
+/// Wraps a stream, so that received bytes are reported to `ping_timer`.
 pub(super) fn inspect(
     stream: Stream,
     ping_timer: &Rc<PingTimer>,

@@ -1,58 +1,60 @@
-//! The fraction of errors (500 or more) among a server's recent responses, and its comparison with
-//! the other servers.
+//! The fraction of errors (status 500 or more) among a server's recent responses, and its
+//! comparison with those of the other servers.
 //!
-//! **Ejection.** A server stands out when at least [`Options::eject_share`](super::Options) of its
-//! recent responses were errors, and its fraction is at least [`TIMES`] that of the others. The
-//! others' fraction is the lower median of their fractions. So two broken servers among four do not
-//! hide each other, and servers that all fail alike do not stand out. Fewer than [`LEAST`] recent
-//! responses say nothing about a server. Source: Envoy's outlier detection also compares success
-//! rates with those of the other hosts, by standard deviations.
+//! **Ejection.** A server compares as worse under two conditions. At least
+//! [`Options::eject_share`](super::Options) of its recent responses were errors, and this fraction
+//! is at least [`TIMES`] the fraction of the others, which is the lower median of their fractions.
+//! So two broken servers among four do not hide each other, and servers that all fail alike do not
+//! compare as worse. Fewer than [`LEAST`] recent responses say nothing about a server. Source:
+//! Envoy's outlier detection also compares success rates with those of the other hosts, by standard
+//! deviations.
 //!
 //! **Load.** A fast error would make its server look idle. So an error counts as running for as
-//! long as a successful response takes, and the server gets no more than its share of the requests
-//! until it stands out. In number that is Little's law, as an exponential decay with the mean time
-//! of successes.
+//! long as a successful response takes. Until it is ejected, the server then gets no more than its
+//! share of the requests. By Little's law, this number of errors decays exponentially with the mean
+//! time of successes.
 
 use bywash_units::{Time, TimeSpan};
 
-/// The number of recent responses below which no fraction is computed.
+/// The minimum weight of recent responses, in responses, for which a fraction is computed.
 const LEAST: f64 = 20.0;
 
-/// The weight of older responses decreases with each new one, so that about this many count.
+/// The maximum weight of recent responses, in responses: each new one reduces the weight of older
+/// ones.
 const MOST: f64 = 64.0;
 
-/// The fraction of a response's weight that is left after a second.
+/// The fraction of a response's weight that is left one second later.
 const KEPT: f64 = 0.95;
 
-/// The minimum ratio to the others' fraction.
+/// The minimum ratio of a worse server's fraction of errors to that of the others.
 const TIMES: f64 = 5.0;
 
-/// The longest time of a success that the mean takes into account, because streams last.
+/// The maximum time of a success that enters the mean. Streams may last much longer.
 const LONGEST: TimeSpan = TimeSpan::from_secs(10);
 
-/// The recent responses of one server.
+/// The weighted counts of one server's recent responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answers {
     all: f64,
     errors: f64,
-    /// The time up to which older responses have been discounted.
+    /// The time up to which the weights of older responses have been reduced.
     at: Time,
     /// The number of errors that counted as running at the time `since`.
     lasting: f64,
     since: Time,
 }
 
-/// The result of comparing a server with the others.
+/// The result of comparing a server's fraction of errors with those of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compared {
-    /// The server has many more errors than the others.
+    /// The server has a far greater fraction of errors than the others.
     Worse,
     Alike,
-    /// There is too little to compare.
+    /// There are too few responses or servers to compare.
     Unknown,
 }
 
-/// The mean time of a successful response in seconds, over all servers.
+/// The mean time of successful responses in seconds, over all servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServiceTime(f64);
 
@@ -69,7 +71,7 @@ impl Answers {
         self.add(now, 0.0);
     }
 
-    /// Records an error that came `took` after its request was sent.
+    /// Records an error that came `took` after its server was chosen for the request.
     pub(super) fn bad(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.add(now, 1.0);
         let rest =
@@ -89,7 +91,7 @@ impl Answers {
         self.errors += error - self.errors / MOST;
     }
 
-    /// Returns the number of errors that count as running. Nothing is computed if there are none.
+    /// Returns the number of errors that count as running now, which decays with time.
     pub(super) fn running(&self, now: Time, service_time: ServiceTime) -> f64 {
         if self.lasting == 0.0 || service_time.0 == 0.0 {
             return 0.0;
@@ -97,14 +99,15 @@ impl Answers {
         self.lasting * (-now.since(self.since).as_secs_f64() / service_time.0).exp()
     }
 
-    /// Returns the fraction of errors, if there are enough responses.
+    /// Returns the fraction of errors among recent responses. Returns `None` if there are too few
+    /// responses.
     pub(super) fn share(&self) -> Option<f64> {
         (self.all >= LEAST).then(|| self.errors / self.all)
     }
 }
 
-/// Compares a fraction of errors with those of the others. `least`: the fraction from which on it
-/// can stand out.
+/// Compares `share`, a server's fraction of errors, with those of the others. Below `least` the
+/// server never compares as worse.
 pub(super) fn compare(
     share: Option<f64>,
     others: impl Iterator<Item = f64>,

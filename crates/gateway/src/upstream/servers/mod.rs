@@ -1,11 +1,12 @@
 //! The load balancer: chooses the server for the next request.
 //!
-//! The engine decides which request is next, and this module decides where it runs: at the server
-//! with the lowest `(running + 1) / weight`, and among equals at the least recently chosen one. The
-//! number of running requests is the only measure of load that is never out of date and that a slow
-//! server cannot hide. Sources: HAProxy's `leastconn` (the same formula and tie-break, but there an
-//! idle server always comes first), and Envoy's outlier detection (consecutive failures, an
-//! ejection time proportional to the number of consecutive ejections) and slow start (0.1 to 1).
+//! The engine decides which request is next, and this module decides which server gets it: the one
+//! with the lowest `(running + 1) / weight`, and among equals the least recently chosen one. The
+//! number of running requests is the only measure of load that is always up to date, and a slow
+//! server cannot hide it. Sources: HAProxy's `leastconn` (the same formula and tie-break, but there
+//! an idle server always comes first), and Envoy. Envoy's outlier detection has consecutive
+//! failures, and an ejection time proportional to the number of consecutive ejections. Envoy's slow
+//! start raises the weight from 0.1 to 1.
 //!
 //! **States of a server.**
 //! - `Up`.
@@ -17,49 +18,50 @@
 //!   server is back) or fails (it is ejected again).
 //! - `SlowStart` after every return: the weight rises from 0.1 to 1 within `slow_start`.
 //!
-//! The count of consecutive ejections restarts when a server has stayed in for longer than its last
-//! ejection. So a server that works only for a moment after each return does not begin at one
-//! again.
+//! The count of consecutive ejections restarts when a server has served for longer than its last
+//! ejection. So the count of a server that works only for a moment after each return goes on.
 //!
-//! **Limits of a weight.** At weight 0.1, another server must run ten requests before a server in
-//! slow start is the least loaded. Under a small limit no server ever does, and the caches of the
-//! new server would be as cold at the end of its slow start as at the beginning. So such a server
-//! is also credited with its share, by weight, of all requests. It gets a request when it is owed a
-//! whole one and is idle. In this way it gets about its share under any load.
+//! **Limits of a weight.** At weight 0.1, a server in slow start is the least loaded only if every
+//! other server runs ten requests. With a small concurrency limit that never happens, and the
+//! caches of the server would still be cold at the end of its slow start. So a server in slow start
+//! is also credited with its share, by weight, of all requests. It gets a request when its credit
+//! is a whole request and it is idle. In this way it gets about its share at any load.
 //!
-//! **When all are bad.** An ejection is a guess of this module, made from a few requests. It ranks
-//! servers, and never causes a refusal. The last server that is in is not ejected. But once it has
-//! failed often enough for an ejection, it has no precedence over the ejected ones: requests go to
-//! the least loaded server of all. So a single server is always tried (nginx does the same). With
-//! the first success all other servers go on probation at once, because whatever made all of them
-//! fail may be over for all of them.
+//! **When all servers are bad.** An ejection is an estimate from a few requests. It ranks servers,
+//! and never causes a refusal. The last server that is not ejected stays so. But once it has failed
+//! often enough for an ejection, it has no precedence over the ejected ones: requests go to the
+//! least loaded server of all. So a single server is always tried (nginx does the same). With the
+//! first success, all other servers go on probation at once, because the cause of the failures may
+//! be over for all of them.
 //!
-//! A probe is the operator's own definition of health. If all servers are `Down`, there is no
-//! server, and the response is sent at once (as in HAProxy), so that no slot is held by a
-//! connection that times out. Envoy would send the requests out nevertheless. But a server may
-//! report that it is down in order to get no requests, and an operator can configure no
-//! probes at all.
+//! A probe is the operator's own definition of health. If all servers are `Down`, no server is
+//! chosen, and the request is answered with an error at once (as in HAProxy). Otherwise its slot
+//! would be held until a connection attempt times out. Envoy would send the request nevertheless.
+//! But a server may report that it is down in order to get no requests, and an operator who wants
+//! Envoy's behaviour can configure no probes.
 //!
 //! **Success and failure.** These are failures: a connection that was not made; one that was not
-//! made within a second before its client left; and a response that was not HTTP, incomplete, or
+//! made within a second before its client left; and a response that was not HTTP, incomplete or
 //! late. A request that the server reports as not processed (HTTP/2) is neither a success nor a
-//! failure. A response below 500 is a success. A response of 500 or more is an error, which in
-//! itself is neither, because it comes from the application, and one broken page must not cost a
-//! server. But a server with far more errors than the others is ejected, as long as half of all
-//! servers are left. On probation an error is judged by the same comparison. See [`answers`].
+//! failure.
 //!
-//! A request that was stopped because it ran for too long is a failure if its server has shown no
-//! sign of life since the request was sent there, because such a server looks as if it hangs. Signs
-//! of life are a response head of any status for any request, including an interim one, and a good
-//! probe. If there was one, the request itself is long, and a client that sends long requests must
-//! not be able to eject servers. For results that are older than an ejection or than `Down`, see
-//! [`Load`].
+//! A response below 500 is a success. A response of 500 or more is an error, which in itself is
+//! neither, because it comes from the application, and one broken page must not eject a server. But
+//! a server with far more errors than the others is ejected, as long as half of all servers are
+//! left. On probation, an error is judged by the same comparison. See [`answers`].
+//!
+//! A request that the engine has stopped because it ran for too long is a failure if its server has
+//! shown no sign of life since it was chosen for the request. Such a server seems to hang. Signs of
+//! life are a good probe, and a response head of any status for any request, including an interim
+//! one. If there was a sign of life, the request itself is long. A client that sends long requests
+//! must not be able to eject servers. For results that are older than an ejection or than `Down`,
+//! see [`Load`].
 //!
 //! **Locks.** All workers share one table behind one mutex: each server's counts and standing, and
-//! the number of choices. It is held for a few loops over at most 64 servers, without allocation
-//! (except in `snapshot`), and never during a call to other modules. A request takes it twice: to
-//! choose and to end. The time of a server's last sign of life, and the counters for operators, are
-//! outside the table, without a lock.
+//! the number of choices. The mutex is held for a few loops over at most 64 servers, without
+//! allocation (except in `snapshot`), and never during a call to other modules. A request takes it
+//! twice: when its server is chosen and when it ends. The time of a server's last sign of life, and
+//! the counters for operators, are outside the table, without a lock.
 
 mod answers;
 mod server;
@@ -74,33 +76,33 @@ use self::server::{Outcome, Rank, Server, Stay};
 use crate::process::sync::{Mutex, MutexGuard};
 use crate::telemetry::metrics::{ServerState, ServerStatus, Traffic};
 
-/// The maximum number of servers: as many as the bit mask of tried servers can name.
+/// The maximum number of servers: the number of bits in the mask of tried servers.
 pub(crate) const MOST: usize = 64;
 
-/// The configuration's section `health`. Each count is at least 1.
+/// The options of the configuration's section `health`. Each count is at least 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Consecutive good probes that bring a server back.
+    /// The number of consecutive good probes that bring a server back.
     pub(crate) rise: u32,
-    /// Consecutive bad probes that take a server out.
+    /// The number of consecutive bad probes that take a server out.
     pub(crate) fall: u32,
-    /// Consecutive failed requests that eject a server.
+    /// The number of consecutive failed requests that eject a server.
     pub(crate) eject_after: u32,
-    /// The duration of the first ejection.
+    /// The duration of the first ejection. The n-th consecutive one lasts n times as long.
     pub(crate) eject_for: TimeSpan,
-    /// The fraction of errors among recent responses from which on a server is ejected, if the
+    /// The minimum fraction of errors among recent responses at which a server is ejected, if the
     /// others have far fewer. Zero disables this.
     pub(crate) eject_share: f64,
-    /// The time in which the weight rises from 0.1 to 1.
+    /// The time in which the weight of a returned server rises from 0.1 to 1.
     pub(crate) slow_start: TimeSpan,
 }
 
 /// The way in which a request failed at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// There was no connection, and no byte of the request was sent.
+    /// The connection was not made, so no byte of the request was sent.
     Connect,
-    /// There was no response, or it was late, truncated or not HTTP.
+    /// The response was missing, late, truncated or not HTTP.
     Response,
 }
 
@@ -109,10 +111,10 @@ pub(crate) enum Failure {
 pub(crate) struct Servers {
     options: Options,
     table: Mutex<Table>,
-    /// The time of each server's last sign of life, in nanoseconds. A value can be overwritten by
-    /// an older one only if both are from about the same moment.
+    /// The time of each server's last sign of life, in nanoseconds since the start. An older time
+    /// can replace a newer one only if both are from about the same moment.
     alive: Box<[AtomicU64]>,
-    /// The counters of each server. They continue for a server that a reload keeps.
+    /// The counters of each server. A reload that keeps a server keeps its counters.
     traffic: Box<[Arc<Traffic>]>,
 }
 
@@ -124,12 +126,12 @@ impl Servers {
         Self::of((0..count).map(|_| (Server::new(now, TimeSpan::ZERO), Arc::default())), options)
     }
 
-    /// Returns the servers after a reload. `kept` gives for each new server the index it had
+    /// Returns the servers after a reload. `kept` gives, for each new server, the index that it had
     /// before. A kept server keeps its standing, and a new one starts slowly.
     ///
-    /// The result is a new generation: requests that run in this one also end in this one, and do
-    /// not count as running in the new one. Counting them would need one table that grows and
-    /// shrinks while they run. Not counting them is wrong only for as long as a request takes.
+    /// The result is a new generation. Requests that run now end in the old one, and do not count
+    /// as running in the new one. Counting them would need a single table that grows and shrinks
+    /// while they run. Not counting them gives wrong numbers only until these requests have ended.
     pub(crate) fn reloaded(&self, kept: &[Option<usize>], options: Options, now: Time) -> Self {
         let table = self.lock();
         let kept = kept.iter().map(|was| {
@@ -153,14 +155,14 @@ impl Servers {
         }
     }
 
-    /// Chooses the server for one request. `tried`: bit n is set if this request has failed to
-    /// connect to server n. Returns `None` if every server is down or tried.
+    /// Chooses the server for one request. `tried`: bit n excludes server n, to which this request
+    /// has failed to connect. Returns `None` if every server is down or excluded.
     pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
         let stay = self.lock().choose(&self.options, now, tried)?;
         Some(Load { servers: Arc::clone(self), stay, since: now, sent: now, over: false })
     }
 
-    /// Records the result of a probe.
+    /// Records the result of a probe of this server. Ignores an index of no server.
     pub(crate) fn probed(&self, server: usize, now: Time, ok: bool) {
         let mut table = self.lock();
         if server < table.servers.len() {
@@ -188,25 +190,24 @@ impl Servers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // Nothing under the lock leaves a server half changed: its counts are consistent at any
+        // A panic under the lock leaves no server half changed: the counts are consistent at any
         // point.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One request at one server. It counts as running there until this is dropped, and nothing else
-/// ends it. If it is dropped without a result because the client has left, it says nothing about
-/// the server.
+/// One request at one server. It counts as running there until this value is dropped. A value that
+/// is dropped without a result, because the client has left, says nothing about the server.
 ///
-/// An ejection, and `Down`, void the results of all requests that run at that server, because they
-/// were sent before the change. Only their ends count.
+/// An ejection, and `Down`, void the results of all requests that run at that server, because these
+/// were sent before the change. Such requests then only stop counting as running.
 #[derive(Debug)]
 pub(crate) struct Load {
     servers: Arc<Servers>,
     stay: Stay,
     /// The time at which the server was chosen for the request.
     since: Time,
-    /// The time at which the request was sent there.
+    /// The time at which the request was sent to the server. Before that, it is `since`.
     sent: Time,
     over: bool,
 }
@@ -217,7 +218,7 @@ impl Load {
         self.stay.server
     }
 
-    /// Records that the request is sent. `reused`: the connection has carried another request
+    /// Records that the request is sent. `reused`: its connection has carried another request
     /// before.
     pub(crate) fn is_sent(&mut self, now: Time, reused: bool) {
         self.sent = now;
@@ -226,7 +227,8 @@ impl Load {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records that the head of the response has arrived.
+    /// Records that the head of the response has arrived. Returns the time since the request was
+    /// sent.
     pub(crate) fn head_came(&self, now: Time) -> TimeSpan {
         let began = now.since(self.sent);
         self.shows_life(now);
@@ -238,14 +240,15 @@ impl Load {
         &self.servers.traffic[self.stay.server]
     }
 
-    /// Records a head of any status, including an interim one: the server does not hang.
+    /// Records that a response head of any status has arrived, including an interim one. It shows
+    /// that the server does not hang.
     pub(crate) fn shows_life(&self, now: Time) {
         self.servers.shows_life(self.stay.server, now);
     }
 
-    /// Records a final head below 500. It ends a server's probation, because the body may take
-    /// hours (server-sent events). For other servers only the end of the response counts, and this
-    /// takes no lock.
+    /// Records a final head with a status below 500. It ends a server's probation at once, because
+    /// the body may take hours (server-sent events). For other servers only the end of the response
+    /// counts, and this takes no lock.
     pub(crate) fn answered(&mut self, now: Time) {
         if self.stay.trial {
             let (options, stay) = (&self.servers.options, &self.stay);
@@ -255,7 +258,7 @@ impl Load {
         }
     }
 
-    /// Records that the response has ended.
+    /// Records that a response with a status below 500 has ended: a success.
     pub(crate) fn succeeded(self, now: Time) {
         self.end(now, |table, _, load| {
             table.service_time.learn(now.since(load.since));
@@ -264,7 +267,7 @@ impl Load {
         });
     }
 
-    /// Records that a response of 500 or more has ended.
+    /// Records that a response with a status of 500 or more has ended: an error.
     pub(crate) fn errs(self, now: Time) {
         self.end(now, |table, options, load| {
             let (server, took) = (load.stay.server, now.since(load.since));
@@ -273,7 +276,8 @@ impl Load {
         });
     }
 
-    /// Records that the request was stopped because it has run for too long.
+    /// Records that the engine has stopped the request because it ran for too long. That is a
+    /// failure if the server has shown no sign of life since it was chosen for the request.
     pub(crate) fn ran_too_long(self, now: Time) {
         let last = &self.servers.alive[self.stay.server];
         if last.load(Ordering::Relaxed) < self.since.as_nanos() {
@@ -308,7 +312,7 @@ impl Drop for Load {
 #[derive(Debug)]
 struct Table {
     servers: Vec<Server>,
-    /// Selection counter, for least-recently-used ties.
+    /// The number of choices so far. It orders the servers by when they were last chosen.
     choices: u64,
     service_time: ServiceTime,
 }
@@ -342,8 +346,8 @@ impl Table {
         }
     }
 
-    /// Compares a server's errors with those of the others. A server that is in never compares as
-    /// worse if its ejection would leave less than half of all servers.
+    /// Compares a server's fraction of errors with those of the others. A server that is not
+    /// ejected never compares as worse if its ejection would leave less than half of all servers.
     fn compared(&self, options: &Options, server: usize) -> Compared {
         if options.eject_share == 0.0 {
             return Compared::Unknown;
@@ -357,8 +361,8 @@ impl Table {
         if too_few && compared == Compared::Worse { Compared::Unknown } else { compared }
     }
 
-    /// Changes one server. The argument of `act` tells whether no other server is trusted. If none
-    /// was trusted and this one now is, changes all the others too.
+    /// Changes one server by `act`, whose second argument says whether no other server is trusted.
+    /// If none was trusted and this one now is, all others that are out go on probation.
     fn change(
         &mut self,
         options: &Options,

@@ -1,4 +1,4 @@
-//! Loads of several threads at once, in every interleaving that `make shuttle` has time for.
+//! Tests several threads that choose and end at once, on the schedules of `make shuttle`.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + TimeSpan::from_secs(seconds)
 }
 
-/// Ends a load in a random way.
+/// Ends a load with a random result.
 fn end(mut load: Load, now: Time) {
     match thread_rng().gen_range(0..5) {
         0 => load.succeeded(now),
@@ -33,7 +33,8 @@ fn end(mut load: Load, now: Time) {
     }
 }
 
-/// Runs two requests at a time, some seconds apart. As others fail, servers leave and return.
+/// Runs two requests at a time, some seconds apart, with random results. Failures eject servers,
+/// which later return.
 fn requests(servers: &Arc<Servers>) {
     for second in [0, 1, 3] {
         let (first, second_load) = (servers.choose(at(second), 0), servers.choose(at(second), 0));
@@ -81,7 +82,7 @@ fn schedules_in_which_each_running_request_counts() {
             .collect();
         let loads: Vec<Load> =
             threads.into_iter().map(|thread| thread.join().expect("it chose")).collect();
-        // Two simultaneous choices must not both see an idle server.
+        // Two threads that choose at once must not both see the same idle server.
         let at_first = loads.iter().filter(|load| load.server() == 0).count();
         assert_eq!(at_first, 2);
         drop(loads);

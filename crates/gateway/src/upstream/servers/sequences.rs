@@ -1,4 +1,4 @@
-//! The invariants that hold under any sequence of events.
+//! Tests the invariants that hold after any sequence of events.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const OPTIONS: Options = Options {
     slow_start: TimeSpan::from_secs(10),
 };
 
-/// The possible events. Indices are taken modulo the number of items.
+/// The possible events. Indices are taken modulo the number of servers or loads.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Choose { tried: u64 },
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => prop_oneof![Just(0), any::<u64>()].prop_map(|tried| Step::Choose { tried }),
         1 => load.prop_map(|load| Step::Answered { load }),
         2 => load.prop_map(|load| Step::Succeed { load }),
-        // Often many in a row, because fewer than twenty say nothing.
+        // Often many in a row, because fewer than twenty responses say nothing.
         2 => load.prop_map(|load| Step::Err { load }),
         5 => (load, failure).prop_map(|(load, failure)| Step::Fail { load, failure }),
         1 => load.prop_map(|load| Step::Leave { load }),
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The servers, the running loads of each generation, and the time.
+/// The servers, the running loads by generation, and the time.
 struct Play {
     servers: Arc<Servers>,
     loads: Vec<Load>,
@@ -133,7 +133,7 @@ impl Play {
         self.old.append(&mut self.loads);
     }
 
-    /// Checks that every server counts exactly the loads that exist.
+    /// Checks that every server counts exactly the loads that run there.
     fn counts_agree(&self) {
         for (server, status) in self.servers.snapshot(self.now).iter().enumerate() {
             let alive = self.loads.iter().filter(|load| load.server() == server).count();

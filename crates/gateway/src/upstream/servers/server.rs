@@ -5,7 +5,7 @@ use bywash_units::{Ratio, Time, TimeSpan};
 use super::answers::{Answers, Compared, ServiceTime};
 use super::{Failure, Options, ServerState, ServerStatus};
 
-/// The number of consecutive ejections beyond which the next one is not longer.
+/// The number of consecutive ejections from which on an ejection gets no longer.
 const LONGEST_ROW: u32 = 8;
 
 /// The weight at the beginning of a slow start.
@@ -15,22 +15,22 @@ const LEAST_WEIGHT: f64 = 0.1;
 pub(super) struct Server {
     /// The number of requests that run at this server. Each has a `Load`.
     running: u32,
-    /// The number of the choice that last selected this server.
+    /// The number of the choice that last selected this server; 0 for none.
     last: u64,
-    /// Requests owed to the server while it starts slowly.
+    /// The number of requests that the server is owed while it starts slowly, at most 2.
     owed: f64,
-    /// The verdict of the probes.
+    /// Whether the server is up according to the probes.
     alive: bool,
-    /// Consecutive probes that contradict `alive`.
+    /// The number of consecutive probes that contradict `alive`.
     contrary: u32,
     standing: Standing,
-    /// Incremented by every ejection and every `Down`.
+    /// The number of the generation, which every ejection and every `Down` increments.
     generation: u32,
-    /// Loads of this generation that were sent here while the server was out.
+    /// The number of running loads of this generation that were sent here while the server was out.
     trials: u32,
-    /// Consecutive failed requests.
+    /// The number of consecutive failed requests.
     failures: u32,
-    /// Consecutive ejections.
+    /// The number of consecutive ejections.
     ejections: u32,
     answers: Answers,
     connect_failures: u64,
@@ -38,11 +38,11 @@ pub(super) struct Server {
     errors: u64,
 }
 
-/// The verdict of the requests. Time alone changes nothing: ejected until a moment, and on
-/// probation after it, are one standing.
+/// The standing of a server according to the results of its requests. "Ejected until a time" and
+/// "on probation since that time" are the same standing, so time alone changes nothing.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// The server is in since `since`, and its weight is 1 from `warm` on.
+    /// The server is in since `since`. It starts slowly until `warm`, when its weight is 1.
     In {
         since: Time,
         warm: Time,
@@ -52,7 +52,7 @@ enum Standing {
     },
 }
 
-/// The rank of a server for the next request. The lowest one is chosen.
+/// The rank of a server for the next request. The server with the lowest rank is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) struct Rank {
     doubtful: bool,
@@ -65,7 +65,7 @@ pub(super) struct Rank {
 pub(super) struct Stay {
     pub(super) server: usize,
     generation: u32,
-    /// The request was sent to a server that is out.
+    /// Whether the request was sent to a server that was out.
     pub(super) trial: bool,
 }
 
@@ -73,7 +73,8 @@ pub(super) struct Stay {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Success,
-    /// A response of 500 or more, and how the server's errors compare with those of the others.
+    /// The response had a status of 500 or more. The value compares the server's errors with those
+    /// of the others.
     Error(Compared),
     Failed(Failure),
 }
@@ -98,8 +99,8 @@ impl Server {
         }
     }
 
-    /// Returns the same server for the next generation of requests. Its count of failures restarts,
-    /// because the last server that was in may not be the last any more.
+    /// Returns the state of this server for a new generation of requests after a reload. The count
+    /// of failures restarts, because the last server that was in may no longer be the last.
     pub(super) fn renewed(&self, options: &Options, now: Time) -> Self {
         let standing = match self.standing {
             Standing::In { since, warm } => {
@@ -123,7 +124,7 @@ impl Server {
     }
 
     /// Returns whether the server serves and has fewer failures than an ejection takes. The last
-    /// server is spared the ejection, and is then not trusted.
+    /// server that is in is not ejected. With as many failures, it is merely not trusted.
     pub(super) const fn trusted(&self, options: &Options) -> bool {
         self.serves() && self.failures < options.eject_after
     }
@@ -138,18 +139,18 @@ impl Server {
                 let left = warm.since(now).as_secs_f64() / options.slow_start.as_secs_f64();
                 (1.0 - (1.0 - LEAST_WEIGHT) * left).max(LEAST_WEIGHT)
             }
-            // On probation the server gets at most one request, and gets it soon.
+            // On probation, the server gets one request at a time, which needs no lower weight.
             Standing::In { .. } | Standing::Out { .. } => 1.0,
         }
     }
 
-    /// Credits the server with this part of a request. The credit is at most two requests, so that
-    /// the server does not make up for the requests it missed while it was busy.
+    /// Adds `part` of a request to the server's credit. The credit is at most two requests, so that
+    /// the server does not later make up for the requests that it missed while it was busy.
     pub(super) fn owe(&mut self, part: f64) {
         self.owed = (self.owed + part).min(2.0);
     }
 
-    /// Returns the rank of the server, or `None` if it is down.
+    /// Returns the rank of the server. Returns `None` if it is down.
     pub(super) fn rank(
         &self,
         options: &Options,
@@ -178,14 +179,14 @@ impl Server {
         Stay { server, generation: self.generation, trial }
     }
 
-    /// Records that a request on probation has got the head of a response.
+    /// Records that a request that was sent here on probation has got the head of a response.
     pub(super) fn answered(&mut self, options: &Options, now: Time, stay: &Stay) {
         if stay.generation == self.generation {
             self.succeed(options, now);
         }
     }
 
-    /// Ends a request. Returns whether its outcome still counts.
+    /// Ends a request. Returns false if an ejection or `Down` has voided its result.
     pub(super) const fn leave(&mut self, stay: &Stay) -> bool {
         // A stay is ended once, by the load that holds it, so neither count goes below zero.
         self.running -= 1;
@@ -196,7 +197,7 @@ impl Server {
         counts
     }
 
-    /// Ends a request with an outcome. `alone`: no other server is trusted.
+    /// Ends a request with this outcome. `alone`: no other server is trusted.
     pub(super) fn end(
         &mut self,
         options: &Options,
@@ -242,12 +243,13 @@ impl Server {
         }
     }
 
-    /// Handles an error response. In itself it says nothing, because the request may be at fault.
+    /// Handles a response with a status of 500 or more. The request may be at fault, so only the
+    /// comparison with the other servers counts.
     fn err(&mut self, options: &Options, now: Time, compared: Compared, alone: bool) {
         match (self.standing, compared) {
             (Standing::In { .. }, Compared::Worse) if !alone => self.eject(options, now),
             (Standing::Out { until }, Compared::Worse) if now >= until => self.eject(options, now),
-            // The server is no worse than those that are in.
+            // The server is no worse than those that are in, so its probation ends.
             (Standing::Out { .. }, Compared::Alike) => self.enter(options, now),
             (Standing::In { .. } | Standing::Out { .. }, _) => {}
         }
@@ -258,14 +260,14 @@ impl Server {
         self.answers.good(now);
     }
 
-    /// Records an error that came `took` after its request was sent.
+    /// Records an error that came `took` after this server was chosen for the request.
     pub(super) fn answers_badly(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.errors += 1;
         self.answers.bad(now, took, service_time);
     }
 
-    /// Returns the fraction of errors among the recent responses. On probation the one response
-    /// decides.
+    /// Returns the fraction of errors among the recent responses. On probation the result is 1,
+    /// because the one response was an error.
     pub(super) fn error_share(&self) -> Option<f64> {
         if self.is_in() { self.answers.share() } else { Some(1.0) }
     }
@@ -298,14 +300,14 @@ impl Server {
         }
         match self.standing {
             Standing::In { .. } => self.enter(options, now),
-            // Requests have ejected the server, and the probes do not contradict them. So a request
-            // decides, but now.
+            // The probes only say that the server is up. Requests have ejected it, so the next
+            // request decides, and it may be sent now.
             Standing::Out { .. } => self.standing = Standing::Out { until: now },
         }
     }
 
-    /// Reacts to the return of another server after none was trusted: if this one is out, it is
-    /// tried now.
+    /// Puts the server on probation now if it is out. Called when another server returns after none
+    /// was trusted.
     pub(super) fn reconsider(&mut self, options: &Options, now: Time) {
         match self.standing {
             Standing::In { .. } if self.failures < options.eject_after => {}
@@ -319,7 +321,8 @@ impl Server {
         self.standing = Standing::In { since: now, warm: now + options.slow_start };
     }
 
-    /// Voids the results of earlier requests, which say nothing about the server that comes back.
+    /// Begins a new generation, which voids the results of earlier requests. They say nothing about
+    /// a server that returns later.
     fn renew(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.trials = 0;
@@ -339,7 +342,7 @@ impl Server {
         }
     }
 
-    /// Returns the state according to the requests.
+    /// Returns the state according to the requests alone, without the probes.
     fn state(&self, options: &Options, now: Time) -> ServerState {
         match self.standing {
             Standing::In { warm, .. } if now < warm => {

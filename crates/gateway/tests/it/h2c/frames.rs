@@ -1,4 +1,5 @@
-//! Servers that send HTTP/2 frame by frame: frames that no library would send, or not at that time.
+//! Tests of servers that send HTTP/2 frame by frame, with frames that no library sends, or not at
+//! that time.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,10 +16,10 @@ use crate::wire::BOUND;
 
 const REFUSED_STREAM: [u8; 4] = [0, 0, 0, 7];
 
-/// `:status: 200`, from the static table of HPACK.
+/// The HPACK encoding of `:status: 200`, from the static table.
 const OK: &[u8] = &[0x88];
 
-/// A server with a script for each connection; connections are numbered from 1.
+/// A server that runs a script on each connection. Connections are numbered from 1.
 struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -96,7 +97,7 @@ fn first(frames: &mut Frames) -> u32 {
 fn clients_that_do_not_read_cannot_fill_the_window_of_all() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::new(move |_, mut frames| {
-        // Settings, then the window of the connection.
+        // The server sends its settings, and then opens the window of the connection.
         let mut window = 65_535;
         for _ in 0..2 {
             let mut head = [0; 9];
@@ -196,7 +197,7 @@ fn a_stream_above_the_last_that_goodbye_names_is_sent_again_and_is_no_failure() 
     }
 }
 
-/// The server may have processed it.
+/// The server may have processed a stream up to the last one that its GOAWAY names.
 #[test]
 fn a_stream_that_goodbye_names_is_not_sent_again() {
     let server = Server::new(|_, mut frames| {
@@ -234,7 +235,7 @@ fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
         }
     });
     let gateway = server.gateway().limit(50).start();
-    // From here on there is a connection that takes all requests.
+    // From now on there is one connection that takes all requests.
     assert_eq!(gateway.get("/").text(), "fine");
     for round in 1..=DEPARTURES / 50 {
         let clients: Vec<_> = (0..50).map(|_| gateway.asks("/")).collect();
@@ -242,7 +243,7 @@ fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
         drop(clients);
         eventually("all are reset", || reset.load(Ordering::SeqCst) == round * 50);
     }
-    // Longer than the library remembers a stream.
+    // The sleep is longer than the library remembers a reset stream.
     std::thread::sleep(Duration::from_millis(1_200));
     for _ in 0..3 {
         assert_eq!(gateway.get("/").text(), "fine");
@@ -257,7 +258,7 @@ fn a_connection_that_has_died_is_noticed_though_every_client_leaves_early() {
             return serve(frames);
         }
         say(&mut frames, SETTINGS, 0, 0, b"");
-        // Reads everything and answers nothing, not even a PING.
+        // The server reads everything and answers nothing, not even a PING.
         let _ = std::io::copy(&mut frames.0, &mut std::io::sink());
     });
     let gateway = server.gateway().start();

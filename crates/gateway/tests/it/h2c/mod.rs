@@ -1,4 +1,4 @@
-//! Servers of the application that use HTTP/2 in clear text.
+//! Tests of servers of the application that use HTTP/2 in clear text.
 
 mod frames;
 
@@ -26,11 +26,11 @@ pub(crate) struct Server {
 
 #[derive(Default)]
 struct State {
-    /// The number of requests that are never answered.
+    /// The number of requests that have arrived and are never answered.
     asked: AtomicUsize,
     /// The number of streams that were reset before their answer.
     reset: AtomicUsize,
-    /// Lets an answer break off.
+    /// Notified when an answer must break off.
     breaks: Notify,
 }
 
@@ -55,7 +55,7 @@ impl Server {
         this
     }
 
-    /// The number of connections that it has accepted.
+    /// Returns the number of connections that the server has accepted.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
@@ -114,7 +114,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
         }
         "/refuses" => respond.send_reset(Reason::INTERNAL_ERROR),
         _ => {
-            // Never answers.
+            // The request is never answered.
             state.asked.fetch_add(1, Ordering::SeqCst);
             let _ = std::future::poll_fn(|cx| respond.poll_reset(cx)).await;
             state.reset.fetch_add(1, Ordering::SeqCst);
@@ -207,7 +207,7 @@ fn an_answer_that_breaks_off_breaks_off() {
     assert_eq!(gateway.get("/refuses").status(), Some(502));
     gateway.is_idle_again();
     assert_eq!(gateway.outcome("upstream_error"), 2);
-    // The connection is not affected.
+    // The connection to the server is not affected.
     next(&gateway, &mut gateway.client());
     assert_eq!(server.accepted.load(Ordering::SeqCst), 1);
 }
@@ -218,7 +218,7 @@ fn a_client_that_leaves_resets_its_stream_there() {
     let gateway = server.gateway().limit(1).start();
     for count in 1..=3 {
         let client = gateway.asks("/never");
-        // Otherwise there may be no stream to reset yet.
+        // The server must have the request first; otherwise there may be no stream to reset yet.
         eventually("the server is asked", || server.state.asked.load(Ordering::SeqCst) == count);
         drop(client);
         gateway.is_idle_again();
@@ -258,7 +258,7 @@ fn a_websocket_cannot_go_there() {
     let asks =
         get("/seen").replace("\r\n\r\n", "\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     let mut client = gateway.sends(asks);
-    // The upgrade is dropped: this is a request like any other, and so is its answer.
+    // The gateway drops the upgrade, so this is a request like any other, with an ordinary answer.
     assert_eq!(client.answer().unwrap().text(), "GET shop.example None 0");
     next(&gateway, &mut client);
 }

@@ -1,5 +1,6 @@
-//! Measures the cost of a request, compared with HAProxy, nginx and Envoy in the same run: CPU time
-//! (the default), latency, or memory.
+//! Measures the cost of a request, compared with HAProxy, nginx and Envoy in the same run.
+//!
+//! The cost is CPU time (the default), latency, or memory.
 
 use bywash_bench::cost::cpu;
 use bywash_bench::{latency, memory};

@@ -1,6 +1,7 @@
-//! Measures the nanoseconds of one decision with 10, 10,000 and 1,000,000 requests waiting.
+//! Measures the time of one decision of the engine, in nanoseconds, with 10, 10,000 and 1,000,000
+//! requests waiting.
 //!
-//! The method is in `bywash_bench::decision`. As a reference, the table includes the cost of one
+//! The method is in `bywash_bench::decision`. For comparison, the table includes the cost of one
 //! cache miss, in an array with one line per waiting request, in the same run on the same machine.
 
 use bywash_bench::decision::counting::Counting;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One row of the table, with a cost for each number of [`WAITING`].
+/// A row of the table, with a cost for each number of waiting requests in [`WAITING`].
 struct Row {
     case: String,
     kind: &'static str,
@@ -62,7 +63,8 @@ impl Row {
         "allocations",
     ];
 
-    /// Formats the row. `load` is the reference's nanoseconds at the largest number.
+    /// Formats the cells of the row. `load` is the time of a cache miss at the largest number of
+    /// waiting requests, in nanoseconds.
     fn cells(&self, load: f64) -> Vec<String> {
         let [few, many, most] = self.costs.map(|cost| cost.median);
         let allocations: u64 = self.costs.iter().map(|cost| cost.allocations).sum();

@@ -1,8 +1,8 @@
 //! Measures the cost of the search for elephants: per window of requests and readings, and per
 //! answer.
 //!
-//! The load is the worst case: each of 256 routes occurs in each window, with three resources. As a
-//! reference, the same run measures the minimum work of a dense sum of products.
+//! The load is the worst case: each of 256 routes occurs in each window, with three resources. For
+//! comparison, the same run measures the minimum work: a dense sum of products.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -52,7 +52,7 @@ fn main() {
     );
 }
 
-/// Times of one round, in microseconds.
+/// Times measured in one round, in microseconds.
 struct Round {
     request: f64,
     window: f64,

@@ -1,8 +1,8 @@
-//! Measures whether ants wait behind elephants on a full line, and the cost of each way to prevent
-//! it.
+//! Measures whether ants (small responses) wait behind elephants (large ones) on a full line, and
+//! the cost of each way to prevent it.
 //!
-//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF. Everything runs in separate network
-//! namespaces.
+//! The program needs root, `ip` and `tc`, and a kernel with HTB and TBF. Everything runs in
+//! separate network namespaces.
 
 use std::io;
 use std::path::PathBuf;
@@ -105,8 +105,8 @@ fn run(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats the results. The last column is of ants that follow an elephant on its connection, with
-/// no other traffic.
+/// Formats the results, one row for each method. The last column is about ants that follow an
+/// elephant on the same connection, with no other traffic.
 fn table(methods: &[(&str, ShapingMethod)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
     let head =
         ["way", "ants p50 ms", "ants p99 ms", "ants lost", "elephants Mbit/s", "ant after one ms"];

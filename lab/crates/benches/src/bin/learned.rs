@@ -1,10 +1,11 @@
 //! Measures how long the engine's lock is held while the table of sessions is copied.
 //!
-//! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`], and holds
-//! the lock for one slice. The output is the median and the longest slice, and the time of one copy
-//! of all sessions, which would hold the lock once. Sessions were last served in random order.
-//! Everything is copied [`PASSES`] times, and the shortest time of each slice counts, because on a
-//! busy machine the kernel preempts some of the copies.
+//! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`] sessions,
+//! and holds the lock for one slice at a time. The output has the median and the longest time of a
+//! slice. It also has the time of one copy of all sessions, for which the lock would be held once.
+//! Sessions were last served in random order. Everything is copied [`PASSES`] times, and the
+//! shortest time of each slice counts, because on a busy machine the kernel preempts some of the
+//! copies.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ use bywash_units::{Time, TimeSpan};
 
 const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];
 
-/// Sessions in a slice, as in the gateway's driver.
+/// Number of sessions in a slice, as in the gateway's driver.
 const SLICE: usize = 2048;
 
 const PASSES: usize = 5;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns a table of `size` sessions, each served once or more, in random order.
+/// Returns a table of `size` sessions, each of which was served at least once, in random order.
 fn table_of(size: u32) -> Sessions {
     let proving = ClassSet::NONE.with(ClassId(1));
     let mut sessions = Sessions::new(size, TimeSpan::from_secs(3600), proving);
@@ -65,7 +66,8 @@ fn table_of(size: u32) -> Sessions {
     sessions
 }
 
-/// Returns the microseconds of each slice, the minimum over all passes.
+/// Returns the time of each slice in microseconds: the minimum over all passes. A slice has at most
+/// `most` sessions.
 fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     let mut least = copy(sessions, most);
     for _ in 1..PASSES {
@@ -76,8 +78,8 @@ fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     least
 }
 
-/// Returns the microseconds of each slice. The copy is moved elsewhere between slices, as the
-/// driver does.
+/// Copies all sessions once and returns the time of each slice in microseconds. The copy is moved
+/// elsewhere between slices, as the driver does.
 fn copy(sessions: &Sessions, most: usize) -> Vec<f64> {
     let (mut times, mut cursor) = (Vec::new(), Cursor::default());
     let mut all: Vec<Remembered> = Vec::new();

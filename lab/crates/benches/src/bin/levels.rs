@@ -1,5 +1,5 @@
-//! Measures the cost of a pool compared with rayon, and whether the pool meets its goals on this
-//! machine's processors.
+//! Measures the cost of the thread pool with levels compared with rayon, and whether the pool meets
+//! its goals on this machine's processors.
 //!
 //! The methods are in `bywash_bench::levels`.
 
@@ -71,7 +71,8 @@ fn main() -> ExitCode {
                 threads: threads.unwrap_or_else(suggested_threads),
                 execution: way,
                 most: 6,
-                // As many per processor as best fits the paper's table.
+                // The number of concurrent requests per processor is the one that best fits the
+                // paper's table.
                 concurrency: (processors() * 5).div_ceil(2),
                 tasks: 10,
                 mean_ms: 5.0,

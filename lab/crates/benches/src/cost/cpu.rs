@@ -1,7 +1,7 @@
-//! `cost`: the CPU time of one request in each case, compared with the peers.
+//! `cost`: the CPU time of one request in each case, compared with the other programs.
 //!
 //! All proxies of a case are started together and loaded in turn. The order rotates from round to
-//! round, so that a disturbance does not always hit the same proxy.
+//! round, so that a disturbance does not always affect the same proxy.
 
 use super::noise::Noise;
 use super::round::{self, Overload, Sample};
@@ -35,14 +35,15 @@ pub struct Options {
     case: Vec<Case>,
 }
 
-/// Length of the first, discarded turn.
+/// Length of the first turn of each proxy, which is discarded.
 const TRIAL: Duration = Duration::from_secs(1);
 
-/// Measures all cases and publishes the report.
+/// Measures all selected cases and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&PeerKind::ALL, programs);
-    // Threads inherit this: from here on, this program with its load and upstream runs on one core.
+    // Threads inherit this. From here on, this program, including load generator and upstream, runs
+    // on one core.
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
     let cases = if options.case.is_empty() { &Case::ALL[..] } else { &options.case };
@@ -116,8 +117,8 @@ fn go(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     Ok(sample)
 }
 
-/// Starts a proxy and tries it. A proxy that cannot handle a case is omitted from it: not every
-/// version of each program speaks every protocol.
+/// Starts a proxy and loads it for a moment. Returns `None` if the proxy cannot handle the case,
+/// because not every version of each program speaks every protocol.
 fn start(plan: &Plan<'_>, case: Case) -> Option<Proxy> {
     let tried = plan.start().and_then(|proxy| go(&proxy, case, TRIAL).map(|_| proxy));
     let tell = |e: io::Error| not_available(&format!("{case}, {}", plan.kind), &e.to_string());

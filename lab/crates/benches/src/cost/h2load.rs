@@ -1,4 +1,5 @@
-//! The HTTP/2 load: `h2load` of nghttp2 with 16 connections of 8 streams, without TLS.
+//! The load generator for HTTP/2: `h2load` of nghttp2 with 16 connections of 8 streams, without
+//! TLS.
 
 use super::load::Counts;
 use std::io;
@@ -8,13 +9,14 @@ use std::time::Duration;
 const CONNECTIONS: u32 = 16;
 const STREAMS: u32 = 8;
 
-/// Returns the version that h2load prints; an error if it is not installed.
+/// Returns the version that `h2load` prints. Fails if `h2load` is not installed.
 pub fn version() -> io::Result<String> {
     let output = Command::new("h2load").arg("--version").output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Loads `port` for `length`, rounded up to whole seconds, on the caller's core.
+/// Loads `port` for `length`, rounded up to whole seconds, on the caller's core. Returns the counts
+/// that `h2load` prints.
 pub fn run(port: u16, length: Duration) -> io::Result<Counts> {
     let seconds = length.as_secs_f64().ceil();
     let mut command = Command::new("h2load");
@@ -32,7 +34,8 @@ fn counts(text: &str) -> Option<Counts> {
     Some(Counts { expected, unexpected: done.saturating_sub(expected), reopened: 0 })
 }
 
-/// Returns the number before `unit` in the line that starts with `name`.
+/// Returns the number before `unit` in the line of `text` that starts with `name`; `None` if there
+/// is none.
 fn number_before(text: &str, name: &str, unit: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let cell = line.split(',').find_map(|cell| cell.strip_suffix(unit))?;

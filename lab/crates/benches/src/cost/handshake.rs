@@ -1,5 +1,5 @@
-//! The handshake load: clients that connect, complete a TLS 1.3 handshake without resumption, and
-//! close.
+//! The load generator for handshakes: clients that connect, complete a TLS 1.3 handshake without
+//! resumption, and close.
 
 use super::load::Counts;
 use std::io;
@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use bywash_harness::client_socket;
 use bywash_harness::tls;
 
-/// Concurrent clients: enough that the proxy always has one to handle.
+/// Number of concurrent clients: enough that the proxy always has a handshake to do.
 const CLIENTS: usize = 8;
-/// Source addresses, used in turn, because a closed connection occupies its port for a while.
+/// Number of source addresses. They are used in turn, because a closed connection occupies its port
+/// for a while.
 const SOURCES: usize = 64;
 
-/// A running handshake load.
+/// A running load generator for handshakes.
 #[derive(Debug)]
 pub struct Handshakes {
     done: Arc<AtomicU64>,
@@ -24,7 +25,7 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Starts the load against `port`, on the caller's core.
+    /// Starts the load generator against `port`, on the caller's core.
     pub fn start(port: u16) -> io::Result<Self> {
         let (done, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let client = tls::Client::new()?;
@@ -42,12 +43,14 @@ impl Handshakes {
         Ok(Self { threads: threads.collect(), done, stop })
     }
 
-    /// Returns the current counts. Any error ends the load.
+    /// Returns the counts since the start. Any error ends the load generator, so unexpected
+    /// outcomes are not counted.
     pub fn counts(&self) -> Counts {
         Counts { expected: self.done.load(Ordering::Relaxed), unexpected: 0, reopened: 0 }
     }
 
-    /// Stops the load. Returns the error that ended it earlier, if any.
+    /// Stops the load generator and returns its counts. Fails with the error that ended it earlier,
+    /// if any.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The load: one epoll thread with a closed loop of keep-alive connections, plain-text or TLS. Each
-//! connection has one request in flight, and every response's status is checked.
+//! A closed-loop load generator: one epoll thread with keep-alive connections, plain-text or TLS.
+//! Each connection has one request in flight, and the status of every response is checked.
 
 use super::CONNECTIONS;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,17 +12,18 @@ use bywash_harness::http::{self, IncomingAnswer};
 use bywash_harness::sys::Epoll;
 use bywash_harness::tls::{self, MaybeTlsStream};
 
-/// How often the thread checks whether to stop, in milliseconds.
+/// Interval in milliseconds at which the thread checks whether to stop.
 const LOOK: i32 = 100;
 
-/// Counts of responses so far.
+/// Counts of responses since the start of the load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Responses with the expected status.
+    /// Number of responses with the expected status.
     pub expected: u64,
-    /// Responses with another status, and requests whose connection ended without a response.
+    /// Number of responses with another status, and of requests whose connection ended without a
+    /// response.
     pub unexpected: u64,
-    /// Connections opened again because the proxy had closed them after a response.
+    /// Number of connections opened again because the proxy had closed them after a response.
     pub reopened: u64,
 }
 
@@ -33,7 +34,7 @@ struct Counters {
     reopened: AtomicU64,
 }
 
-/// A running closed-loop load.
+/// A running closed-loop load generator.
 #[derive(Debug)]
 pub struct Load {
     counters: Arc<Counters>,
@@ -42,12 +43,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts a plain-text load against `port`, on the caller's core.
+    /// Starts a plain-text load generator against `port`, on the caller's core. Responses are
+    /// expected to have `status`.
     pub fn start(port: u16, status: &'static str) -> Self {
         Self::start_at(Target { port, tls: None }, status)
     }
 
-    /// Starts a TLS load against `port`, on the caller's core.
+    /// Starts a TLS load generator against `port`, on the caller's core. Responses are expected to
+    /// have `status`.
     pub fn start_tls(port: u16, status: &'static str, tls: tls::Client) -> Self {
         Self::start_at(Target { port, tls: Some(tls) }, status)
     }
@@ -59,7 +62,7 @@ impl Load {
         Self { counters, stop, thread }
     }
 
-    /// Returns the current counts.
+    /// Returns the counts since the start.
     pub fn counts(&self) -> Counts {
         let Counters { expected, unexpected, reopened } = &*self.counters;
         let [expected, unexpected, reopened] =
@@ -67,7 +70,8 @@ impl Load {
         Counts { expected, unexpected, reopened }
     }
 
-    /// Stops the load. Returns the error that ended it earlier, if any.
+    /// Stops the load generator and returns its counts. Fails with the error that ended it earlier,
+    /// if any.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);
@@ -76,7 +80,7 @@ impl Load {
     }
 }
 
-/// The target of the load.
+/// What the load generator sends its requests to, and the status that it expects.
 #[derive(Debug)]
 struct Target {
     port: u16,
@@ -126,31 +130,31 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The result of handling one connection's readiness.
+/// The result of handling a connection that has become readable.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadyOutcome {
     /// The response is not complete.
     Waiting,
     /// A response with this status. The next request, if the connection allows one, has been sent.
     Answered([u8; 3]),
-    /// The connection has ended, or its bytes are not HTTP. `in_request` means that its request is
-    /// unanswered and the previous response did not announce the close.
+    /// The connection has ended, or its bytes are not HTTP. `in_request` tells whether a request is
+    /// unanswered although the previous response did not announce the close.
     Ended { in_request: bool },
 }
 
 #[derive(Debug)]
 struct Client {
     wire: MaybeTlsStream,
-    /// The bytes of the response that have arrived.
+    /// The bytes of the current response that have arrived.
     unread: Vec<u8>,
-    /// The response as parsed so far. It lacks bytes only if the shape of the last response makes
-    /// its parsing unnecessary.
+    /// The current response as parsed so far. Bytes are left out only if the shape of the last
+    /// response makes parsing them unnecessary.
     answer: IncomingAnswer,
     last: Shape,
 }
 
 /// The shape of a response. The next response almost always has the same shape, and a head and body
-/// of known lengths need no parsing. This keeps the load's own CPU time from becoming the
+/// of known lengths need no parsing. This keeps the load generator's own CPU time from becoming the
 /// bottleneck.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shape {
@@ -165,7 +169,7 @@ impl Shape {
         self.total > 0 && bytes.len() == self.total && bytes[..self.head].ends_with(b"\r\n\r\n")
     }
 
-    /// Returns the shape of the response in `bytes`, which is complete.
+    /// Returns the shape of the complete response in `bytes`.
     fn of(bytes: &[u8], closing: bool) -> Self {
         let head = http::head_length(bytes).unwrap_or(0);
         Self { head, total: bytes.len(), closing }
@@ -196,7 +200,8 @@ impl Client {
         };
         self.unread.extend_from_slice(&room[..count]);
         if !self.last.fits(&self.unread) {
-            // No bytes are the end of the connection, which is the end of some responses too.
+            // Reading no bytes means that the connection has ended. Some responses end with the
+            // connection.
             match self.answer.feed(&room[..count]) {
                 Ok(Some(head)) => self.last = Shape::of(&self.unread, !head.keep_alive),
                 Ok(None) if count > 0 => return Ok(ReadyOutcome::Waiting),
@@ -214,7 +219,7 @@ impl Client {
     }
 }
 
-/// Returns the digits after `HTTP/1.1 `.
+/// Returns the three digits of the status, which follow `HTTP/1.1 `.
 fn status(answer: &[u8]) -> [u8; 3] {
     answer.get(9..12).and_then(|digits| digits.try_into().ok()).unwrap_or_default()
 }
@@ -251,7 +256,7 @@ mod tests {
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 if stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {
-                    // A load that has ended reads no answer.
+                    // A load generator that has stopped reads no answer, so an error is expected.
                     let _ = stream.write_all(b"HTTP/1.1 503 x\r\nConnection: close\r\n\r\nbusy");
                 }
             }

@@ -2,13 +2,13 @@
 //! run.
 //!
 //! Each proxy has one worker, pinned to core 0. The load generator and the upstream share core 1.
-//! The load generator is a closed loop of [`CONNECTIONS`] keep-alive connections. It is `h2load`
-//! for HTTP/2, and clients that only perform handshakes for handshakes.
+//! The load generator is a closed loop of [`CONNECTIONS`] keep-alive connections. For HTTP/2 it is
+//! `h2load`. For the handshake case it consists of clients that only perform handshakes.
 //!
 //! The result is the proxy's user and system time from `/proc`, divided by the number of requests
 //! answered in the same time. Unlike requests per second, it does not depend on the speed of the
 //! load generator. CPU time per request falls when a proxy finds more sockets ready at each
-//! wake-up, so compare values within one table only.
+//! wake-up, so only values within one table can be compared.
 
 pub mod cpu;
 pub mod h2load;
@@ -47,7 +47,7 @@ impl Case {
     pub const ALL: [Self; 6] =
         [Self::Proxied, Self::Queued, Self::Refused, Self::Http2, Self::Tls, Self::Handshake];
 
-    /// Returns the work that the proxy is configured for.
+    /// Returns the task that the proxy is configured for.
     pub fn task(self) -> Task {
         match self {
             Self::Proxied | Self::Http2 | Self::Tls | Self::Handshake => {
@@ -58,7 +58,7 @@ impl Case {
         }
     }
 
-    /// Returns the protocol of the clients.
+    /// Returns the protocol that the clients speak.
     pub fn front(self) -> Front {
         match self {
             Self::Proxied | Self::Queued | Self::Refused => Front::Http1,
@@ -67,7 +67,7 @@ impl Case {
         }
     }
 
-    /// Returns the status of a correct response.
+    /// Returns the three digits of the status of a correct response.
     pub fn status(self) -> &'static str {
         match self {
             Self::Proxied | Self::Queued | Self::Http2 | Self::Tls | Self::Handshake => "200",
@@ -75,7 +75,7 @@ impl Case {
         }
     }
 
-    /// Returns whether `kind` supports this case: nginx cannot queue.
+    /// Returns whether `kind` supports this case. nginx cannot queue requests.
     pub fn suits(self, kind: PeerKind) -> bool {
         !(self == Self::Queued && kind == PeerKind::Nginx)
     }

@@ -1,10 +1,10 @@
-//! An estimate of how far the numbers can be trusted.
+//! An estimate of how far the figures of a run can be trusted.
 
 use super::round::Sample;
 use super::series::Series;
 use std::fmt;
 
-/// The worst values of all rounds.
+/// The worst disturbances in all rounds.
 #[derive(Debug, Default)]
 pub struct Noise {
     widest: f64,
@@ -14,12 +14,13 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Extremes further apart than this fraction of the median count as wide.
+    /// The width from which rounds count as widely spread: the difference of the extremes as a
+    /// fraction of the median.
     const WIDE: f64 = 0.1;
-    /// A proxy less busy than this fraction of its core waited for the load side.
+    /// The fraction of its core below which a proxy counts as having waited for the load generator.
     const IDLE: f64 = 0.95;
 
-    /// Includes the rounds of `series`.
+    /// Includes the disturbances of all rounds of `series`.
     pub fn add(&mut self, series: &Series) {
         let cpu = series.spread(Sample::cpu_us);
         self.widest = cpu.map_or(self.widest, |spread| self.widest.max(spread.width()));

@@ -1,5 +1,5 @@
-//! One proxy under load for some seconds: the CPU time that it used and the requests that it
-//! answered.
+//! Measures one proxy under load for some seconds: the CPU time that it used, and the requests that
+//! it answered.
 
 use super::handshake::Handshakes;
 use super::load::{Counts, Load};
@@ -15,14 +15,14 @@ use bywash_harness::procfs::{self, CpuTicks, MachineTicks};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::tls;
 
-/// Time for connections to open and caches to fill.
+/// Time for connections to open and caches to fill before the measurement.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Time for a proxy to act on the bytes that it was sent.
+/// Time for a proxy to act on the bytes that it has received.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Maximum fraction of wrong responses. With more, the round did not measure its case.
+/// Maximum fraction of unexpected responses. With more, the round did not measure its case.
 const TOLERATED: f64 = 0.001;
 
-/// The clocks at one moment.
+/// The clocks and counters at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,
@@ -43,35 +43,35 @@ impl Reading {
 /// The result of a round.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Number of answered requests.
+    /// Number of requests answered in the round.
     pub requests: u64,
     /// Length of the round, in seconds.
     pub seconds: f64,
-    /// User time per request, in µs.
+    /// User CPU time of the proxy per request, in µs.
     pub user_us: f64,
-    /// System time per request, in µs.
+    /// System CPU time of the proxy per request, in µs.
     pub system_us: f64,
     /// Fraction of the machine's time that the hypervisor gave to other virtual machines.
     pub stolen: f64,
-    /// Fraction of the machine's time in processes other than the proxy and this program.
+    /// Fraction of the machine's time spent in processes other than the proxy and this program.
     pub others: f64,
-    /// Connections that the proxy closed and the load opened again.
+    /// Number of connections that the proxy closed and the load generator opened again.
     pub reopened: u64,
 }
 
 impl Sample {
-    /// Returns the CPU time per request, in µs.
+    /// Returns the proxy's user and system CPU time per request, in µs.
     pub fn cpu_us(&self) -> f64 {
         self.user_us + self.system_us
     }
 
-    /// Returns the requests per second.
+    /// Returns the number of answered requests per second.
     pub fn rate(&self) -> f64 {
         self.requests as f64 / self.seconds
     }
 
-    /// Returns the fraction of its core that the proxy used. Below about 0.95, the load side was
-    /// the bottleneck.
+    /// Returns the fraction of its CPU core that the proxy used. Below about 0.95, the load
+    /// generator was the bottleneck.
     pub fn busy(&self) -> f64 {
         self.rate() * self.cpu_us() / 1e6
     }
@@ -97,7 +97,8 @@ fn spent(start: CpuTicks, end: CpuTicks) -> u64 {
     (end.user + end.system) - (start.user + start.system)
 }
 
-/// Loads `proxy` for `length` after a warm-up. Fails if it gives too many unexpected responses.
+/// Loads `proxy` for `length` after a warm-up. Fails if more than `TOLERATED` of the responses are
+/// unexpected.
 pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     let port = proxy.port();
     let (sample, counts) = match case {
@@ -130,7 +131,8 @@ pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     Ok(sample)
 }
 
-/// Samples `length` after a warm-up, with a load that can be counted while it runs.
+/// Measures for `length` after a warm-up, while a load generator runs. `counts` returns the load
+/// generator's counts.
 fn watch(proxy: &Proxy, length: Duration, counts: impl Fn() -> Counts) -> io::Result<Sample> {
     thread::sleep(WARM_UP);
     let (start, before) = (Reading::take(proxy)?, counts());
@@ -144,17 +146,18 @@ fn share_wrong(counts: &Counts) -> f64 {
     counts.unexpected as f64 / (counts.expected + counts.unexpected).max(1) as f64
 }
 
-/// Requests that make bywash refuse: one holds its only slot, one fills its queue.
+/// Two requests that make bywash refuse all others: one holds its only slot, one fills its queue.
 #[derive(Debug)]
 pub struct Overload {
     running: TcpStream,
-    /// The queued request. The load may evict it; then one of the load's requests waits in its
-    /// place.
+    /// The queued request. bywash may evict it for a request of the load generator, which then
+    /// waits in its place.
     _waiting: TcpStream,
 }
 
 impl Overload {
     /// Overloads `proxy` if `case` is about refusals and the program refuses only in overload.
+    /// Otherwise returns `None`.
     pub fn impose(proxy: &Proxy, case: Case) -> io::Result<Option<Self>> {
         if (proxy.kind(), case) != (PeerKind::Bywash, Case::Refused) {
             return Ok(None);
@@ -165,7 +168,8 @@ impl Overload {
         Ok(Some(overload))
     }
 
-    /// Fails if the slot was lost, by a response or the end of the connection.
+    /// Checks that the slot is still held. Fails if its request was answered or its connection
+    /// ended.
     pub fn check(&self) -> io::Result<()> {
         let mut running = &self.running;
         match running.read(&mut [0; 256]) {
@@ -205,7 +209,8 @@ mod tests {
         assert!((sample.cpu_us() - 80.0 * tick / 1000.0).abs() < 1e-9);
         assert!((sample.user_us / sample.system_us - 20.0 / 60.0).abs() < 1e-9);
         assert!((sample.stolen - 0.05).abs() < 1e-9);
-        // The machine worked 240 ticks of 400: 80 for the proxy and 60 for this program.
+        // The machine worked 240 of 400 ticks: 80 for the proxy, 60 for this program, and 100 for
+        // others.
         assert!((sample.others - 0.25).abs() < 1e-9);
     }
 

@@ -1,4 +1,4 @@
-//! The rounds of one proxy in one case, and its ratio to HAProxy, the peer it is compared with.
+//! The rounds of one proxy in one case, and its cost relative to HAProxy's.
 
 use super::Case;
 use super::round::Sample;
@@ -6,27 +6,28 @@ use bywash_harness::peer::PeerKind;
 use bywash_harness::stats::Spread;
 use serde_json::{Value, json};
 
-/// One proxy's samples, one per round.
+/// The samples of one proxy in one case, one for each round.
 #[derive(Debug)]
 pub struct Series {
-    /// The proxy.
+    /// The kind of the proxy.
     pub kind: PeerKind,
-    /// Samples in the order of the rounds, which is the same for all proxies of a case.
+    /// The samples in the order of the rounds. All proxies of a case have the same rounds.
     pub samples: Vec<Sample>,
 }
 
-/// CPU time per request relative to HAProxy's in the same run, computed in two ways that should
-/// agree.
+/// CPU time per request relative to HAProxy's in the same run, computed in two ways whose results
+/// should agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Ratio {
-    /// Ratio of the two medians.
+    /// Median of the proxy's samples divided by the median of HAProxy's.
     pub of_medians: f64,
-    /// Spread of each round's ratio. A disturbance that lasts for a whole round cancels out.
+    /// Spread of the ratios of each round. A disturbance that lasts for a whole round cancels out.
     pub per_round: Spread,
 }
 
 impl Series {
-    /// Headers for [`Series::cells`]; the first two columns are words.
+    /// Headers of the columns of [`Series::cells`]. The first two columns are texts, the others
+    /// numbers.
     pub const HEAD: [&str; 9] = [
         "case",
         "proxy",
@@ -39,12 +40,13 @@ impl Series {
         "per round",
     ];
 
-    /// Returns the spread of a quantity over the rounds.
+    /// Returns the spread of `quantity` over the rounds; `None` without rounds.
     pub fn spread(&self, quantity: impl Fn(&Sample) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(quantity))
     }
 
-    /// Returns the ratio to HAProxy; `None` without rounds or without HAProxy.
+    /// Returns the CPU time per request relative to `haproxy`; `None` without rounds or without
+    /// HAProxy.
     pub fn ratio(&self, haproxy: Option<&Self>) -> Option<Ratio> {
         let haproxy = haproxy?;
         let medians = [self, haproxy].map(|series| series.spread(Sample::cpu_us));
@@ -54,7 +56,7 @@ impl Series {
         Some(Ratio { of_medians: own.median / peer.median, per_round })
     }
 
-    /// Formats one row of a table.
+    /// Formats the row of the table for this proxy.
     pub fn cells(&self, case: Case, haproxy: Option<&Self>) -> Vec<String> {
         let show = |decimals: usize, quantity: fn(&Sample) -> f64| {
             self.spread(quantity).map_or("-".into(), |spread| spread.show(decimals))
@@ -73,7 +75,7 @@ impl Series {
         ]
     }
 
-    /// Returns the JSON for the report's file.
+    /// Returns the series as JSON for a report.
     pub fn json(&self, haproxy: Option<&Self>) -> Value {
         let ratio = self.ratio(haproxy);
         let rounds: Vec<Value> = self.samples.iter().map(sample_json).collect();

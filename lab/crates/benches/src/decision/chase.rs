@@ -1,17 +1,17 @@
-//! The reference: the cost of a memory load that depends on the previous one.
+//! Measures, for comparison, the cost of a memory load whose address depends on the previous load.
 
 use super::{BATCH, Cost, Stopwatch};
 use bywash_harness::splitmix64::SplitMix64;
 use std::hint;
 
-/// One cache line with the index of the next.
+/// One cache line, which contains the index of the next line to load.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line {
     next: u32,
 }
 
-/// A pointer chase through all lines in random order.
+/// A cycle of pointers through all lines in random order.
 #[derive(Debug)]
 struct PointerChase {
     lines: Vec<Line>,
@@ -36,7 +36,7 @@ impl PointerChase {
     }
 }
 
-/// Measures one load from an array of this many cache lines.
+/// Measures the time of one dependent load from an array of `lines` cache lines.
 pub fn load(watch: &Stopwatch, lines: u32) -> Cost {
     let mut chase = PointerChase::new(lines, &mut SplitMix64::new(1));
     watch.measure(&mut chase, |_| (), |chase, ()| chase.run_batch(), |_, ()| ())

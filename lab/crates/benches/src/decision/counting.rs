@@ -1,11 +1,11 @@
-//! An allocator that counts allocations. A program that wants the count installs it as its global
+//! An allocator that counts allocations. A program that needs the count installs it as its global
 //! allocator.
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system allocator, with a count of allocations per thread.
+/// The system allocator, which also counts the allocations of each thread.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -13,13 +13,14 @@ thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the number of allocations by this thread; always zero unless [`Counting`] is installed.
+/// Returns the number of allocations by this thread since it started; always zero unless
+/// [`Counting`] is installed.
 pub fn asked() -> u64 {
     ASKED.get()
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and nothing reads it.
+    // A thread that is ending has no counter any more, and nothing reads the count.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
 }
 

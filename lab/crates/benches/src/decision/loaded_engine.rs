@@ -1,8 +1,8 @@
 //! An engine with a full queue, and the driver's side of it.
 //!
 //! Half of the waiting requests are from new clients, a quarter from sessions in progress, and a
-//! quarter are transactions of proven sessions. Request numbers are allocated as by a slab: the
-//! most recently freed one first.
+//! quarter are transactions of proven sessions. Request numbers are allocated as a slab does it:
+//! the most recently freed number is used first.
 
 use std::array;
 
@@ -18,15 +18,17 @@ use bywash_units::{Ratio, Time, TimeSpan, Utility};
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);
 
-/// Longer than the threshold of the overload detector with services that take no time. Requests
-/// that wait this long cause overload.
+/// A wait that puts the engine into overload: longer than the threshold of the overload detector
+/// for requests whose service takes no time.
 const LONG: TimeSpan = TimeSpan::from_millis(25);
-/// Patience that is long enough that no client is presumed gone within all batches.
+/// The patience of all clients. It is so long that the engine presumes no client gone during the
+/// measurement.
 const PATIENCE: &str = "1h";
 
-/// Orders before the measurement.
+/// The number of completed orders from which the engine learns values before the measurement.
 const LESSONS: u64 = 100;
-/// Interval at which request values are computed: so rare that no median includes it.
+/// The interval at which the engine recomputes request values: so long that no median includes the
+/// recomputation.
 const SELDOM: TimeSpan = TimeSpan::from_secs(10_000);
 
 fn classes(site: Site) -> Vec<Class> {
@@ -58,17 +60,18 @@ pub struct LoadedEngine {
     rng: SplitMix64,
     sessions: u64,
     actions: Vec<Action>,
-    /// The last request of each number, indexed by number.
+    /// The last request that used each request number, indexed by number.
     requests: Vec<Request>,
     waiting: Vec<RequestId>,
-    /// The index in `waiting` of each number, indexed by number.
+    /// The index in `waiting` of each request number, indexed by number. Valid only for waiting
+    /// requests.
     positions: Vec<u32>,
     running: RequestId,
     free: Vec<RequestId>,
 }
 
 impl LoadedEngine {
-    /// Creates an engine with `waiting` requests in its queue, which is then full.
+    /// Creates an engine whose queue has `waiting` places and is full.
     pub fn new(case: PolicyCase, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = TimeSpan::from_secs(100 * 365 * 86_400);
@@ -103,8 +106,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Runs one request of each possible class, so that memory for class statistics is allocated
-    /// before the measurement.
+    /// Runs one request of each class, so that the engine allocates its per-class statistics before
+    /// the measurement.
     fn meet_classes(&mut self) {
         if self.case.site == Site::Small {
             return;
@@ -117,7 +120,7 @@ impl LoadedEngine {
         }
     }
 
-    /// Completes enough orders that policies which rank by value know the values.
+    /// Completes [`LESSONS`] orders, so that policies which rank by value know the values.
     fn learn(&mut self) {
         for session in 0..LESSONS {
             let session = SessionKey(spread(session));
@@ -144,8 +147,8 @@ impl LoadedEngine {
         }
         let first = self.stranger();
         self.enter(first);
-        // Every second client is new. `engine` has sized the per-class queues so that this fills
-        // them.
+        // Every second client is new. `engine` has set the capacities of the per-class queues so
+        // that this mix fills them exactly.
         for i in 0..waiting {
             let request = if i % 2 == 0 { self.stranger() } else { self.known(i % 4 == 1) };
             self.enter(request);
@@ -156,7 +159,7 @@ impl LoadedEngine {
         assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.case);
     }
 
-    /// Creates the first request of a new client, under an invented session.
+    /// Creates the first request of a new client, with a session key that the engine has not seen.
     fn stranger(&mut self) -> Request {
         let [session, address, attempt] = array::from_fn(|_| self.rng.next());
         let class = self.any(BROWSE);
@@ -168,7 +171,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Creates a request of a session that has been served.
+    /// Creates a request of a session that the engine has served before. The request is a
+    /// transaction if `pays`, else browsing.
     fn known(&mut self, pays: bool) -> Request {
         let session = SessionKey(spread(self.rng.below(self.sessions)));
         let class = self.any(if pays { PAY } else { BROWSE });
@@ -182,13 +186,14 @@ impl LoadedEngine {
         ClassId(class.0 + 2 * self.rng.below(alike) as u8)
     }
 
-    /// Sends `event` to the engine and updates the queue's state here; not for measured code.
+    /// Sends `event` to the engine and applies the engine's actions to this copy of the queue.
+    /// Measured code must not call it, because the copying costs time.
     fn notify(&mut self, event: Event) {
         self.engine.on_event(self.now, event, &mut self.actions);
         self.settle();
     }
 
-    /// Applies the engine's actions.
+    /// Applies the engine's actions to this copy of the queue, and clears them.
     fn settle(&mut self) {
         for i in 0..self.actions.len() {
             match self.actions[i] {
@@ -235,21 +240,22 @@ impl LoadedEngine {
         self.notify(Event::Arrived { id, request });
     }
 
-    /// Prepares a batch. In overload, it moves the clock so that all requests have waited long;
-    /// otherwise no time passes.
+    /// Prepares the clock for a batch. In overload, it moves the clock forward so that every
+    /// waiting request has waited long. Otherwise it does nothing.
     pub fn prepare(&mut self) {
         if self.case.overloaded {
             self.now = self.now + LONG;
         }
     }
 
-    /// Creates a batch of new requests of sessions in progress.
+    /// Creates a batch of new browsing requests of sessions in progress, which have not arrived
+    /// yet.
     pub fn newcomers(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| (self.number(), self.known(false)))
     }
 
-    /// Sends the arrivals of a batch; this is measured.
+    /// Sends the arrivals of a batch to the engine. This is the measured code.
     pub fn arrive(&mut self, batch: &Batch) {
         for (id, request) in *batch {
             let event = Event::Arrived { id, request };
@@ -257,8 +263,9 @@ impl LoadedEngine {
         }
     }
 
-    /// Removes the batch's requests that were queued, and adds as many from new clients, in place
-    /// of those evicted.
+    /// Restores the queue after [`Self::arrive`]. Removes the requests of the batch that the engine
+    /// queued. For each of them, adds the request of a new client, in place of the one that the
+    /// engine evicted.
     pub fn replace_by_new(&mut self, batch: &Batch) {
         for (id, request) in *batch {
             self.enqueue(id, request);
@@ -275,8 +282,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Finishes as many requests as a batch has, one after the other, each of which starts the
-    /// next; this is measured.
+    /// Finishes [`BATCH`] requests one after the other. Each finish makes the engine start the next
+    /// request. This is the measured code.
     pub fn turn_over(&mut self) {
         let mut id = self.running;
         for _ in 0..BATCH {
@@ -288,7 +295,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Adds as many requests as have started: the same ones, under other numbers.
+    /// Restores the queue after [`Self::turn_over`]: queues the started requests again under other
+    /// request numbers.
     pub fn refill(&mut self) {
         let started: [RequestId; BATCH] = array::from_fn(|i| match self.actions.get(i) {
             Some(Action::Dispatch { id, .. }) => *id,
@@ -303,7 +311,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Picks a batch of waiting requests, from anywhere in the queue.
+    /// Picks a batch of waiting requests at random from the whole queue, and removes them from this
+    /// copy of the queue.
     pub fn leavers(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| {
@@ -313,18 +322,19 @@ impl LoadedEngine {
         })
     }
 
-    /// Reports that the clients of a batch have left; this is measured.
+    /// Reports to the engine that the clients of a batch have left. This is the measured code.
     pub fn leave(&mut self, batch: &Batch) {
         for (id, _) in *batch {
             self.engine.on_event(self.now, Event::ClientGone { id }, &mut self.actions);
         }
     }
 
-    /// Adds the requests of a batch again.
+    /// Queues the requests of a batch again after [`Self::leave`].
     ///
     /// # Panics
     ///
-    /// If the engine returned any action when their clients left: the requests only waited.
+    /// Panics if the engine returned any action when the clients left. No action is correct,
+    /// because the requests only waited.
     pub fn come_back(&mut self, batch: &Batch) {
         assert!(self.actions.is_empty(), "a client that leaves the queue frees no slot");
         for (id, request) in *batch {
@@ -339,7 +349,8 @@ impl LoadedEngine {
     }
 }
 
-/// Spreads a number over 64 bits, because real session keys are keyed hashes that use all bits.
+/// Spreads a session number over 64 bits, because real session keys are keyed hashes that use all
+/// bits.
 const fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -1,19 +1,20 @@
-//! The time of one decision of the engine, and how it grows with the number of waiting requests.
+//! Measures the time of one decision of the engine, and how it grows with the number of waiting
+//! requests.
 //!
 //! An engine with one slot and a full queue makes one kind of decision in batches of [`BATCH`].
-//! Changes by a batch are undone between batches, unmeasured, so that each starts with the same
-//! queue. A batch is short because the smallest queue must outlast it. The cost of reading the
+//! Changes by a batch are undone between batches, unmeasured, so that each batch starts with the
+//! same queue. A batch is short because the smallest queue must outlast it. The cost of reading the
 //! clock is measured on empty batches and subtracted. Request numbers are in random order, so that
-//! neighbours in the queue are not neighbours in memory. As many sessions are known as requests
-//! wait (at most [`SESSIONS`]).
+//! adjacent requests in the queue are not adjacent in memory. As many sessions are known as
+//! requests wait (at most [`SESSIONS`]).
 //!
 //! Operations in O(1) still take longer on a large queue, because the memory that they touch is no
-//! longer in a cache. [`chase`] measures that part of the growth: one load that depends on the
-//! previous one, from an array of one cache line per waiting request, in the same run.
+//! longer in a cache. [`chase`] measures that part of the growth in the same run. It loads cache
+//! lines from an array of one line per waiting request, and each load depends on the previous one.
 //!
-//! Two further parts are measured separately. [`publish`] measures work between decisions.
-//! [`publish::refresh`] measures work that one decision per second does in addition if a class can
-//! be stopped.
+//! Two further parts are measured separately. [`publish`] measures work between decisions. If a
+//! class can be stopped, one decision per second does additional work, which [`publish::refresh`]
+//! measures.
 
 pub mod chase;
 pub mod counting;
@@ -29,19 +30,19 @@ use serde_json::{Value, json};
 
 use loaded_engine::LoadedEngine;
 
-/// Decisions in a batch.
+/// Number of decisions in a batch.
 pub const BATCH: usize = 5;
-/// Maximum number of known sessions.
+/// Maximum number of sessions that the engine knows.
 pub const SESSIONS: u32 = 65_536;
 
-/// A policy with a load state and a site.
+/// A policy to measure, with a load state and a set of classes.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyCase {
     /// The policy's name in the catalogue.
     pub policy: &'static str,
-    /// Whether the engine is put into overload.
+    /// Whether the engine is in overload.
     pub overloaded: bool,
-    /// The classes of its requests.
+    /// The set of classes of the requests.
     pub site: Site,
 }
 
@@ -52,15 +53,15 @@ pub enum Site {
     Small,
     /// The maximum number of classes, with waiting requests of each.
     Large,
-    /// The same classes, each of which can be stopped. No request is stopped, because the running
-    /// one has just begun. [`publish::ask`] measures the cost of querying what all classes promise,
-    /// where that is needed.
+    /// The classes of [`Self::Large`], each of which can be stopped. No request is stopped, because
+    /// the running request has just begun. [`publish::ask`] separately measures the cost of
+    /// querying what all classes promise.
     Cancellable,
 }
 
 impl PolicyCase {
-    /// Every policy of the catalogue. Those with another order in overload are included twice; the
-    /// first one also with many classes.
+    /// Every policy of the catalogue. Policies with another order in overload are included twice.
+    /// The first policy is included with many classes as well.
     pub const ALL: [Self; 9] = [
         Self { policy: "session-first", overloaded: false, site: Site::Small },
         Self { policy: "session-first", overloaded: true, site: Site::Small },
@@ -88,20 +89,20 @@ impl fmt::Display for PolicyCase {
 /// A kind of decision.
 #[derive(Clone, Copy, Debug)]
 pub enum DecisionKind {
-    /// A request of a session in progress arrives at a full queue. A worse request is evicted; a
-    /// policy that knows none refuses the new one.
+    /// A request of a session in progress arrives at a full queue. The policy evicts a worse
+    /// request, or refuses the new one if no waiting request is worse.
     Arrive,
-    /// A request has finished, and the next one is chosen.
+    /// A request has finished, and the engine chooses the next one.
     Next,
     /// The client of a request somewhere in the queue leaves.
     Leave,
 }
 
 impl DecisionKind {
-    /// All kinds.
+    /// All kinds of decisions.
     pub const ALL: [Self; 3] = [Self::Arrive, Self::Next, Self::Leave];
 
-    /// Returns the name for a table.
+    /// Returns the name of the decision for a table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "arrive, queue full",
@@ -111,19 +112,19 @@ impl DecisionKind {
     }
 }
 
-/// The cost of one decision.
+/// The cost of one decision of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Nanoseconds per decision: the median over the batches.
+    /// Median over the batches of the time per decision, in nanoseconds.
     pub median: f64,
-    /// Nanoseconds per decision: the 99th percentile over the batches.
+    /// 99th percentile over the batches of the time per decision, in nanoseconds.
     pub p99: f64,
-    /// Allocations in all batches together.
+    /// Total number of memory allocations in all batches.
     pub allocations: u64,
 }
 
 impl Cost {
-    /// Returns the JSON for a report's file.
+    /// Returns the cost as JSON for a report, with the number of waiting requests.
     pub fn json(&self, waiting: u32) -> Value {
         let [median, p99] = [self.median, self.p99].map(|ns| (ns * 10.0).round() / 10.0);
         let allocations = self.allocations;
@@ -131,7 +132,7 @@ impl Cost {
     }
 }
 
-/// A timer for batches of [`BATCH`] that subtracts the clock's own cost.
+/// A timer for batches of [`BATCH`] decisions, which subtracts the cost of reading the clock.
 #[derive(Debug)]
 pub struct Stopwatch {
     clock: f64,
@@ -139,7 +140,7 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Creates a stopwatch for this many batches of each kind.
+    /// Creates a stopwatch that measures `batches` batches of each kind.
     pub fn new(batches: usize) -> Self {
         let mut watch = Self { clock: 0.0, batches };
         watch.clock =
@@ -147,12 +148,13 @@ impl Stopwatch {
         watch
     }
 
-    /// Returns the nanoseconds that two reads of the clock take.
+    /// Returns the time of two reads of the clock, in nanoseconds.
     pub const fn clock(&self) -> f64 {
         self.clock
     }
 
-    /// Runs `prepare`, `batch` and `restore` in turn, and measures only `batch`.
+    /// Runs `prepare`, `batch` and `restore` in turn, and measures the time and the allocations of
+    /// `batch` only.
     pub fn measure<S, P>(
         &self,
         subject: &mut S,
@@ -176,7 +178,7 @@ impl Stopwatch {
         Cost { median: at(0.5), p99: at(0.99), allocations }
     }
 
-    /// Returns the time that a decision of this kind takes in this engine.
+    /// Measures the cost of a decision of `kind` in the engine `loaded`.
     pub fn decision(&self, loaded: &mut LoadedEngine, kind: DecisionKind) -> Cost {
         match kind {
             DecisionKind::Arrive => self.measure(

@@ -1,5 +1,5 @@
-//! The time to compute the values of requests, which happens every ten seconds while all requests
-//! wait.
+//! Measures the time to compute the values of requests. The engine does that every ten seconds, and
+//! all requests wait meanwhile.
 
 use std::array;
 use std::hint;
@@ -13,17 +13,19 @@ use bywash_units::{Time, TimeSpan, Utility};
 
 use bywash_harness::splitmix64::SplitMix64;
 
-/// Numbers of classes; the last is the maximum.
+/// The numbers of classes to measure with. The last is the maximum.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
-/// Number of measurements of each kind.
+/// Number of measurements of each kind, of which the median counts.
 const ROUNDS: u64 = 101;
 
-/// Returns the median microseconds of one publication for each number of [`CLASSES`].
+/// Returns the median time of one publication of values, in microseconds, for each number of
+/// classes in [`CLASSES`].
 pub fn publish() -> [f64; CLASSES.len()] {
     array::from_fn(|size| with(CLASSES[size]))
 }
 
-/// Returns the median microseconds to update the statistics of how long requests of one class take.
+/// Returns the median time to update the statistics of how long requests of one class take, in
+/// microseconds.
 pub fn refresh() -> f64 {
     let (mut survival, mut rng) = (Survival::default(), SplitMix64::new(1));
     let mut sample = Vec::new();
@@ -38,8 +40,8 @@ pub fn refresh() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Returns the median nanoseconds to query what the running requests of every class promise, with
-/// the maximum number of classes.
+/// Returns the median time to query what the running requests of all classes promise, in
+/// nanoseconds, with the maximum number of classes.
 pub fn ask() -> f64 {
     let (mut marginal, mut rng) = (Marginal::default(), SplitMix64::new(1));
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);
@@ -58,12 +60,13 @@ pub fn ask() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Numbers of rules; the largest classifier has 64 classes with eight patterns each.
+/// The numbers of rules to measure with. The largest classifier has 64 classes with eight patterns
+/// each.
 pub const RULES: [usize; 3] = [8, 64, 512];
 
-/// Returns the median nanoseconds to classify a request for each number of [`RULES`]: a path
-/// without parameters, a path that no rule matches, and a request whose class depends on a
-/// parameter.
+/// Returns the median times to classify a request, in nanoseconds, for each number of rules in
+/// [`RULES`]. The three times are for a path without parameters, a path that no rule matches, and a
+/// request whose class depends on a parameter.
 pub fn classify() -> [[f64; 3]; RULES.len()] {
     RULES.map(|count| {
         let text = |at: usize| match at % 4 {
@@ -96,7 +99,7 @@ fn with(count: usize) -> f64 {
     let mut rng = SplitMix64::new(1);
     let mut sample = Vec::new();
     for round in 1..=ROUNDS {
-        // All transitions occur, so no part of the computation is skipped.
+        // All transitions between classes occur, so no part of the computation is skipped.
         for class in 0..count {
             let mut next = || (0..count).map(|_| rng.below(1000) as f64).collect::<Vec<_>>();
             let visits = 600.0 * count as f64;

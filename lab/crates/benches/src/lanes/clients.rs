@@ -12,35 +12,37 @@ use bywash_harness::http;
 
 use super::Load;
 
-/// Maximum wait for a response.
+/// Maximum wait of a client for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time in which elephants fill the line before the first ant.
+/// Time for which elephants fill the line before the first ant is requested.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// Ants on a connection that carries elephants as well.
+/// Number of ants that are requested on a connection that carries elephants as well.
 const PAIRS: usize = 5;
 
-/// A server and its protocol.
+/// A server to send requests to, and its protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Server {
     pub(super) address: SocketAddr,
-    /// Whether to send HTTP requests and expect a head before the body. Otherwise a request is one
-    /// byte, and the response has no head.
+    /// Whether to send HTTP requests, and expect a response head before the body. Otherwise a
+    /// request is one byte, and the response has no head.
     pub(super) speaks_http: bool,
 }
 
-/// The clients' results of one run.
+/// The results of all clients in one run.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// Milliseconds of each answered ant, from due to the complete response.
+    /// Response times of the answered ants in milliseconds, from when each was due to the complete
+    /// response.
     pub ants: Vec<f64>,
-    /// Ants without a response.
+    /// Number of ants without a complete response.
     pub failed: usize,
-    /// Throughput of all elephants together while ants came, in Mbit/s.
+    /// Throughput of all elephants together while ants were requested, in Mbit/s.
     pub elephants: f64,
 }
 
-/// Runs elephants and ants against `server`. Call it in the clients' network.
+/// Requests elephants and ants from `server` and returns the results. The caller must be in the
+/// clients' network namespace.
 pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<Seen> {
     let begin = Instant::now() + HEAD_START;
     let end = begin + load.length;
@@ -68,8 +70,8 @@ pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<S
     Ok(Seen { failed: all.len() - ants.len(), ants, elephants })
 }
 
-/// Requests elephants and ants in turn on one connection, and returns the ants' milliseconds. The
-/// first pair is a warm-up.
+/// Requests elephants and ants in turn on one connection, and returns the response times of the
+/// ants in milliseconds. The first pair is a warm-up.
 pub(super) fn in_turn(server: Server, load: &Load) -> io::Result<Vec<f64>> {
     let mut connection = Connection::open(server)?;
     let (mut elephant, mut ant) = (vec![0; load.elephant_bytes], vec![0; load.ant_bytes]);
@@ -90,7 +92,7 @@ fn ant(server: Server, load: &Load) -> io::Result<()> {
     connection.reader.read_exact(&mut vec![0; load.ant_bytes])
 }
 
-/// Requests elephants in a loop, and counts the bytes that arrive while ants run.
+/// Requests elephants in a loop until `end`, and counts the bytes that arrive from `begin` on.
 fn elephant(
     server: Server,
     (begin, end): (Instant, Instant),

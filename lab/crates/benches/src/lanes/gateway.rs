@@ -1,7 +1,7 @@
-//! The gateway as the server, whose lanes and buckets come from a throttle rule.
+//! The gateway as the server of a measurement. Its lanes and buckets come from a throttle rule.
 //!
-//! The application behind it is a plain one on the gateway's loopback. It answers `/e` with an
-//! elephant's bytes and `/a` with an ant's, as fast as they are read.
+//! Behind the gateway, a plain application listens on loopback. It answers `/e` with an elephant's
+//! bytes and `/a` with an ant's bytes, as fast as they are read.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,17 +16,17 @@ use bywash_peer::{PeerKind, Running, Scratch};
 
 use super::{Load, Rates, ShapingMethod};
 
-/// The gateway's address for clients. Every port is free in its network namespace.
+/// The gateway's address for clients. In its network namespace, every port is free.
 const CLIENTS: &str = "10.77.1.1:8080";
 const OPERATORS: u16 = 8081;
 const BOUND: Duration = Duration::from_secs(20);
 
-/// The gateway with everything that it needs. One thread must create, use and drop it, in the
-/// server's network. Dropping it ends the gateway.
+/// The gateway with everything that it needs, which ends when the value is dropped. One thread must
+/// create, use and drop it, in the server's network namespace.
 pub(super) struct Site {
     gateway: Running,
     method: ShapingMethod,
-    // Contains the configuration and the log.
+    // The folder that contains the configuration and the log.
     _scratch: Scratch,
 }
 
@@ -60,7 +60,8 @@ impl Site {
         CLIENTS.parse().expect("the text is an address")
     }
 
-    /// Checks that the elephants were throttled as configured, and stops the gateway.
+    /// Checks that the elephants were throttled as configured, and stops the gateway. Fails if they
+    /// were not.
     pub(super) fn stop(mut self) -> io::Result<()> {
         let mut operators = TcpStream::connect(("127.0.0.1", OPERATORS))?;
         operators.write_all(http::get("/metrics").replace("bench.test", "127.0.0.1").as_bytes())?;
@@ -88,7 +89,7 @@ impl Site {
 }
 
 /// Returns the gateway's configuration. All elephants may run at once, with ants next to them,
-/// because the line is measured.
+/// because the line is measured and not the queue.
 fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) -> String {
     let rate = match method {
         ShapingMethod::Lane(rate) | ShapingMethod::Bucket(rate) => Some(rate),
@@ -107,15 +108,15 @@ fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) ->
     )
 }
 
-/// Starts the application and returns its address. It runs until the process ends: a thread that
-/// waits for connections costs nothing.
+/// Starts the application and returns its address. The application runs until the process ends,
+/// because a thread that waits for connections costs nothing.
 fn application(load: &Load) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (elephant, ant) = (load.elephant_bytes, load.ant_bytes);
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // A client that has left gets no more bytes; its error does not matter.
+            // If the client has left, the error of the write does not matter.
             thread::spawn(move || serve(connection, elephant, ant));
         }
     });

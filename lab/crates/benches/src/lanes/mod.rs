@@ -1,14 +1,14 @@
-//! A measurement of whether small responses (*ants*) wait behind large ones (*elephants*) on a full
-//! line, and of the cost of each way to prevent it.
+//! Measures whether small responses (*ants*) wait behind large ones (*elephants*) on a full line,
+//! and the cost of each way to prevent it.
 //!
 //! Three networks are in a row: the server's, a router's and the clients'. The line is the router's
 //! link to the clients. It has a bit rate, and a queue in front that drops packets when it is full,
-//! as routers have. The server shapes its own link to less than that.
+//! as in real routers. The server shapes its own link to less than that rate.
 //!
-//! Elephants are requested again as soon as they are answered. Ants come at fixed times,
-//! independent of earlier ones, each on a new connection, and are timed from when they were due.
-//! The server uses plain sockets, because the kernel is measured. Alternatively the server is the
-//! gateway (`gateway.rs`), and then everything together is measured.
+//! Elephants are requested again as soon as they are answered. Ants are requested at fixed times,
+//! whether or not earlier ones were answered, each on a new connection. They are timed from when
+//! they were due. The server uses plain sockets, because the kernel is measured. Alternatively the
+//! server is the gateway (`gateway.rs`), and then everything together is measured.
 
 mod clients;
 mod gateway;
@@ -26,50 +26,53 @@ use bywash_shaper::{BitRate, Bucket, Plan, ShapedDevice, Shaper, Shaping};
 pub use clients::Seen;
 use clients::Server;
 
-/// The line and its traffic.
+/// The settings of the line and of its traffic.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Rate of the line.
+    /// Bit rate of the line.
     pub line: BitRate,
-    /// Bytes that may queue in front of the line.
+    /// Maximum number of bytes that queue in front of the line.
     pub buffer: u32,
-    /// Connections that always request more.
+    /// Number of connections that always request the next elephant.
     pub elephants: usize,
-    /// Size of an elephant's response.
+    /// Size of an elephant's response, in bytes.
     pub elephant_bytes: usize,
-    /// Requests for ants per second.
+    /// Number of ants requested per second.
     pub ants: u32,
-    /// Size of an ant's response.
+    /// Size of an ant's response, in bytes.
     pub ant_bytes: usize,
-    /// Duration in which ants are requested.
+    /// Time during which ants are requested.
     pub length: Duration,
 }
 
-/// A way to throttle elephants.
+/// A way in which the server throttles elephants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapingMethod {
     /// There are no elephants.
     NoElephants,
     /// Elephants are not throttled.
     Unshaped,
-    /// Elephants have a class of the device, with this ceiling for all of them together.
+    /// Elephants have a traffic class of the network device, with this ceiling for all elephants
+    /// together.
     Lane(BitRate),
-    /// Elephants have TCP pacing, with this rate per connection.
+    /// Elephants have TCP pacing, with this maximum rate for each connection.
     Pacing(BitRate),
-    /// Elephants share a token bucket with this rate.
+    /// All elephants together share a token bucket with this rate.
     Bucket(BitRate),
 }
 
-/// The rates of lanes. All traffic shares `total`, of which elephants are guaranteed `rate`.
+/// The rates of a device with lanes. All traffic shares `total`, of which `rate` is guaranteed to
+/// elephants.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
-    /// Maximum rate of all traffic.
+    /// Maximum rate of all traffic together.
     pub total: BitRate,
-    /// Guaranteed rate of elephants.
+    /// Guaranteed rate of all elephants together.
     pub rate: BitRate,
 }
 
-/// Runs one method once. The server uses plain sockets, or is the gateway at `program`.
+/// Runs one method once and returns what was measured. The server uses plain sockets, or is the
+/// gateway at `program`.
 pub fn run(
     method: ShapingMethod,
     load: &Load,
@@ -80,8 +83,8 @@ pub fn run(
     behind(method, load, rates, program, |server| clients::run(server, elephants, load))
 }
 
-/// Returns the milliseconds of ants that follow an elephant on the same connection, with no other
-/// traffic on the line.
+/// Returns the response times in milliseconds of ants that follow an elephant on the same
+/// connection, with no other traffic on the line.
 pub fn after(
     method: ShapingMethod,
     load: &Load,
@@ -124,7 +127,7 @@ fn hold(method: ShapingMethod, Rates { total, rate }: Rates) -> io::Result<Optio
     ShapedDevice::take(plan).map(Some).map_err(io::Error::other)
 }
 
-/// The server's means of throttling elephants.
+/// The resources that the server needs to throttle elephants with one method.
 #[derive(Debug)]
 enum ServerShaping {
     Nothing,
@@ -132,11 +135,11 @@ enum ServerShaping {
     Bucket(Mutex<Bucket>),
 }
 
-/// Bytes that a full bucket lets through at once.
+/// Number of bytes that a full token bucket lets through at once.
 const BURST: u32 = 64 << 10;
 
 impl ServerShaping {
-    /// Creates the means for `method`. Call it in the server's network.
+    /// Creates the resources for `method`. The caller must be in the server's network namespace.
     fn of(method: ShapingMethod) -> io::Result<Self> {
         let shaper = |pace, wanted: fn(Shaping) -> bool| {
             let shaper = Shaper::open(pace);
@@ -160,10 +163,10 @@ impl ServerShaping {
     }
 }
 
-/// The networks of the server, the router and the clients.
+/// The network namespaces of the server, the router and the clients.
 struct Networks {
     server: Namespace,
-    // Packets are forwarded through it.
+    // Packets between server and clients are forwarded through the router's namespace.
     _router: Namespace,
     clients: Namespace,
 }
@@ -175,7 +178,7 @@ impl Networks {
         clients.cable(("v0", "10.77.2.1/24"), &router, ("v1", "10.77.2.2/24"))?;
         server.run("ip route add default via 10.77.1.2")?;
         clients.run("ip route add default via 10.77.2.2")?;
-        // This setting is of the writer's network namespace, not of the machine.
+        // This setting applies to the network namespace of the writing thread, not to the machine.
         router.within(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
         let (line, buffer) = (load.line, load.buffer);
         router

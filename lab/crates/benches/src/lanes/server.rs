@@ -1,5 +1,5 @@
-//! A server that answers a byte with a response of its size: `e` for an elephant's, `a` for an
-//! ant's.
+//! A server that answers each request byte with a response: `e` with an elephant's size, `a` with
+//! an ant's.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,9 +12,9 @@ use bywash_units::{Time, TimeSpan};
 
 use super::{Load, ServerShaping};
 
-/// Socket timeout, longer than any step of the measurement.
+/// Socket timeout, longer than any part of the measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes per write, as in a program that streams.
+/// Maximum number of bytes per write, as in a program that streams.
 const CHUNK: usize = 16 << 10;
 /// Byte with which the client stops the server.
 const STOP: u8 = b's';
@@ -24,7 +24,7 @@ pub(super) struct Server {
     accepting: JoinHandle<io::Result<()>>,
 }
 
-/// Starts the server. Call it in the network where it is to listen.
+/// Starts the server. The caller must be in the network namespace in which it is to listen.
 pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let listener = TcpListener::bind("10.77.1.1:0")?;
     let address = listener.local_addr()?;
@@ -32,12 +32,12 @@ pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let accepting = thread::spawn(move || {
         loop {
             let (connection, peer) = listener.accept()?;
-            // Only `stop` connects from this address.
+            // Only [`Self::stop`] connects from this address.
             if peer.ip() == address.ip() {
                 return Ok(());
             }
             let site = Arc::clone(&site);
-            // A client that has left gets no more bytes; its error does not matter.
+            // A client that has left gets no more bytes, and the error does not matter.
             thread::spawn(move || site.serve(connection));
         }
     });
@@ -49,7 +49,7 @@ impl Server {
         self.address
     }
 
-    /// Stops the server. Call it in the network where it listens.
+    /// Stops the server. The caller must be in the network namespace in which it listens.
     pub(super) fn stop(self) -> io::Result<()> {
         TcpStream::connect(self.address)?.write_all(&[STOP])?;
         self.accepting.join().map_err(|_| io::Error::other("the server has panicked"))?

@@ -1,5 +1,5 @@
-//! The cost of a thread pool compared with rayon, and whether the pool meets its goals on the
-//! available processors.
+//! Measures the cost of the thread pool with levels compared with rayon, and whether the pool meets
+//! its goals on the available processors.
 
 mod spawn;
 mod step;
@@ -12,15 +12,17 @@ pub use workload::{ClientsResult, Execution, Workload, ratios};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// CPU work for one processor, counted in rounds of arithmetic that compilers do not remove.
+/// A function that uses a chosen amount of CPU time. It counts in rounds of arithmetic that
+/// compilers do not remove.
 #[derive(Clone, Copy, Debug)]
 pub struct Burner {
     rounds_per_ms: f64,
 }
 
 impl Burner {
-    /// Measures how many rounds take a millisecond on an idle processor. The fastest of several
-    /// measurements counts, because other programs may take the processor meanwhile.
+    /// Measures how many rounds take a millisecond on an idle processor, and returns a burner with
+    /// that speed. The fastest of several measurements counts, because other programs may take the
+    /// processor meanwhile.
     pub fn calibrated() -> Self {
         const ROUNDS: u64 = 1_000_000;
         let once = || {
@@ -32,7 +34,7 @@ impl Burner {
         Self { rounds_per_ms: ROUNDS as f64 / (fastest.as_secs_f64() * 1e3) }
     }
 
-    /// Works for this many milliseconds of CPU time.
+    /// Uses `milliseconds` milliseconds of CPU time on the calling thread.
     pub fn work(self, milliseconds: f64) {
         burn((self.rounds_per_ms * milliseconds) as u64);
     }

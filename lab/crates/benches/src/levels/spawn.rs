@@ -1,8 +1,8 @@
-//! The cost to spawn and join tasks, compared with rayon in the same run.
+//! Measures the cost to spawn and join tasks, compared with rayon in the same run.
 //!
-//! Tasks are empty, so that only the pool is measured. Each kind is measured in rounds, the pool
-//! and rayon in turn, so that disturbances on the machine hit both. The result is the median of the
-//! rounds' ratios.
+//! Tasks are empty, so that only the pool is measured. Each kind of use is measured in rounds, in
+//! which the pool and rayon take turns. So disturbances on the machine affect both. The result is
+//! the median of the rounds' ratios.
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -11,26 +11,26 @@ use std::time::Instant;
 use bywash_harness::stats::Spread;
 use bywash_levels::{Level, Pool, Request};
 
-/// The cost of one kind of use.
+/// The cost of one kind of use of a pool.
 #[derive(Debug)]
 pub struct Cost {
-    /// Description of the use.
+    /// Description of the kind of use.
     pub what: &'static str,
-    /// Nanoseconds of one use of the pool.
+    /// Time of one use of the pool with levels, in nanoseconds.
     pub ours: Spread,
-    /// Nanoseconds of one use of rayon.
+    /// Time of one use of rayon, in nanoseconds.
     pub rayon: Spread,
-    /// Ratio of the pool's time to rayon's.
+    /// Ratio of the pool's time to rayon's, over the rounds.
     pub ratio: Spread,
 }
 
 const TASKS: usize = 1000;
 
-/// Measures all kinds of use, each in this many rounds.
+/// Measures all kinds of use, each in `rounds` rounds on `threads` threads.
 ///
 /// # Panics
 ///
-/// If no thread can be started.
+/// Panics if no thread can be started.
 pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
     let width = threads as u32;
     let wide = Level { max_threads: width, ..Level::PLAIN };
@@ -121,12 +121,13 @@ fn rayon_scopes(times: usize) {
     }
 }
 
-/// Does nothing, so that a task is only spawned and joined.
+/// A task that does nothing, so that only spawning and joining are measured.
 fn nothing(i: usize) {
     black_box(i);
 }
 
-/// Compares two functions. Each runs `times` times per round, with `tasks` tasks each time.
+/// Measures two functions in turn. In each round, each function runs `times` times and spawns
+/// `tasks` tasks each time.
 fn compare(
     what: &'static str,
     rounds: usize,
@@ -140,7 +141,7 @@ fn compare(
         run(times);
         begun.elapsed().as_nanos() as f64 / (times * tasks) as f64
     };
-    // Warm up: memory and threads exist afterwards.
+    // Run both once, so that their memory and threads exist before the measurement.
     nanoseconds(&ours);
     nanoseconds(&rayon);
     let pairs: Vec<(f64, f64)> =

@@ -1,9 +1,10 @@
-//! A percentile goal across a step in load, on the available processors.
+//! Measures a percentile goal across a step in load, on the available processors.
 //!
-//! Requests arrive at random times, independent of earlier ones (an open load). The rate is below
-//! the processors' capacity, then above it, then below it again. A third of the requests are of the
-//! high level, whose 95th percentile is promised. If the high level's own load exceeds the pool in
-//! the second phase, the promise cannot be kept, and the result is how soon the pool reports that.
+//! Requests arrive at random times, whether or not earlier ones were answered (an open loop). The
+//! rate is below the processors' capacity, then above it, then below it again. A third of the
+//! requests are of the high level, whose 95th percentile is promised. If the high level's own load
+//! exceeds the pool in the second phase, the promise cannot be kept. The result is then how soon
+//! the pool reports that.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,52 +14,54 @@ use bywash_levels::{Goal, Level, Pool, Verdict};
 
 use super::Burner;
 
-/// Parameters of the experiment.
+/// The parameters of the experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Processors, to which the load is relative.
+    /// Number of processors, to which the load is relative.
     pub processors: u32,
-    /// Threads of the pool.
+    /// Number of threads of the pool.
     pub threads: u32,
-    /// Mean work of a request, in milliseconds.
+    /// Mean CPU work of a request, in milliseconds.
     pub mean_ms: f64,
-    /// Tasks of a request.
+    /// Number of tasks of a request.
     pub tasks: usize,
-    /// Fraction of requests of the high level.
+    /// Fraction of the requests that are of the high level.
     pub high: f64,
-    /// Load before and after the step; 1 is the capacity of the processors.
+    /// Load before and after the step, as a multiple of the processors' capacity.
     pub before: f64,
-    /// Load during the step.
+    /// Load during the step, as a multiple of the processors' capacity.
     pub between: f64,
-    /// The promised 95th percentile.
+    /// The promised maximum for the 95th percentile of the high level's response times.
     pub within: Duration,
-    /// Length of each phase.
+    /// Length of each of the three phases.
     pub lasts: Duration,
 }
 
-/// The result of a phase.
+/// The result of one phase.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// Load of the phase.
+    /// Load of the phase, as a multiple of the processors' capacity.
     pub load: f64,
-    /// 95th percentile of the high level's requests that arrived in the phase, in milliseconds.
+    /// 95th percentile of the response times of the high level's requests that arrived in the
+    /// phase, in milliseconds.
     pub p95_ms: f64,
-    /// Mean of the low level's requests, in milliseconds.
+    /// Mean response time of the low level's requests that arrived in the phase, in milliseconds.
     pub low_ms: f64,
-    /// Time from the start of the phase until the pool first reported that the goal is infeasible.
+    /// Time from the start of the phase until the pool first reported that the goal is infeasible;
+    /// `None` if it did not.
     pub infeasible: Option<Duration>,
-    /// Arrived requests of both levels.
+    /// Number of requests of both levels that arrived in the phase.
     pub requests: usize,
 }
 
-/// One request: its phase, its level, its response time in seconds.
+/// An answered request: its phase, its level, and its response time in seconds.
 type Answer = (usize, usize, f64);
 
-/// Runs the three phases.
+/// Runs the three phases and returns their results in order.
 ///
 /// # Panics
 ///
-/// If no thread can be started.
+/// Panics if no thread can be started.
 pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
     let level = |most: u32| Level { max_threads: most, queue: 1_000_000, ..Level::PLAIN };
     let goal = Goal::Percentile { level: "high", share: 0.95, within: step.within };
@@ -112,7 +115,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
     phases
 }
 
-/// Submits a request of `phase` that was due at `due`.
+/// Submits a request of `phase` that was due at `due`. Its response time counts from `due`.
 fn hand_in(
     step: &Step,
     burner: Burner,
@@ -132,7 +135,7 @@ fn hand_in(
     handed_in.expect("the queues have room for all requests");
 }
 
-/// Sleeps until `due`, and calls `look` from time to time.
+/// Sleeps until `due`, and calls `look` repeatedly in the meantime.
 fn wait_until(due: Instant, mut look: impl FnMut()) {
     const LOOK: Duration = Duration::from_millis(20);
     look();

@@ -1,9 +1,9 @@
-//! The ratio of two levels' response times under closed-loop clients: the paper's method compared
-//! with a pool that has the goal [paper 3.11].
+//! Measures the ratio of two levels' response times with closed-loop clients. Compares the paper's
+//! method (parity mode) with a pool that has the ratio as its goal [paper 3.11].
 //!
 //! Clients are threads of this process. Each sends one request after the other, of either level
-//! with equal probability. A request is ten tasks, like the paper's with ten concepts, of a size
-//! drawn from an exponential distribution.
+//! with equal probability. A request consists of ten tasks, as in the paper with ten concepts.
+//! Their size is drawn from an exponential distribution.
 //!
 //! A client either waits for its turn and runs the tasks itself, as a connection's thread does, or
 //! submits them to the pool's threads. When a slot changes hands, a waiting client must be woken
@@ -26,52 +26,53 @@ pub enum Execution {
     Submit,
 }
 
-/// Parameters of the experiment.
+/// The parameters of the experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Threads of the pool that has the goal.
+    /// Number of threads of the pool that has the goal.
     pub threads: u32,
     /// The thread that runs a request.
     pub execution: Execution,
-    /// Maximum threads of a request of the high level.
+    /// Maximum number of threads for one request of the high level.
     pub most: u32,
-    /// Concurrent requests in parity mode.
+    /// Maximum number of concurrent requests in parity mode.
     pub concurrency: u32,
-    /// Tasks of a request.
+    /// Number of tasks of a request.
     pub tasks: usize,
-    /// Mean work of a request, in milliseconds.
+    /// Mean CPU work of a request, in milliseconds.
     pub mean_ms: f64,
-    /// Promised ratio.
+    /// Promised ratio of the high level's mean response time to the low level's.
     pub target: f64,
     /// Length of each measurement.
     pub lasts: Duration,
 }
 
-/// The result for a number of clients with one method.
+/// The result of one method with some number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientsResult {
     /// Mean response times of the high and the low level, in seconds.
     pub means: [f64; 2],
-    /// Standard deviation divided by the mean, of both levels.
+    /// Standard deviation of the response times divided by their mean, for the high and the low
+    /// level.
     pub deviations: [f64; 2],
-    /// Requests per second.
+    /// Requests answered per second, of both levels.
     pub throughput: f64,
-    /// The goal's state at the end, if the pool has a goal.
+    /// The state of the goal at the end; `None` for a pool without a goal.
     pub goal: Option<GoalStats>,
 }
 
 impl ClientsResult {
-    /// Returns the high level's mean response time divided by the low level's.
+    /// Returns the mean response time of the high level divided by that of the low level.
     pub fn ratio(&self) -> f64 {
         self.means[0] / self.means[1]
     }
 }
 
-/// Returns the results for `clients` clients: in parity mode, and with the goal.
+/// Returns the results for `clients` clients: with parity mode, and with the goal.
 ///
 /// # Panics
 ///
-/// If no thread can be started.
+/// Panics if no thread can be started.
 pub fn ratios(
     workload: &Workload,
     burner: Burner,
@@ -91,7 +92,7 @@ pub fn ratios(
         )
     };
     let (parity, goal) = (builder().parity(workload.concurrency), builder().goal(goal));
-    // The order alternates from round to round.
+    // The order of the methods alternates from round to round.
     if round.is_multiple_of(2) {
         [play(parity), play(goal)]
     } else {
@@ -100,8 +101,8 @@ pub fn ratios(
     }
 }
 
-/// Initial time that is not counted, as a fraction of the measured time: the controller converges
-/// and queues build up.
+/// The time at the start that is not counted, as a fraction of the measured time. In it the
+/// controller converges and queues build up.
 const UNCOUNTED: f64 = 0.25;
 
 fn play(
@@ -154,7 +155,7 @@ fn play(
     }
 }
 
-/// Sends a request with the workload's number of tasks, and waits until it is answered.
+/// Sends a request of the workload to the pool, and waits until it is answered.
 fn answer(
     workload: &Workload,
     pool: &Pool,

@@ -1,5 +1,5 @@
-//! The event loop: sends due requests, reads responses, and abandons requests whose patience has
-//! ended.
+//! The event loop of the open-loop load generator. It sends requests that are due, reads responses,
+//! and abandons requests whose patience has ended.
 
 use super::exchange::{Exchange, ReadyOutcome, Request};
 use super::{Answer, End, Load, Reuse};
@@ -10,11 +10,11 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Maximum wait for readiness when nothing is due.
+/// Maximum wait for readiness if no request is due earlier.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Maximum requests sent between two polls for responses. Without it, a load that is late would
-/// never read.
+/// Maximum number of requests sent between two polls for responses. Without it, a load generator
+/// that is behind schedule would never read.
 const BURST: usize = 32;
 
 pub(super) fn run(load: &Load, start: Instant) -> io::Result<Vec<Answer>> {
@@ -45,15 +45,15 @@ struct Driver<'a> {
     start: Instant,
     epoll: Epoll,
     connections: Vec<Option<Exchange>>,
-    /// Slots without a connection.
+    /// Indices of connection slots that have no connection.
     free: Vec<usize>,
-    /// Slots whose connection is idle, the longest idle first.
+    /// Indices of connection slots whose connection is idle, the longest idle first.
     idle: VecDeque<usize>,
-    /// End of patience, request number and slot. Entries are in time order because all requests
-    /// have the same patience.
+    /// Requests in flight in time order: the end of patience, the request's number, and the index
+    /// of the connection slot. They are in time order because all requests have the same patience.
     patience: VecDeque<(Instant, usize, usize)>,
     under_way: usize,
-    /// Connections opened so far.
+    /// Number of connections opened so far.
     opened: usize,
     answers: Vec<Answer>,
     room: Vec<u8>,
@@ -85,7 +85,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Opens a connection and returns its slot; `None` if the connect is refused at once.
+    /// Opens a connection and returns the index of its slot; `None` if the connect is refused at
+    /// once.
     fn open(&mut self) -> io::Result<Option<usize>> {
         let source = match self.load.sources.len() {
             0 => Ipv4Addr::LOCALHOST,
@@ -151,7 +152,7 @@ impl<'a> Driver<'a> {
         let wanted = match self.load.reuse {
             Reuse::Turns(_) => true,
             Reuse::Never => false,
-            // Each new connection would add one more, and no more than `HALF` are needed.
+            // Each new connection would add an idle one, and no more than `HALF` are needed.
             Reuse::Half => self.idle.len() < HALF,
         };
         if open && wanted {
@@ -195,5 +196,5 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Idle connections that [`Reuse::Half`] keeps.
+/// Maximum number of idle connections that [`Reuse::Half`] keeps.
 const HALF: usize = 16;

@@ -1,4 +1,4 @@
-//! One connection of the load, with the request in flight on it.
+//! One connection of the load generator, with the request in flight on it.
 
 use super::End;
 use crate::client_socket;
@@ -12,7 +12,7 @@ const REQUEST: &[u8] = b"GET /item HTTP/1.1\r\nHost: bench.test\r\n\r\n";
 /// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// Index of the request within the load.
+    /// Index of the request in the order in which requests are due.
     pub(super) number: usize,
     /// Time at which the request was due.
     pub(super) due: Instant,
@@ -20,7 +20,7 @@ pub(super) struct Request {
     pub(super) sent: Instant,
 }
 
-/// A client connection.
+/// A client connection and the state of its exchange.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) stream: TcpStream,
@@ -28,33 +28,34 @@ pub(super) struct Exchange {
     pub(super) request: Option<Request>,
     unsent: &'static [u8],
     /// Whether a write failed with `ECONNREFUSED`. The failed write clears the socket's error, so
-    /// the next read would not report it.
+    /// the next read does not report it.
     refused: bool,
     answer: IncomingAnswer,
-    /// Whether bytes of the answer have arrived.
+    /// Whether any byte of the answer has arrived.
     has_begun: bool,
 }
 
-/// The result of handling readiness.
+/// The result of handling a connection that is ready.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReadyOutcome {
     /// The request has not ended.
     Waiting,
-    /// The request has ended. `open` means that the connection can carry another one.
+    /// The request has ended. `open` means that the connection can carry another request.
     Ended { end: End, open: bool },
-    /// The connection has ended while it was idle.
+    /// The connection ended while it was idle.
     Closed,
 }
 
 impl Exchange {
-    /// Starts a connect from `source`, with no request yet.
+    /// Starts a connect from `source` to `port`, without a request.
     pub(super) fn open(source: Ipv4Addr, port: u16) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         let answer = IncomingAnswer::default();
         Ok(Self { stream, request: None, unsent: &[], refused: false, answer, has_begun: false })
     }
 
-    /// Starts `request`. Bytes that cannot be sent now are sent when the socket is ready.
+    /// Starts `request` on this connection. Bytes that cannot be sent now are sent when the socket
+    /// is ready.
     pub(super) fn start_request(&mut self, request: Request) {
         self.request = Some(request);
         self.unsent = REQUEST;
@@ -62,8 +63,8 @@ impl Exchange {
         self.send();
     }
 
-    /// Sends what the socket accepts. Any error except a refusal shows up in the next read, after
-    /// the bytes that were received before it.
+    /// Sends what the socket accepts. The next read reports any error except a refusal, after the
+    /// bytes that were received before the error.
     fn send(&mut self) {
         while !self.unsent.is_empty() {
             match self.stream.write(self.unsent) {
@@ -77,7 +78,7 @@ impl Exchange {
         }
     }
 
-    /// Sends and reads as much as possible.
+    /// Sends and reads as much as possible, with `room` as buffer.
     pub(super) fn on_ready(&mut self, room: &mut [u8]) -> ReadyOutcome {
         self.send();
         if self.refused {
@@ -138,7 +139,7 @@ mod tests {
     use std::net::{Shutdown, TcpListener};
     use std::time::Duration;
 
-    /// Returns the outcome of a request whose connection carries `answer` and then ends.
+    /// Returns the outcome of a request whose connection carries the bytes `answer` and then ends.
     fn outcome(answer: &str) -> ReadyOutcome {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,9 +1,9 @@
-//! An open-loop load: requests are sent when they are due, whether or not earlier ones were
-//! answered.
+//! An open-loop load generator: it sends each request when it is due, whether or not earlier ones
+//! were answered.
 //!
-//! Latency is measured from when a request was *due*. A proxy that stalls the load is therefore
-//! charged for the requests that become due meanwhile (coordinated omission). The load is one epoll
-//! thread. Requests are evenly spaced within a phase.
+//! Latency is measured from when a request was *due*. A proxy that stalls the load generator is
+//! therefore charged for the requests that become due meanwhile (coordinated omission). The load
+//! generator is one epoll thread. Requests are evenly spaced within a phase.
 
 mod driver;
 mod exchange;
@@ -16,10 +16,10 @@ use std::ops::Range;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A constant rate for a length of time.
+/// A phase of constant request rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Phase {
-    /// Requests per second; 0 sends none.
+    /// Requests per second; 0 means that none are sent.
     pub rate: f64,
     /// Length of the phase.
     pub length: Duration,
@@ -36,33 +36,34 @@ impl Phase {
     }
 }
 
-/// Lead time to start a thread and open the first connections.
+/// Time between the call that starts the load generator and its time 0, to start a thread and open
+/// the first connections.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// Use of a connection after its request is answered.
+/// What happens to a connection after its request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// The given number of connections carries the requests in turn.
+    /// The given number of connections stays open and carries the requests in turn.
     Turns(usize),
     /// The connection is closed: each request has its own connection.
     Never,
-    /// Every second request opens a connection; the others reuse one of those.
+    /// Every second request opens a connection. The other requests reuse a connection that is open.
     Half,
 }
 
-/// An open-loop load.
+/// The settings of an open-loop load.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// The target's port on 127.0.0.1.
     pub port: u16,
-    /// Phases, one after the other.
+    /// The phases, which follow one another.
     pub phases: Vec<Phase>,
-    /// Time after which a client abandons an unanswered request.
+    /// Time from when a request is due until the client abandons it.
     pub patience: Duration,
-    /// Reuse of connections.
+    /// The reuse of connections.
     pub reuse: Reuse,
-    /// Indices of [`crate::client_socket::address`] from which connections come in turn; 127.0.0.1
-    /// if empty.
+    /// Indices of the source addresses ([`crate::client_socket::address`]) that connections use in
+    /// turn. If empty, connections come from 127.0.0.1.
     pub sources: Range<usize>,
 }
 
@@ -71,15 +72,15 @@ pub struct Load {
 pub enum End {
     /// A complete response with this status.
     Status(u16),
-    /// The connection ended in the middle of the response.
+    /// The connection ended after a part of the response.
     Cut,
-    /// The connection ended before any response.
+    /// The connection ended before any byte of the response.
     Lost,
     /// The connect was refused.
     Refused,
     /// The response was not valid HTTP.
     Garbled,
-    /// The client's patience ended.
+    /// The client's patience ended before the response was complete.
     Impatient,
 }
 
@@ -99,17 +100,18 @@ impl fmt::Display for End {
 /// The outcome of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// Time at which the request was due, from the start of the load.
+    /// Time at which the request was due, since time 0 of the load.
     pub due: Duration,
-    /// Delay from due to sent, which the load itself caused.
+    /// Delay from when the request was due until it was sent, which the load generator itself
+    /// caused.
     pub late: Duration,
-    /// Time from due to the end.
+    /// Time from when the request was due until it ended.
     pub took: Duration,
     /// How the request ended.
     pub end: End,
 }
 
-/// A running load.
+/// A running load generator.
 #[derive(Debug)]
 pub struct Running {
     start: Instant,
@@ -117,13 +119,13 @@ pub struct Running {
 }
 
 impl Load {
-    /// Starts the load on the caller's core. Time 0 is shortly after this call.
+    /// Starts the load generator on the caller's core. Its time 0 is shortly after this call.
     pub fn start(&self) -> Running {
         let (load, start) = (self.clone(), Instant::now() + AHEAD);
         Running { start, thread: thread::spawn(move || driver::run(&load, start)) }
     }
 
-    /// Returns the total length of the phases.
+    /// Returns the total length of all phases.
     pub fn length(&self) -> Duration {
         self.phases.iter().map(|phase| phase.length).sum()
     }
@@ -139,50 +141,51 @@ impl Load {
 }
 
 impl Running {
-    /// Returns the time since the start of the load, on the clock of [`Answer::due`].
+    /// Returns the time since time 0 of the load, on the clock of [`Answer::due`].
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Waits until `time` on the load's clock.
+    /// Waits until `time` on the clock of [`Answer::due`].
     pub fn wait_until(&self, time: Duration) {
         thread::sleep((self.start + time).saturating_duration_since(Instant::now()));
     }
 
-    /// Waits for the last request to end, and returns all outcomes in the order in which they
-    /// ended.
+    /// Waits until the last request has ended, and returns all outcomes in the order in which the
+    /// requests ended.
     pub fn finish(self) -> io::Result<Vec<Answer>> {
         self.thread.join().map_err(|_| io::Error::other("the load panicked"))?
     }
 }
 
-/// Returns the requests that were due from `from` until before `to`.
+/// Returns the outcomes of the requests that were due from `from` until before `to`.
 pub fn within(answers: &[Answer], from: Duration, to: Duration) -> Vec<Answer> {
     let is_in = |answer: &&Answer| (from..to).contains(&answer.due);
     answers.iter().filter(is_in).copied().collect()
 }
 
-/// Returns the fraction answered with 200; `None` if `answers` is empty.
+/// Returns the fraction of the requests that were answered with 200; `None` if `answers` is empty.
 pub fn goodput(answers: &[Answer]) -> Option<f64> {
     let good = answers.iter().filter(|answer| answer.end == End::Status(200)).count();
     (!answers.is_empty()).then(|| good as f64 / answers.len() as f64)
 }
 
-/// Returns quantile `p` of the response times of requests answered with 200, in µs.
+/// Returns quantile `p` (from 0 to 1) of the response times of requests answered with 200, in µs;
+/// `None` without such requests.
 pub fn percentile_us(answers: &[Answer], p: f64) -> Option<f64> {
     let served = answers.iter().filter(|answer| answer.end == End::Status(200));
     let took: Vec<f64> = served.map(|answer| answer.took.as_secs_f64() * 1e6).collect();
     stats::percentile(&took, p)
 }
 
-/// Formats the 99th percentile of the load's own delay in milliseconds, for a table. Every response
-/// time includes this delay.
+/// Formats the 99th percentile of the delay that the load generator caused, in milliseconds, for a
+/// table. Every response time includes this delay.
 pub fn show_late_ms(answers: &[Answer]) -> String {
     let late: Vec<f64> = answers.iter().map(|answer| answer.late.as_secs_f64() * 1e3).collect();
     stats::percentile(&late, 0.99).map_or("-".into(), |ms| format!("{ms:.1}"))
 }
 
-/// Counts the requests by how they ended.
+/// Counts the requests by the way in which they ended.
 pub fn ends(answers: &[Answer]) -> BTreeMap<End, usize> {
     let mut ends = BTreeMap::new();
     for answer in answers {

@@ -1,4 +1,4 @@
-//! The programs under test: where their files are, and how they are configured for the same work.
+//! The programs under test: where they are, and how they are configured for the same task.
 
 mod texts;
 
@@ -22,14 +22,14 @@ pub struct Programs {
 /// The work that a proxy is configured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Send every request upstream, at most `limit` at a time. The rest waits if the program has a
-    /// queue.
+    /// Send every request to the upstream, at most `limit` at a time. Other requests wait if the
+    /// program has a queue.
     Forward {
-        /// Maximum concurrent requests at the upstream.
+        /// Maximum number of concurrent requests at the upstream.
         limit: u32,
     },
-    /// Answer 503 with `Retry-After`. bywash has no such switch: it refuses because its limit of
-    /// one is taken and its queue of one is full.
+    /// Answer every request with 503 and `Retry-After`. bywash has no such switch: it refuses
+    /// because its limit of one is taken and its queue of one is full.
     Refuse,
 }
 
@@ -45,19 +45,19 @@ pub enum Front {
     Tls,
 }
 
-/// Settings that are the same for every proxy and task.
+/// Settings that mean the same for every proxy and task.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Protocol of the clients.
+    /// Protocol that the clients speak.
     pub front: Front,
-    /// Maximum concurrent client connections.
+    /// Maximum number of concurrent client connections.
     pub connections: u32,
-    /// Length of bywash's queue; `None` for its default. The queue of a peer is as long as its
-    /// number of connections.
+    /// Maximum number of requests in bywash's queue; `None` for its default. The queue of a peer is
+    /// as long as its number of connections.
     pub waiting: Option<u32>,
-    /// Seconds until a silent upstream times out.
+    /// Seconds until a request to a silent upstream times out.
     pub response_timeout: u32,
-    /// File of bywash's access log; `None` for no log, like the peers.
+    /// Path of bywash's access log; `None` for no log, as for the peers.
     pub access_log: Option<PathBuf>,
 }
 
@@ -85,7 +85,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Returns the port for clients of `front`.
+    /// Returns the port for clients that speak `front`.
     pub fn of(&self, front: Front) -> u16 {
         match front {
             Front::Http1 | Front::Http2 => self.http,
@@ -95,7 +95,7 @@ impl Ports {
 }
 
 impl Programs {
-    /// Returns the path of the program.
+    /// Returns the path of the program of `kind`.
     pub fn of(&self, kind: PeerKind) -> PathBuf {
         match kind {
             PeerKind::Bywash => self.bywash.clone(),
@@ -106,8 +106,8 @@ impl Programs {
     }
 }
 
-/// Returns the configuration text. `folder` contains the certificates, and nginx writes its files
-/// there.
+/// Returns the text of the configuration of `kind` for `task`. `folder` contains the certificates,
+/// and nginx writes its files there.
 pub fn config(kind: PeerKind, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     match kind {
         PeerKind::Bywash => texts::bywash(task, setup, ports, folder),

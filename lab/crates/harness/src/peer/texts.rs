@@ -1,17 +1,17 @@
-//! Configurations with the same meaning for each program.
+//! The configuration of each program, all with the same meaning.
 //!
-//! Each has one worker, keep-alive on both sides, ten seconds for a request head, and no logs. A
-//! comparison is fair only if these texts ask for the same work, so they are next to each other in
-//! one file.
+//! Each configuration has one worker, keep-alive on both sides, ten seconds for a request head, and
+//! no logs. A comparison is fair only if the configurations ask for the same work, so they are next
+//! to each other in one source file.
 
 use super::{Front, Ports, Setup, Task};
 use std::path::Path;
 
-/// The limit from which on no request in these measurements waits, and peers are configured without
-/// a limit.
+/// The lowest limit that no request in these measurements reaches. From this limit on, peers are
+/// configured without a limit.
 const NO_LIMIT: u32 = 1024;
 
-/// File name of bywash's admin socket, in the proxy's folder.
+/// File name of the socket of bywash's admin listener, in the proxy's folder.
 pub const ADMIN: &str = "admin.sock";
 
 pub(super) fn bywash(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
@@ -57,10 +57,10 @@ access = "{log}"
 
 /// Returns HAProxy's configuration.
 ///
-/// `http-reuse always` is right because all requests here are alike. Without it HAProxy opens a
+/// `http-reuse always` is right because all requests here are alike. Without it, HAProxy opens a
 /// connection for a client's first request, and may notice meanwhile that the client has gone. That
-/// means fewer ghosts, but one connection per client. `idle-close-on-response` answers one more
-/// request on each connection during a reload.
+/// means fewer ghosts (requests that start although the client has left), but one connection per
+/// client. `idle-close-on-response` answers one more request on each connection during a reload.
 pub(super) fn haproxy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let (refusal, maxconn) = match task {
@@ -105,8 +105,8 @@ backend app
     )
 }
 
-/// Returns nginx's configuration. `master_process off` makes it one process, so no worker outlives
-/// it.
+/// Returns nginx's configuration. `master_process off` makes nginx a single process, so no worker
+/// outlives the process that the harness started.
 pub(super) fn nginx(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let dir = folder.display();
@@ -128,7 +128,7 @@ pub(super) fn nginx(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> S
             (" ssl", files.replace("{dir}", &dir.to_string()))
         }
     };
-    // A proxied request uses two connections.
+    // A proxied request uses two of nginx's connections.
     let connections = setup.connections * 2;
     let response_timeout = setup.response_timeout;
     format!(
@@ -153,8 +153,8 @@ http {{
     )
 }
 
-/// Returns Envoy's configuration. Waiting requests are `pending` in its connection pool. The text
-/// is JSON, which is valid YAML with fewer pitfalls.
+/// Returns Envoy's configuration. Waiting requests are `pending` in Envoy's connection pool. The
+/// text is JSON, which is also valid YAML.
 pub(super) fn envoy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let limit = match task {
         Task::Forward { limit } => limit,

@@ -1,4 +1,4 @@
-//! The good and bad behaviours of an upstream.
+//! The behaviours of an upstream, normal and faulty.
 
 use crate::http;
 use crate::sys;
@@ -11,7 +11,8 @@ use std::time::Duration;
 pub enum Behaviour {
     /// Answers immediately with 200 and 64 bytes.
     Answer,
-    /// Answers like `Answer` after this time, with any number of requests concurrently.
+    /// Answers like `Answer`, but this time after the request. Any number of requests can run
+    /// concurrently.
     After(Duration),
     /// Reads requests and never answers.
     Hang,
@@ -29,11 +30,11 @@ pub enum Behaviour {
     HalfClose,
 }
 
-/// A connection with its received bytes.
+/// A connection of the upstream, with its received bytes.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
-    /// The start of a request that is not complete yet.
+    /// Received bytes that are not a complete request yet.
     unread: Vec<u8>,
 }
 
@@ -44,9 +45,9 @@ pub(super) struct Request {
     pub(super) is_held: bool,
 }
 
-/// Returns the bytes of the request at the start of `bytes`. Only a POST is assumed to have a body:
-/// no other request here has one, and parsing its length would cost the load's core more than
-/// everything else.
+/// Returns the number of bytes of the request at the start of `bytes`; `None` until it is complete.
+/// Only a POST is assumed to have a body. No other request here has one, and parsing its length
+/// would cost the load generator's core more than everything else.
 fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     if !bytes.starts_with(b"POST ") {
         return Ok(http::head_length(bytes));
@@ -54,7 +55,7 @@ fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     http::request_length(bytes)
 }
 
-/// Returns the bytes from the second word on.
+/// Returns the bytes of a request head from the second word on.
 fn subject(request: &[u8]) -> &[u8] {
     let start = request.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
     &request[start..]
@@ -69,7 +70,8 @@ impl Connection {
         Self { stream, unread: Vec::new() }
     }
 
-    /// Reads once. An error means the end of the connection; so it does in the functions below.
+    /// Reads once into the received bytes. An error means the end of the connection, here and in
+    /// the functions below.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<()> {
         match self.stream.read(room) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -82,7 +84,8 @@ impl Connection {
         }
     }
 
-    /// Removes the next complete request from the received bytes.
+    /// Removes and returns the next complete request of the received bytes; `None` until one is
+    /// complete.
     pub(super) fn next_request(&mut self) -> io::Result<Option<Request>> {
         let Some(length) = request_length(&self.unread)? else { return Ok(None) };
         let is_held = subject(&self.unread).starts_with(b"/hold");
@@ -90,7 +93,7 @@ impl Connection {
         Ok(Some(Request { is_held }))
     }
 
-    /// Responds to a request according to `behaviour`.
+    /// Responds to a request according to `behaviour`, where a normal response is `answer`.
     pub(super) fn reply(&mut self, behaviour: Behaviour, answer: &[u8]) -> io::Result<()> {
         let end = || Err(ErrorKind::ConnectionAborted.into());
         match behaviour {

@@ -1,5 +1,5 @@
-//! The upstream: one epoll thread that serves any number of connections, follows the configured
-//! behaviour and counts the requests that it receives.
+//! The upstream: one epoll thread that serves any number of connections. It answers as the
+//! configured behaviour says, and counts the requests that it receives.
 //!
 //! A request for `/hold` is never answered, whatever the behaviour.
 
@@ -19,10 +19,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const LISTENER: usize = 0;
-/// How often the thread checks whether to stop or to change its behaviour.
+/// Interval in milliseconds at which the thread checks whether to stop or to change its behaviour.
 const LOOK_MILLIS: i32 = 10;
 
-/// A running upstream. Dropping it stops it.
+/// A running upstream, which stops when the value is dropped.
 #[derive(Debug)]
 pub struct Upstream {
     port: u16,
@@ -38,7 +38,8 @@ struct Shared {
 }
 
 impl Upstream {
-    /// Starts an upstream that answers immediately, on a free port and on the caller's core.
+    /// Starts an upstream that answers immediately. It listens on a free port and runs on the
+    /// caller's core.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -50,17 +51,18 @@ impl Upstream {
         Ok(Self { port, shared, thread })
     }
 
-    /// Returns the upstream's port.
+    /// Returns the port that the upstream listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Changes the behaviour for every request that is not answered yet.
+    /// Changes the behaviour for every request that is not answered yet, including those received
+    /// before.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
 
-    /// Returns the number of complete requests received so far, including their bodies.
+    /// Returns the number of complete requests, including their bodies, received since the start.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
@@ -85,7 +87,7 @@ struct Server {
     epoll: Epoll,
     connections: HashMap<usize, Connection>,
     next: usize,
-    /// When each answer in progress is due, with the token of its connection.
+    /// The answers that are due later: the due time, and the token of the connection.
     working: BinaryHeap<Reverse<(Instant, usize)>>,
     answer: Vec<u8>,
     room: Vec<u8>,
@@ -122,7 +124,8 @@ impl Server {
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {
             match self.pause() {
-                // One system call instead of two, because the load's core is busy.
+                // This needs one system call instead of two, because the load generator's core is
+                // busy.
                 None => self.epoll.wait(LOOK_MILLIS, &mut ready)?,
                 Some(pause) => self.epoll.wait_for(pause, &mut ready)?,
             }
@@ -193,7 +196,8 @@ impl Server {
         Ok(())
     }
 
-    /// Reads once and handles the complete requests. An error means the end of the connection.
+    /// Reads once from the connection of `token` and handles the complete requests. An error means
+    /// that the connection has ended.
     fn on_ready(&mut self, token: usize) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         connection.read(&mut self.room)?;
@@ -231,7 +235,7 @@ mod tests {
     use std::io::{ErrorKind, Write};
     use std::net::TcpStream;
 
-    /// Returns the body of the answer.
+    /// Sends `request` to the upstream and returns the body of the answer.
     fn ask(upstream: &Upstream, request: &str) -> io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(("127.0.0.1", upstream.port())).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

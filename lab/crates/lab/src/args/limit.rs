@@ -2,19 +2,21 @@
 
 use std::str::FromStr;
 
-/// A limit, as a number or as a multiple of the right one.
+/// A limit, as a number of requests or as a multiple of the shop's workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// A number of requests.
+    /// A number of concurrent requests.
     Slots(u32),
-    /// A multiple of the shop's workers: `2x` is wrong by a factor of two.
+    /// A multiple of the number of the shop's workers. Any multiple above one is deliberately
+    /// wrong: `2x` is twice the right limit.
     Times(u32),
 }
 
 const MOST: u32 = 100_000;
 
 impl Limit {
-    /// Returns the number, for a shop with this many workers.
+    /// Returns the limit as a number of requests, for a shop with `workers` workers. Fails if it is
+    /// too large.
     pub(crate) fn slots(self, workers: u32) -> Result<u32, String> {
         let slots = match self {
             Self::Slots(slots) => Some(slots),

@@ -1,4 +1,5 @@
-//! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
+//! The arguments of `bywash demo` and `bywash lab`. Each command of the lab has a module of its
+//! own.
 
 mod compare;
 mod elephants;
@@ -92,12 +93,12 @@ pub(crate) enum LabCommand {
     Paper(Paper),
 }
 
-/// Returns the parser of a first seed. Seed 0 is reserved for lessons.
+/// Returns the parser of a first seed. Seed 0 is reserved for learning runs.
 fn first_seed() -> RangedU64ValueParser {
     RangedU64ValueParser::new().range(1..=1_000_000_000)
 }
 
-/// Parses a level of load.
+/// Parses an offered load ρ, above 0 and at most 1000.
 fn level(text: &str) -> Result<f64, String> {
     let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
     level.ok_or_else(|| "write a level of load: a number above 0 and at most 1000".to_owned())

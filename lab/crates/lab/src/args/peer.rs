@@ -1,4 +1,4 @@
-//! The names of the peers.
+//! The names of the peers on the command line.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(crate) enum Peer {
     Haproxy,
     /// `HAProxy` with an expert's configuration
     HaproxyExpert,
-    /// The same, and it knows which signals buyers show
+    /// `HAProxy` with an expert's configuration that knows which signals buyers show
     HaproxyTold,
     /// nginx, which refuses and has no queue
     Nginx,

@@ -69,7 +69,7 @@ pub(crate) struct Replay {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// A service time and its class.
+/// A service time for a class, or for all classes if none is named.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceOf {
     pub(crate) class: Option<String>,
@@ -89,7 +89,7 @@ impl std::str::FromStr for ServiceOf {
     }
 }
 
-/// Parses a time above 0 and up to a day.
+/// Parses a time above 0 and at most a day.
 fn some_time(text: &str) -> Result<TimeSpan, String> {
     let time: TimeSpan = text.parse().map_err(|error| format!("{error}"))?;
     let sensible = time > TimeSpan::ZERO && time <= TimeSpan::from_secs(86_400);

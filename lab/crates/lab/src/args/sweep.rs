@@ -33,7 +33,7 @@ pub(crate) struct Sweep {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// A key and the values it takes.
+/// A key to vary and the values that it takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Vary {
     pub(crate) key: String,
@@ -57,7 +57,7 @@ impl std::str::FromStr for Vary {
     }
 }
 
-/// Splits a text at the commas that are not in brackets or quotes.
+/// Splits a text at the commas that are outside brackets and quotes.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let (mut depth, mut quoted) = (0_i32, false);
     text.split(move |c| {

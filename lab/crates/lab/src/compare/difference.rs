@@ -1,37 +1,37 @@
-//! The difference of two cells in one figure, and its standard error.
+//! The difference between two result rows in one figure, and its standard error.
 
 use bywash_scenario::{ResultRow, SeedFigures, standard_error};
 
-/// The number of standard errors that a difference must exceed, for 1, 2, … degrees of freedom, to
-/// count as larger than chance. One of twenty differences that are zero is then called larger by
-/// mistake. A standard error estimated from a few seeds may itself be far too small, so the number
-/// is higher for few degrees. Source: Student's t, the 97.5 % quantile.
+/// The number of standard errors that a difference must exceed to count as larger than chance, for
+/// 1, 2, … degrees of freedom. With it, a true difference of zero is called larger once in twenty
+/// times. A standard error estimated from a few seeds may be far too small, so the number is higher
+/// for few degrees. Source: Student's t, the 97.5 % quantile.
 const LARGE: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The same for more degrees of freedom: the quantile of the normal distribution.
+/// The number as in [`LARGE`] for more degrees of freedom: the quantile of the normal distribution.
 const LARGE_OF_MANY: f64 = 1.960;
 
-/// The precision of a difference.
+/// The precision of a difference, as a standard error with its degrees of freedom.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Error {
-    /// The standard error of the difference.
+    /// The standard error of the difference, in the unit of the difference.
     pub(super) standard: f64,
-    /// The degrees of freedom that it was estimated with.
+    /// The degrees of freedom of the estimate of `standard`.
     degrees: usize,
 }
 
 impl Error {
-    /// Returns the difference that chance alone exceeds once in twenty times.
+    /// Returns the absolute difference that chance alone exceeds once in twenty times.
     fn large(self) -> f64 {
         let index = self.degrees.saturating_sub(1);
         self.standard * LARGE.get(index).copied().unwrap_or(LARGE_OF_MANY)
     }
 }
 
-/// Two cells of the same load.
+/// Two result rows for the same load, to be compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
     pub(super) left: &'a ResultRow,
@@ -39,7 +39,7 @@ pub(super) struct Pair<'a> {
     pub(super) same_seeds: bool,
 }
 
-/// A figure of a cell, as a fraction.
+/// A figure of a result row, as a fraction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measure {
     pub(super) key: &'static str,
@@ -86,17 +86,18 @@ const MEASURES: [Measure; 5] = [
     },
 ];
 
-/// A figure of two cells, in percent.
+/// A figure of two result rows, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Difference {
     pub(super) measure: Measure,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// The error, in percent too; `None` if a side has only one seed, or no figures per seed.
+    /// The standard error of the difference, in percentage points. `None` if a side has only one
+    /// seed, or no figures per seed.
     pub(super) error: Option<Error>,
 }
 
-/// The judgement whether a difference may be chance.
+/// The judgement of whether a difference may be due to chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Significance {
     /// Both values are the same.
@@ -121,7 +122,7 @@ impl Significance {
 }
 
 impl Difference {
-    /// Returns by how much the right side exceeds the left one.
+    /// Returns the right value minus the left one, in percentage points.
     pub(super) fn by(&self) -> f64 {
         self.right - self.left
     }
@@ -137,7 +138,7 @@ impl Difference {
 }
 
 impl Pair<'_> {
-    /// Returns the name of the policy, or of both.
+    /// Returns the name of the policy, or both names if the policies differ.
     pub(super) fn name(&self) -> String {
         let (left, right) = (&self.left.policy, &self.right.policy);
         if left == right { left.clone() } else { format!("{left} → {right}") }
@@ -161,7 +162,8 @@ impl Pair<'_> {
         })
     }
 
-    /// Returns the error of a figure's difference, in percent.
+    /// Returns the standard error of a figure's difference, in percentage points. Rows with the
+    /// same visitors are compared seed by seed. Returns `None` without an estimate.
     fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<Error> {
         let percent = |seed: &SeedFigures| 100.0 * of(seed);
         let values = |cell: &ResultRow| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
@@ -180,8 +182,8 @@ impl Pair<'_> {
 mod tests {
     use super::*;
 
-    /// Makes a cell whose seeds have these shares of useful work, each with `planned` planned
-    /// orders.
+    /// Returns a result row whose seeds have these shares of useful work, and `planned` planned
+    /// orders each.
     fn cell(useful: &[f64], planned: u64) -> ResultRow {
         let seed = |useful_work: &f64| {
             format!(
@@ -208,10 +210,11 @@ mod tests {
 
     #[test]
     fn the_same_visitors_are_compared_seed_by_seed() {
-        // Seeds differ by far more than the policies do, and each in the same direction.
+        // The seeds differ far more from each other than the policies do, and the policies differ
+        // in the same direction with each seed.
         let (left, right) = (cell(&[0.5, 0.7, 0.9], 10), cell(&[0.52, 0.71, 0.93], 10));
         let difference = useful(&left, &right);
-        // Differences of 2, 1 and 3 points: mean 2, standard deviation 1, over the root of 3.
+        // The differences are 2, 1 and 3 points: mean 2, standard deviation 1, divided by √3.
         assert!((difference.by() - 2.0).abs() < 1e-9);
         let error = difference.error.unwrap();
         assert!((error.standard - 1.0 / 3.0_f64.sqrt()).abs() < 1e-9);
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn few_seeds_must_differ_by_more_standard_errors_than_many() {
-        // In both cases the mean is 2 points, and about 3.5 standard errors.
+        // In both cases the mean is 2 points, about 3.5 standard errors.
         let by = |points: &[f64]| {
             let right: Vec<f64> = points.iter().map(|by| 0.5 + by / 100.0).collect();
             let (left, right) = (cell(&vec![0.5; points.len()], 10), cell(&right, 10));

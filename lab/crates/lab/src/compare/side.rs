@@ -10,20 +10,20 @@ use crate::args::Narrow;
 use crate::narrowed::narrowed;
 use crate::{invalid_file, presentable, progress_bar, read};
 
-/// A result and its name on the command line.
+/// A result to compare, and its name on the command line.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) result: RunResult,
 }
 
-/// The meaning of an argument.
+/// What an argument of `lab compare` refers to.
 enum SideSource<'a> {
     Stored(&'a Path),
     Played(&'a Path, &'a str),
 }
 
-/// Returns both sides. Scenarios to play are played together.
+/// Returns both sides of a comparison. If both are scenarios, they are played in one batch.
 pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
     let sources = [left, right].map(SideSource::of);
     let plays = sources.iter().any(|source| matches!(source, SideSource::Played(..)));
@@ -35,7 +35,7 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     }
     let scenarios = sources.iter().filter_map(|source| source.scenario(narrow));
     let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
-    // Stored results are read before anything is played.
+    // Read the stored results before anything is played.
     let stored = sources.iter().filter_map(|source| source.stored(narrow));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
@@ -54,8 +54,9 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     Ok([side(left, &sources[0]), side(right, &sources[1])])
 }
 
-/// Narrows the scenario to the cells of the stored result, as others need not be played, and uses
-/// the same visitors, so that both can be compared seed by seed. Arguments take precedence.
+/// Restricts the scenario to the cells of the stored result, as others need not be played. Uses the
+/// same visitors, so that both sides can be compared seed by seed. Arguments of the command line
+/// take precedence.
 fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
@@ -69,7 +70,7 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
         scenario.closes.retain(has);
     }
     let first = stored.seeds.first().copied().unwrap_or_default();
-    // The ranges of `--first-seed` and `--seeds`.
+    // The ranges that `--first-seed` and `--seeds` accept.
     let seeds = (1..=1_000_000_000).contains(&first) && (1..=10_000).contains(&stored.seeds.len());
     let follow = || (first..).zip(&stored.seeds).all(|(number, seed)| number == *seed);
     let chosen = narrow.seeds.is_some() || narrow.first_seed.is_some();
@@ -81,9 +82,9 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     }
 }
 
-/// Sets the length of the scenario to that of the stored result, if it is given in orders. A number
-/// of orders over all seeds is another length with another number of seeds, and a live run is as
-/// long as one seed of its file.
+/// Sets the length of the scenario to that of the stored result, if the scenario's length is a
+/// number of orders. A number of orders over all seeds means another length with another number of
+/// seeds, and a live run is as long as one seed of its file.
 fn last_as_long(scenario: &mut Scenario, stored: &RunResult) {
     let Length::Orders(orders) = scenario.length else { return };
     let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
@@ -101,7 +102,8 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
 }
 
 impl<'a> SideSource<'a> {
-    /// Parses `FILE:LABEL` if that file exists, else a file: names may contain colons too.
+    /// Parses `FILE:LABEL` if a file `FILE` exists, else the whole argument as a file, because file
+    /// names may contain colons.
     fn of(argument: &'a str) -> Self {
         let path = Path::new(argument);
         let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);
@@ -124,7 +126,8 @@ impl<'a> SideSource<'a> {
         }))
     }
 
-    /// Returns the scenario to play, with only the one policy.
+    /// Returns the scenario to play, with only the named policy. Returns `None` for a stored
+    /// result.
     fn scenario(&self, narrow: &Narrow) -> Option<Result<Scenario, Failure>> {
         let Self::Played(path, label) = *self else { return None };
         Some(one_policy(path, label, narrow))
@@ -149,7 +152,8 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         let words = format!("{} has no policy `{label}`; {words}", path.display());
         return Err(Failure::usage(presentable(&words)));
     }
-    // Check here, so that a mistake is reported with its file and before anything is played.
+    // Check the scenario here, so that a mistake is reported with the file's name and before
+    // anything is played.
     bywash_sim::lab::check_whole(&scenario)
         .map_err(|error| invalid_file(path, &error.to_string()))?;
     Ok(scenario)
@@ -164,12 +168,12 @@ fn stored(path: &Path) -> Result<RunResult, Failure> {
 }
 
 impl Side {
-    /// Returns the number of its policies.
+    /// Returns the number of policies in the side's result.
     pub(super) fn policies(&self) -> usize {
         self.labels().len()
     }
 
-    /// Describes its policies and loads in a few words.
+    /// Describes the policies and levels of load of the side in a few words.
     pub(super) fn described(&self) -> String {
         let mut levels: Vec<String> =
             self.result.cells.iter().map(|cell| cell.rho.to_string()).collect();

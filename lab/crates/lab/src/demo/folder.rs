@@ -1,4 +1,4 @@
-//! The folder of the demo's databases, which is removed when the demo ends, in whichever way.
+//! The temporary folder of the demo, which is removed when the demo ends in any way.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -12,18 +12,18 @@ use bywash_command::streams::say;
 
 use super::interactive;
 
-/// The folder in which the gateway saves operators' decisions.
+/// The name of the folder in which the gateway saves operators' decisions.
 pub(super) const STATE: &str = "state";
 
 const PREFIX: &str = "bywash-demo-";
-/// The age of a leftover. No demo lasts as long, including half an hour of the crawler: an older
-/// folder is of a demo that was killed.
+/// The age from which a demo's folder counts as left over. No demo lasts that long, including half
+/// an hour with the crawler. An older folder is of a demo that was killed.
 const STALE: Duration = Duration::from_secs(45 * 60);
 
-/// A folder of this process alone.
+/// A temporary folder that only this process uses.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The exit code on a signal, set once nothing is left that could be interrupted.
+    /// The exit code for a signal, which is set once nothing remains that a signal could interrupt.
     ends_with: Arc<OnceLock<u8>>,
 }
 
@@ -32,7 +32,7 @@ impl Folder {
         let all = std::env::temp_dir();
         sweep(&all);
         let path = all.join(format!("{PREFIX}{}", std::process::id()));
-        // Never use an existing folder: another user may have made it for us.
+        // Never use an existing folder, because another user may have made it as a trap.
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
         })?;
@@ -43,20 +43,20 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Returns a folder in it, made if necessary.
+    /// Returns the path of the folder `name` in this folder. Creates it if it is missing.
     pub(super) fn folder(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().mode(0o700).recursive(true).create(&path)?;
         Ok(path)
     }
 
-    /// Sets the exit code for signals: from here on a signal interrupts nothing that matters, and
-    /// ends the process with this code.
+    /// Sets the exit code with which a signal ends the process. Call it once nothing remains that a
+    /// signal could interrupt.
     pub(super) fn ends_with(&self, code: u8) {
         let _ = self.ends_with.set(code);
     }
 
-    /// Lets SIGINT and SIGTERM remove the folder and end the process from here on.
+    /// From this call on, SIGINT and SIGTERM remove the folder and end the process.
     pub(super) fn goes_on_signals(&self) -> io::Result<()> {
         let (mut signals, path) = (Signals::catch()?, self.path.clone());
         let ends_with = Arc::clone(&self.ends_with);
@@ -81,12 +81,12 @@ impl Drop for Folder {
     }
 }
 
-/// Removes a folder. A failure is ignored, because it is a temporary folder.
+/// Removes a folder. Ignores a failure, because the folder is temporary.
 fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes the folders of demos that could not do so themselves.
+/// Removes the left-over folders of demos that were killed.
 fn sweep(all: &Path) {
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

@@ -1,25 +1,25 @@
-//! The summary of one side: turns running counts into current rates and a strip of orders over
-//! time.
+//! The live summary of one side of the demo: current rates, and a strip of orders over time. Both
+//! are computed from running counts.
 
 use std::collections::VecDeque;
 
 use bywash_load::Progress;
 use bywash_units::TimeSpan;
 
-/// The number of cells of the strip.
+/// The number of cells of the strip, which covers the whole run.
 pub(super) const CELLS: usize = 20;
-/// The number of readings that a rate is computed over; there are two per second.
+/// The number of readings over which a rate is computed. There are two readings per second.
 const READINGS: usize = 3;
 
 pub(super) struct Gauge {
     recent: VecDeque<Progress>,
-    /// The time of a cell of the strip.
+    /// The time that one cell of the strip stands for.
     cell: TimeSpan,
-    /// Orders by cell; the last cell is still in progress.
+    /// The number of orders in each cell; the last cell is still in progress.
     orders: Vec<u64>,
 }
 
-/// Rates per second.
+/// Current rates of requests, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rates {
     pub(super) answered: f64,
@@ -28,7 +28,7 @@ pub(super) struct Rates {
 }
 
 impl Gauge {
-    /// Makes a gauge for a run of this duration.
+    /// Creates a gauge for a run of `duration`.
     pub(super) fn new(duration: TimeSpan) -> Self {
         let cell = TimeSpan::from_nanos((duration.as_nanos() / CELLS as u64).max(1));
         Self { recent: VecDeque::new(), cell, orders: Vec::new() }
@@ -61,12 +61,13 @@ impl Gauge {
         }
     }
 
-    /// Returns the most orders in any cell of the strip.
+    /// Returns the highest number of orders in any cell of the strip.
     pub(super) fn most(&self) -> u64 {
         self.past().iter().copied().max().unwrap_or(0)
     }
 
-    /// Draws orders over time, with `most` as the full height; a dot stands for a future cell.
+    /// Draws the orders over time, one character for each cell, with `most` as the full height. A
+    /// dot stands for a future cell.
     pub(super) fn strip(&self, most: u64) -> String {
         const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let height = |orders: &u64| HEIGHTS[(orders * 7).div_ceil(most.max(1)).min(7) as usize];

@@ -1,8 +1,9 @@
-//! Part three, for users who stay: a calm shop, a crawler that requests its most expensive page,
-//! and an operator.
+//! Part three of the demo, for users who stay: a shop with normal load, a crawler that requests the
+//! shop's most expensive page, and an operator.
 //!
-//! Nothing is decided automatically. The crawler takes six of eight workers. Within half a minute
-//! the console shows it as an elephant, and a rule for it gives the shop back to its visitors.
+//! The gateway decides nothing automatically. The crawler takes six of eight workers. Within half a
+//! minute the console shows the crawler's route as an elephant. A rule for the route gives the shop
+//! back to its visitors.
 
 use std::path::Path;
 
@@ -17,10 +18,10 @@ use super::side::Side;
 
 pub(super) const CRAWLER: &str = include_str!("../../../../scenarios/demo-crawler.toml");
 
-/// The load of the visitors, as a fraction of the shop's capacity.
+/// The offered load of the visitors, as a fraction of the shop's capacity.
 const CALM: f64 = 0.6;
 
-/// Goes on until it is interrupted, or for half an hour.
+/// Plays visitors and crawler until the user interrupts, or for half an hour.
 pub(super) fn run(
     crowd: &Scenario,
     crawler: &Scenario,
@@ -46,7 +47,7 @@ pub(super) fn run(
     })
 }
 
-/// Prints the decisions that people have made in the meantime.
+/// Prints the decisions that people have made during part three.
 pub(super) fn conclude(state: &Path) {
     let decided = decided(state);
     if !decided.is_empty() {
@@ -54,9 +55,9 @@ pub(super) fn conclude(state: &Path) {
     }
 }
 
-/// Returns the decisions as text.
+/// Returns the decisions that people have made, as text.
 fn decided(state: &Path) -> String {
-    // No file means no decisions.
+    // If the audit log does not exist, nobody has made a decision.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
     let decisions: Vec<String> = notes.filter_map(|note| describe_decision(&note)).collect();
@@ -66,7 +67,7 @@ fn decided(state: &Path) -> String {
     format!("\nDecided:\n  {}", decisions.join("\n  "))
 }
 
-/// Returns the line to print for a decision or an event when it happens.
+/// Returns the line to print when a decision or an event happens; `None` if none is printed.
 pub(super) fn describe(note: &Note) -> Option<String> {
     let Subject::Elephant { pattern, .. } = &note.subject else { return describe_decision(note) };
     let pattern = escaped(pattern);
@@ -79,7 +80,7 @@ pub(super) fn describe(note: &Note) -> Option<String> {
     }
 }
 
-/// Returns the line for a person's decision, `None` for an automatic event.
+/// Returns the line for a person's decision; `None` for an automatic event.
 fn describe_decision(note: &Note) -> Option<String> {
     let of = match &note.subject {
         Subject::Elephant { pattern, .. } => escaped(pattern),

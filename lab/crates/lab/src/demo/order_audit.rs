@@ -1,8 +1,8 @@
-//! The orders: counts whose orders are in which shop's database.
+//! Counts the orders in each shop's database, by the phase in which the buyer arrived.
 //!
-//! A visitor belongs to the phase in which they arrived. Their intended purchases follow from the
-//! seed, so the possible orders are known in advance. Their actual orders are the rows of the
-//! database that carry their number.
+//! The intended purchases of a visitor follow from the seed, so the possible orders are known in
+//! advance. The actual orders of a visitor are the rows of the database that carry the visitor's
+//! number.
 
 use bywash_command::Failure;
 use bywash_scenario::arrivals::Starts;
@@ -18,17 +18,18 @@ pub(super) struct OrderAudit {
     pub(super) phases: [Phase; 3],
 }
 
-/// The orders of the visitors who arrived in one phase.
+/// The number of orders of the visitors who arrived in one phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
-    /// The orders that visitors meant to make.
+    /// The number of orders that visitors of the phase meant to make.
     pub(super) planned: u64,
-    /// The possible ones: min(1, 1/ρ) of them.
+    /// The number of orders that were possible at the capacity: each planned order counts min(1,
+    /// 1/ρ).
     pub(super) possible: f64,
-    /// Rows in the plain shop's database.
+    /// The number of orders in the database of the shop behind the plain proxy.
     pub(super) plain: u64,
-    /// Rows in the database of the shop behind bywash.
+    /// The number of orders in the database of the shop behind bywash.
     pub(super) bywash: u64,
 }
 
@@ -41,7 +42,7 @@ impl Phase {
     }
 }
 
-/// Returns when the crowd arrives and leaves.
+/// Returns the times at which the crowd begins and ends to arrive.
 pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
     match scenario.profile {
         Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),
@@ -75,7 +76,8 @@ impl OrderAudit {
         Ok(audit)
     }
 
-    /// Counts the intended orders, and returns the phase in which each visitor arrived.
+    /// Counts the intended orders of each phase, and returns the phase in which each visitor
+    /// arrived.
     fn plan(&mut self, scenario: &Scenario, seed: u64) -> Vec<usize> {
         let (level, (from, to)) = (rho(scenario), crowd(scenario));
         let duration = scenario.duration(level);
@@ -92,12 +94,12 @@ impl OrderAudit {
         phase_of
     }
 
-    /// Returns the phase of the crowd.
+    /// Returns the counts of the crowd's phase.
     pub(super) const fn crowd(&self) -> &Phase {
         &self.phases[1]
     }
 
-    /// Returns the result in two lines.
+    /// Returns a summary of the orders in two lines.
     pub(super) fn headline(&self) -> String {
         let Phase { planned, possible, plain, bywash, .. } = self.crowd();
         format!(

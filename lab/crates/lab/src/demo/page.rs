@@ -1,4 +1,4 @@
-//! The demo's report: that of any run, with the verdict and the orders in front.
+//! Makes the demo's report: the report of any run, with the verdict and the orders in front.
 
 use bywash_report::figure::{Bars, Ceiling, Phase, Timeline, bars, timeline};
 use bywash_report::page::Verdict as Headline;
@@ -16,7 +16,7 @@ pub(super) fn report(
     audit: &OrderAudit,
     verdict: &Verdict,
 ) -> Report {
-    // An invalid run has kept no promise and broken none.
+    // A run that is invalid has neither kept nor broken a promise.
     let headline = || Headline { kept: verdict.kept(), line: audit.headline().replace('\n', " ") };
     Report {
         title: "A flash crowd, with and without bywash".into(),

@@ -1,5 +1,5 @@
-//! The live view: a small table redrawn in place on a terminal, elsewhere a line per side every
-//! five seconds. Both fit 80 columns.
+//! The live view of the demo. On a terminal it redraws a small table in place; elsewhere it prints
+//! a line per side every five seconds. Both forms fit 80 columns.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub(super) struct Screen {
     view: Mutex<View>,
 }
 
-/// The moments of the run's phases, in seconds.
+/// The times of the run's phases, in seconds since the start, and the level of load in the crowd.
 #[derive(Clone, Copy)]
 struct Plan {
     from: f64,
@@ -35,23 +35,23 @@ enum Phase {
     Calm,
     Crowd,
     CalmAgain,
-    /// Arrivals have ended, and some visitors are still there.
+    /// The time after arrivals have ended, while some visitors are still there.
     Last,
 }
 
 struct View {
     plain: Gauge,
     bywash: Gauge,
-    /// Whether the table has been drawn on the terminal.
+    /// Whether the table has already been drawn on the terminal.
     drawn: bool,
-    /// When the next plain lines are due, in seconds.
+    /// The time at which the next plain lines are due, in seconds since the start.
     due: u64,
 }
 
-/// Seconds between plain lines.
+/// The interval between plain lines, in seconds.
 const EVERY: u64 = 5;
 
-/// The headings of both views between the side and the strip.
+/// The column headings of both forms, between the name of the side and the strip.
 const HEAD: [&str; 2] =
     ["answered   gave up   refused   orders", "a second  a second  a second   so far"];
 
@@ -78,10 +78,10 @@ impl Screen {
         }
     }
 
-    /// Shows the progress of one side.
+    /// Shows the present progress of one side.
     pub(super) fn show(&self, kind: ProxyKind, progress: &Progress) {
-        // A poisoned lock means that the other side's thread has panicked, which is reported
-        // elsewhere.
+        // A poisoned lock means that the thread of the other side has panicked. That panic is
+        // reported elsewhere.
         let Ok(mut view) = self.view.lock() else { return };
         match kind {
             ProxyKind::Plain => view.plain.read(progress),
@@ -186,8 +186,8 @@ fn plain_head() -> String {
     format!("{}\n{}", head(["", "", ""], HEAD[0]), head(["time", "phase", "shop behind"], HEAD[1]))
 }
 
-/// Returns the lines, drawn over the previous ones. Wrapping is off, so that a narrow terminal cuts
-/// them instead of scrolling.
+/// Returns text that draws `lines` over the previous ones if they were drawn. Line wrapping is off,
+/// so that a narrow terminal cuts lines instead of scrolling.
 fn over(lines: &[String], drawn: bool) -> String {
     let mut out = String::from("\x1b[?7l");
     if drawn {

@@ -1,4 +1,5 @@
-//! One side of the comparison: a shop, a gateway in front of it, and the outcome for its visitors.
+//! One side of the demo's comparison: a shop, a gateway in front of it, and the outcome for its
+//! visitors.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ impl ProxyKind {
         }
     }
 
-    /// Returns the folder in which decisions are saved.
+    /// Returns the name of the folder in which the gateway saves its decisions.
     const fn state(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -60,11 +61,11 @@ pub(super) struct Side {
     config: String,
 }
 
-/// The result of a run on one side.
+/// The result of a run on one side of the comparison.
 pub(super) struct Outcome {
     pub(super) kind: ProxyKind,
     pub(super) run: Run,
-    /// The orders, read back from the shop's database.
+    /// The orders that the shop's database has after the run.
     pub(super) orders: Vec<Order>,
 }
 
@@ -75,14 +76,16 @@ impl Outcome {
         Ok(Self { kind, run, orders })
     }
 
-    /// Counts the orders that visitors saw confirmed and that are not in the database.
+    /// Returns the number of orders that visitors saw confirmed although the database does not have
+    /// them.
     pub(super) fn without_a_row(&self) -> usize {
         shop::without_a_row(&self.run.confirmed, &self.orders)
     }
 }
 
 impl Side {
-    /// Opens a shop with an empty database in `folder`, and a gateway in front of it.
+    /// Opens a shop with an empty database in `folder`, and a gateway of `kind` in front of the
+    /// shop.
     pub(super) fn open(
         kind: ProxyKind,
         scenario: &Scenario,
@@ -109,7 +112,7 @@ impl Side {
         format!("http://{}", self.gateway.http())
     }
 
-    /// Returns a link to the gateway's console, for the user who watches.
+    /// Returns a link to the gateway's console, with a token, for the user who watches the demo.
     pub(super) fn console(&self, folder: &Folder) -> Result<String, Failure> {
         let key = folder.file(KEY);
         let key =
@@ -118,7 +121,7 @@ impl Side {
         Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
     }
 
-    /// Returns the command that shows the gateway in a terminal.
+    /// Returns the command that shows the gateway's state in a terminal.
     pub(super) fn top(&self, folder: &Folder) -> String {
         let program = std::env::current_exe()
             .map_or_else(|_| "bywash".into(), |path| path.display().to_string());
@@ -129,7 +132,7 @@ impl Side {
         )
     }
 
-    /// Plays the crowd.
+    /// Plays the visitors of the crowd against this side.
     pub(super) fn play(
         &self,
         scenario: &Scenario,
@@ -145,26 +148,28 @@ impl Side {
         run.map_err(Failure::running)
     }
 
-    /// Starts to look for elephants, by the slots that requests hold: the shop only waits, so its
-    /// use of processors reveals nothing.
+    /// Reloads the gateway so that it starts to look for elephants. It measures the slots that
+    /// requests hold: the shop only waits, so the shop's CPU use reveals nothing.
     pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
         let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
         self.gateway.reload(read(&config)?).map_err(Failure::running)
     }
 
-    /// Returns the options of the load on this side, with an own address for each visitor.
+    /// Returns the options of the load generator for this side. Each visitor has an address of its
+    /// own.
     pub(super) fn options(&self, rho: f64, seed: u64) -> Options {
         Options { own_addresses: true, ..Options::new(self.address(), rho, seed) }
     }
 
-    /// Closes the side and returns the outcome.
+    /// Stops the gateway and the shop, and returns the outcome of `run`.
     pub(super) fn close(self, run: Run) -> Result<Outcome, Failure> {
         let Self { kind, shop, gateway, database, .. } = self;
         gateway.stop(GRACE);
         Outcome::of(kind, run, &shop, &database)
     }
 
-    /// Returns the outcome of a crowd that has gone; the side stays open.
+    /// Waits until the shop is idle, at most [`GRACE`], and returns the outcome of `run`. The side
+    /// stays open.
     pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
         let end = Instant::now() + GRACE.to_std();
         let is_busy = || {
@@ -178,23 +183,23 @@ impl Side {
     }
 }
 
-/// The time that remaining work may take after the last visitor has gone.
+/// The maximum time for remaining requests after the last visitor has gone.
 const GRACE: TimeSpan = TimeSpan::from_secs(5);
-/// The name of the operators' key in the demo's folder.
+/// The file name of the operators' key in the demo's folder.
 const KEY: &str = "operators.key";
-/// The validity of the token: longer than a demo.
+/// The validity of the token in the console's link: longer than a demo.
 const TOKEN: Duration = Duration::from_secs(3600);
-/// The usual address of a console.
+/// The usual address of an admin listener.
 const USUAL: &str = "127.0.0.1:7070";
 
-/// Returns the admin address: the usual one for the side behind bywash if it is free, else any free
-/// port.
+/// Returns the address of the admin listener. The side behind bywash gets the usual address if it
+/// is free. Otherwise any free port is used.
 fn admin(kind: ProxyKind) -> String {
     let is_free = kind == ProxyKind::Bywash && TcpListener::bind(USUAL).is_ok();
     if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
-/// Returns the crowd's level of load.
+/// Returns the level of load that the scenario's crowd reaches.
 pub(super) fn rho(scenario: &Scenario) -> f64 {
     scenario.rho.first().copied().unwrap_or(1.0)
 }
@@ -222,7 +227,7 @@ fn read(text: &str) -> Result<Config, Failure> {
     read.map(|(config, _)| config).map_err(Failure::running)
 }
 
-/// Joins both sides into one result.
+/// Joins the rows of both sides into one result.
 pub(super) fn joined(
     scenario: &Scenario,
     seed: u64,

@@ -1,6 +1,7 @@
-//! Part one: plays the policies of paper 1 and ours on one shop, in virtual time.
+//! Part one of the demo: plays the policies of paper 1 and bywash's own on one shop, in virtual
+//! time.
 //!
-//! The run is short and takes less than a second; the full one is `bywash lab sim
+//! The run is short and takes less than a second. The full run is `bywash lab sim
 //! papers/1-lifo-pri/scenarios/paper-1.toml`.
 
 use bywash_command::Failure;
@@ -30,7 +31,7 @@ pub(super) fn simulate(mut scenario: Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a description of a policy for readers who do not know it.
+/// Returns a short description of `policy` for readers who do not know it.
 fn words(policy: &str) -> &str {
     match policy {
         "single-queue" => "one queue, oldest first: most servers",

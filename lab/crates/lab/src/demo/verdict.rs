@@ -1,4 +1,4 @@
-//! Judges whether the promises were kept.
+//! Judges whether the promises of the demo were kept.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use super::side::{Outcome, joined};
 /// The promises of the demo, each with its measurement.
 pub(super) struct Verdict {
     pub(super) promises: Vec<Promise>,
-    /// The reason why nothing can be concluded, if there is one.
+    /// The reason why nothing can be concluded from the run; `None` if the run is valid.
     pub(super) invalid: Option<String>,
 }
 
 pub(super) struct Promise {
     pub(super) kept: bool,
-    /// The promise.
+    /// The promise in words.
     pub(super) words: String,
-    /// The measurement.
+    /// The measured result in words.
     pub(super) found: String,
 }
 
-/// The time in seconds from the end of the crowd's arrivals until its last visitors have left.
+/// The time from the end of the crowd's arrivals until its last visitors have left, in seconds.
 const SETTLING_S: usize = 5;
 
 impl Verdict {
@@ -95,8 +95,8 @@ fn possible_orders(audit: &OrderAudit) -> Promise {
     }
 }
 
-/// Judges the useful share of the time that the shop's workers were busy. The possible work of a
-/// minute with a crowd in its middle would depend on assumptions.
+/// Judges the useful share of the time that the shop's workers were busy. It does not use the
+/// possible work, because for a minute with a crowd in the middle that would depend on assumptions.
 fn useful_work(plain: &ResultRow, bywash: &ResultRow) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
@@ -128,8 +128,8 @@ fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
     }
 }
 
-/// Judges whether every visitor who saw an order confirmed has a row, on both sides. A shop may
-/// have committed an order whose client had just left, but never the reverse.
+/// Judges whether the database has every order that a visitor saw confirmed, on both sides. The
+/// reverse may happen: a shop may have committed an order whose client had just left.
 fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
     let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
     let missing = plain.without_a_row() + bywash.without_a_row();
@@ -208,7 +208,7 @@ mod tests {
     fn useful_work_is_a_share_of_all_work_and_unknown_work_keeps_no_promise() {
         let plain = cell(0.5, Some(0.5), None);
         assert!(useful_work(&plain, &cell(0.9, Some(0.1), None)).kept);
-        // This is more than the sustained capacity, and a fifth of it is wasted.
+        // The useful work is more than the sustained capacity, and a fifth of all work is wasted.
         assert!(!useful_work(&plain, &cell(1.2, Some(0.3), None)).kept);
         assert!(!useful_work(&plain, &cell(1.0, None, None)).kept);
     }

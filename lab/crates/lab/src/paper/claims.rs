@@ -1,4 +1,4 @@
-//! The claims of a paper, as its data file states them, and the verdict on each figure.
+//! The claims of a paper as its data file states them, and the verdict on each figure.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,15 @@ use serde::de::{Deserializer, Error};
 
 use super::metric::{CompletedRun, Metric};
 
-/// A paper of `papers`.
+/// The data file of a paper in `papers`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Paper {
     pub(super) title: String,
-    /// The printed values, the free ones, and how those were fixed.
+    /// Explains which values the paper prints, which it leaves open, and how the open ones were
+    /// chosen.
     pub(super) about: String,
-    /// The reasons for deviations, by name.
+    /// The reasons for deviations from the paper, by name.
     pub(super) reasons: BTreeMap<String, String>,
     #[serde(rename = "run")]
     pub(super) runs: Vec<Run>,
@@ -23,7 +24,7 @@ pub(super) struct Paper {
     pub(super) claims: Vec<Claim>,
 }
 
-/// A scenario to play.
+/// A scenario to play for the figures of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
@@ -31,14 +32,15 @@ pub(super) struct Run {
     pub(super) name: String,
     /// The name of an embedded scenario.
     pub(super) scenario: String,
-    /// Keys of the scenario to change.
+    /// Settings of scenario keys to change, each as `key=value`.
     #[serde(default)]
     pub(super) set: Vec<String>,
-    /// The number of requests planned in the paper's run: counts are scaled to it.
+    /// The number of requests planned in the paper's run. Counts are scaled to it; `None` leaves
+    /// them unscaled.
     #[serde(default)]
     pub(super) planned: Option<f64>,
-    /// The step in which requests of each class are correlated with the servers' work, as in `1s`;
-    /// `None`: they are not.
+    /// The interval in which requests of each class are counted and correlated with the servers'
+    /// work, as in `1s`. `None` computes no correlations.
     #[serde(default, deserialize_with = "step")]
     pub(super) correlate: Option<TimeSpan>,
 }
@@ -48,7 +50,7 @@ fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeSpan>, D::Error
     text.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A claim, numbered as in `docs/papers`.
+/// A claim of the paper, numbered as in `docs/papers`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Claim {
@@ -58,37 +60,40 @@ pub(super) struct Claim {
     pub(super) figures: Vec<Figure>,
 }
 
-/// One figure of a claim, and the expected value.
+/// One figure of a claim, and the value that is expected of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
-    /// The run that the figure is read from.
+    /// The name of the run that the figure is read from.
     pub(super) run: String,
-    /// The policy's label; empty for a figure that no policy changes.
+    /// The label of the policy whose result is read; empty for a figure that does not depend on the
+    /// policy.
     #[serde(default)]
     pub(super) of: String,
     pub(super) metric: Metric,
-    /// Another figure to divide by: the figure is a ratio.
+    /// Another figure to divide by. The figure is then a ratio.
     #[serde(default)]
     pub(super) per: Option<FigureSource>,
-    /// The value in the paper, and the tolerance.
+    /// The value that the paper prints.
     #[serde(default)]
     pub(super) printed: Option<f64>,
+    /// The accepted absolute deviation from the value in `printed` or `like`.
     #[serde(default)]
     pub(super) tolerance: f64,
-    /// Instead of a value: another figure that this one exceeds. The paper says so in words, or in
-    /// a plot.
+    /// Instead of a printed value: another figure that this one must exceed. The paper claims this
+    /// in words, or in a plot.
     #[serde(default)]
     pub(super) above: Option<FigureSource>,
-    /// Instead of a value: another figure that this one equals, within the tolerance.
+    /// Instead of a printed value: another figure that this one must equal, within the tolerance.
     #[serde(default)]
     pub(super) like: Option<FigureSource>,
-    /// The reason for an expected deviation, and the range expected then.
+    /// The reason for an expected deviation from the paper, and the range of our value in that
+    /// case.
     #[serde(default)]
     pub(super) unless: Option<Reason>,
 }
 
-/// The source of a figure; the same run and policy as the figure's by default.
+/// The source of another figure. Missing parts are those of the figure that refers to it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FigureSource {
@@ -100,12 +105,13 @@ pub(super) struct FigureSource {
     pub(super) metric: Option<Metric>,
 }
 
-/// A reason for a deviation, and the range (from, to) that it predicts for our value.
+/// A reason for a deviation from the paper, and the range that it predicts for our value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
-    /// The name of one of the paper's reasons.
+    /// The name of the reason in [`Paper::reasons`].
     pub(super) why: String,
+    /// The lowest and the highest value that the reason predicts for our figure.
     pub(super) here: (f64, f64),
 }
 
@@ -114,9 +120,9 @@ pub(super) struct Reason {
 pub(super) enum Verdict {
     /// The figure agrees with the paper.
     Holds,
-    /// The figure deviates from the paper as the reason predicts.
+    /// The figure deviates from the paper, and lies in the range that the reason predicts.
     Explained,
-    /// The figure deviates from the paper in another way.
+    /// The figure deviates from the paper in any other way.
     Broken,
 }
 
@@ -130,23 +136,24 @@ impl Verdict {
     }
 }
 
-/// A measured figure.
+/// A measured figure with its verdict.
 #[derive(Debug)]
 pub(super) struct Outcome<'p> {
     pub(super) claim: &'p Claim,
     pub(super) figure: &'p Figure,
     pub(super) here: f64,
-    /// The value to compare with: the printed one or another figure.
+    /// The value to compare the measured one with: the printed value, or another figure.
     pub(super) against: f64,
     pub(super) verdict: Verdict,
-    /// The reason for the deviation, if it is explained.
+    /// The text of the reason for the deviation, if the verdict is [`Verdict::Explained`].
     pub(super) reason: Option<&'p str>,
 }
 
 type Runs = BTreeMap<String, CompletedRun>;
 
 impl Paper {
-    /// Reads the data file of a paper.
+    /// Parses the data file of a paper. Fails for unknown keys, for figures without exactly one
+    /// expectation, and for unknown reasons.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let paper: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for (claim, figure) in paper.figures() {
@@ -168,7 +175,8 @@ impl Paper {
         self.claims.iter().flat_map(|claim| claim.figures.iter().map(move |figure| (claim, figure)))
     }
 
-    /// Returns every figure, measured on the runs.
+    /// Measures every figure of the paper on the given runs. Fails if a figure cannot be read from
+    /// its run.
     pub(super) fn outcomes(&self, runs: &Runs) -> Result<Vec<Outcome<'_>>, String> {
         let outcome = |(claim, figure): (&'_ Claim, &'_ Figure)| {
             let measured = figure.measured(runs);
@@ -203,7 +211,7 @@ impl Paper {
 }
 
 impl Figure {
-    /// Returns the figure, and the value to compare it with.
+    /// Returns the measured value of the figure, and the value to compare it with.
     fn measured(&self, runs: &Runs) -> Result<(f64, f64), String> {
         let mut here = self.read(runs, &FigureSource::default())?;
         if let Some(per) = &self.per {
@@ -229,7 +237,8 @@ impl Figure {
 mod tests {
     use super::*;
 
-    /// Returns a paper with one claim about utilities, which can be read without playing a run.
+    /// Returns a paper with one claim about utilities. A utility follows from the scenario, so no
+    /// run has to be played.
     fn paper(figure: &str) -> Result<Paper, String> {
         let text = format!(
             "title = \"t\"\nabout = \"a\"\n[reasons]\nwhy = \"because\"\n\

@@ -1,8 +1,8 @@
 //! The values that can be read from a run: the columns and facts of the papers' tables.
 //!
 //! Values are written as in `completed %`, `completed of login`, `over 15s`. Percentages are
-//! relative to the requests that visitors meant to send, which is the papers' base. Counts are per
-//! run and scaled to the paper's number of planned requests. Several classes can be combined:
+//! relative to the requests that visitors meant to send, as in the papers. Counts are the mean of a
+//! run, scaled to the paper's number of planned requests. Several classes can be combined:
 //! `answered of search + browse`.
 
 use std::fmt;
@@ -19,13 +19,15 @@ use serde::de::{self, Deserializer};
 pub(super) struct CompletedRun {
     pub(super) scenario: Scenario,
     pub(super) result: RunResult,
-    /// The number of requests planned in the paper's run.
+    /// The number of requests planned in the paper's run. Counts are scaled to it; `None` leaves
+    /// them unscaled.
     pub(super) planned: Option<f64>,
-    /// Correlations of requests with the load, if the run computes them.
+    /// The correlation of each class's requests with the servers' work, one entry for each run.
+    /// Empty if the run does not compute them.
     pub(super) correlations: Vec<Correlations>,
 }
 
-/// The ways in which requests of a class ended.
+/// The ways in which requests of a class can end, each of which has a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Generated,
@@ -34,51 +36,54 @@ pub(super) enum Count {
     Dropped,
 }
 
-/// A value that is measured.
+/// A value that can be read from a completed run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Metric {
-    /// A share of all planned requests, in percent.
+    /// The requests that ended in this way, in percent of all planned requests.
     Ratio(Count),
-    /// Planned requests less requests made (retries included), in percent of the planned ones.
+    /// Planned requests minus requests made (retries included), in percent of the planned requests.
     NotGenerated,
     /// Unanswered requests in percent of the requests made: paper 2's throughput loss.
     Loss,
-    /// Mean response time of answered requests, in milliseconds.
+    /// Mean response time of all answered requests, in milliseconds.
     Mean,
     /// Mean response time of the answered requests of a class, in seconds.
     MeanOf(String),
     /// Standard deviation of the response times of the answered requests of a class, in percent of
     /// their mean.
     DeviationOf(String),
-    /// Answered requests of a class, per run.
+    /// The mean number of answered requests of a class in a run.
     Answered(String),
-    /// Answered requests, per run.
+    /// The mean number of answered requests of all classes in a run.
     Total,
-    /// Answered requests per second.
+    /// Answered requests of all classes per second.
     Rate,
     /// Mean time from the first request of a session to its last answer, in seconds, over the
     /// sessions that ended in the run.
     Session,
     /// The longest response time of an answered request, in seconds.
     Longest,
-    /// 99th percentile of the response times of a class, in milliseconds.
+    /// 99th percentile of the response times of the answered requests of a class, in milliseconds.
     Slow(String),
-    /// Pearson's coefficient of a class's requests and the servers' work.
+    /// Pearson's correlation coefficient between the number of a class's requests and the servers'
+    /// work, from −1 to 1.
     Correlation(String),
-    /// The p-value of that coefficient.
+    /// The p-value of the correlation coefficient of a class, as for [`Self::Correlation`].
     PValue(String),
     /// The servers' work in percent of their capacity, in a run that computes correlations.
     Used,
-    /// Requests answered within this time, in percent of the requests made.
+    /// Requests answered within the given time, in percent of the requests made.
     Within(TimeSpan),
-    /// Useful work as in the result, in percent.
+    /// Useful work as in the result row, in percent.
     UsefulWork,
-    /// Requests of a class, or of all of `browsing`.
+    /// The mean number of requests in a run that ended in this way, of one class or of the whole
+    /// tier `browsing`.
     Of(Count, String),
-    /// The fraction of the requests that were not refused that took longer than this. A request
-    /// counts as longer if its client left before.
+    /// Of the requests that were not refused, the fraction that took longer than the given time. A
+    /// request whose client left earlier counts as longer.
     Over(TimeSpan),
-    /// 5000 × the probability that a session at this class ends in an order.
+    /// The utility of a class: 5000 × the probability that a session which starts at the class ends
+    /// in an order.
     Utility(String),
 }
 
@@ -89,10 +94,10 @@ const COUNTS: [(&str, Count); 4] = [
     ("dropped", Count::Dropped),
 ];
 
-/// Makes the metric of the class with this name.
+/// A function that makes the metric of the class with the given name.
 type OfClass = fn(String) -> Metric;
 
-/// The metrics of a class, by the words in front of its name.
+/// The metrics of a class, each with the words that precede the class name in a data file.
 const OF_CLASS: [(&str, OfClass); 7] = [
     ("mean s of ", Metric::MeanOf),
     ("deviation % of ", Metric::DeviationOf),
@@ -180,7 +185,8 @@ impl<'de> Deserialize<'de> for Metric {
 }
 
 impl Metric {
-    /// Reads the value from the cell of a policy, of which a run has one.
+    /// Reads the metric's value from the result row of `policy`. Fails if the run does not have
+    /// exactly one row of that policy.
     pub(super) fn read(&self, run: &CompletedRun, policy: &str) -> Result<f64, String> {
         if let Self::Utility(class) = self {
             return utility(&run.scenario, class);
@@ -253,7 +259,7 @@ impl Metric {
     }
 }
 
-/// Returns the fraction of answered requests that took at most `span`.
+/// Returns the fraction of the answered requests of a row that took at most `span`.
 fn within(cell: &ResultRow, span: TimeSpan) -> f64 {
     cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
@@ -269,7 +275,8 @@ impl Count {
     }
 }
 
-/// Returns the cell of a single class, for a metric that cannot be summed over classes.
+/// Returns the results of the single class `name`, for a metric that cannot be summed over classes.
+/// Fails for an unknown class.
 fn only<'c>(run: &CompletedRun, cell: &'c ResultRow, name: &str) -> Result<&'c ClassRow, String> {
     let mut all = classes(run, cell, name)?;
     match (all.next(), all.next()) {
@@ -295,7 +302,8 @@ fn correlation(run: &CompletedRun, policy: &str, class: &str) -> Result<Correlat
     })
 }
 
-/// Returns the cells of a class, of several, or of all classes that browse.
+/// Returns the results of the classes that `name` means: one class, several joined by `+`, or all
+/// of tier `browsing`. Fails for an unknown class.
 fn classes<'c>(
     run: &CompletedRun,
     cell: &'c ResultRow,
@@ -315,8 +323,8 @@ fn classes<'c>(
     Ok(found.into_iter())
 }
 
-/// Returns a utility. A session that starts at a class makes as many orders as it visits the
-/// order's class.
+/// Returns the utility of a class. It equals the expected number of visits to the order's class in
+/// a session that starts at `class`, times 5000.
 fn utility(scenario: &Scenario, class: &str) -> Result<f64, String> {
     let start = scenario.classes.iter().position(|one| one.name == class);
     let start = start.ok_or_else(|| format!("there is no class `{class}`"))?;

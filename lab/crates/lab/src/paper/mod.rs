@@ -1,9 +1,11 @@
-//! `bywash lab paper`: plays all runs of a source paper and prints its figures next to ours.
+//! `bywash lab paper`: plays all runs of a source paper, and prints its figures next to the
+//! measured ones.
 //!
-//! A paper is a data file in `papers`. It has the runs that it needs and its claims; each claim
-//! is a list of figures with the printed value and a tolerance. Where our figure deviates, the file
-//! gives a reason and the range that the reason predicts. A reason that the run does not confirm
-//! counts as no reason. No value is chosen per figure: one file holds the free parameters of all.
+//! A paper is a data file in `papers`. The file has the runs and the claims of the paper. Each
+//! claim is a list of figures with the printed value and a tolerance. Where the measured figure
+//! deviates, the file gives a reason and the range that the reason predicts. A reason that the run
+//! does not confirm counts as no reason. No parameter is chosen for a single figure: the free
+//! parameters of the paper hold for all its figures.
 
 mod claims;
 mod metric;
@@ -22,7 +24,7 @@ use self::metric::CompletedRun;
 use super::{environment, prepare_report, progress_bar, write_report};
 use crate::args;
 
-/// The embedded papers, by number.
+/// The data files of the embedded papers, by number of the paper.
 const PAPERS: [(u32, &str); 5] = [
     (1, include_str!("../../../../../papers/1-lifo-pri/claims.toml")),
     (2, include_str!("../../../../../papers/2-sert/claims.toml")),
@@ -31,7 +33,7 @@ const PAPERS: [(u32, &str); 5] = [
     (5, include_str!("../../../../../papers/5-selfman/claims.toml")),
 ];
 
-/// The embedded scenarios that papers play, by the name of the file.
+/// The embedded scenarios that papers play, by file name without the extension.
 const SCENARIOS: [(&str, &str); 10] = [
     ("paper-1", include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml")),
     (
@@ -79,7 +81,7 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
     verdict(&outcomes)
 }
 
-/// Plays every run of a paper, in parallel on all cores.
+/// Plays every run of a paper on all cores, and returns the results by name of the run.
 fn play(paper: &Paper) -> Result<BTreeMap<String, CompletedRun>, Failure> {
     let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
     let (bar, progress) = progress_bar();

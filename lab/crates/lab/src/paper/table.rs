@@ -1,4 +1,4 @@
-//! The paper's and the measured figures as a table, as JSON and as a report.
+//! Shows the paper's and the measured figures as a table, as JSON and as a report.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::claims::{Outcome, Paper, Verdict};
 use super::metric::{CompletedRun, Metric};
 use crate::command;
 
-/// Returns the table of each claim, with the reasons below it.
+/// Returns the table of each claim as text, with the reasons for deviations below it.
 pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     let mut text = format!("{}\n\n", paper.title);
     let mut claim = "";
@@ -31,7 +31,7 @@ pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     text
 }
 
-/// Adds a claim: its title, its figures and its reasons.
+/// Appends a claim to `text`: its title, its figures and its reasons. All `rows` are of one claim.
 fn add(text: &mut String, rows: &[&Outcome<'_>]) {
     let Some(first) = rows.first() else { return };
     // Writing to a string cannot fail.
@@ -73,7 +73,7 @@ fn table(rows: &[&Outcome<'_>]) -> Table {
     table
 }
 
-/// Returns each reason for deviations of a claim once, with a letter.
+/// Returns each reason for deviations in `rows` once, with the letter that marks it in the table.
 fn reasons<'p>(rows: &[&Outcome<'p>]) -> Vec<(String, &'p str)> {
     let mut found: Vec<&str> = Vec::new();
     for why in rows.iter().filter_map(|outcome| outcome.reason) {
@@ -98,7 +98,8 @@ fn what(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// Returns the value or figure to compare with.
+/// Formats what the measured value is compared with: the printed value, or the name and value of
+/// another figure.
 fn against(outcome: &Outcome<'_>) -> String {
     let other = number(outcome.against);
     let name = |source: &super::claims::FigureSource| {
@@ -112,7 +113,8 @@ fn against(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// Formats counts as whole numbers and shares in thousandths.
+/// Formats a value with fewer decimals the larger it is: none from 1000 on, one from 2 on,
+/// otherwise three.
 fn number(value: f64) -> String {
     match value.abs() {
         above if above >= 1000.0 => format!("{value:.0}"),
@@ -132,7 +134,7 @@ fn summary(outcomes: &[Outcome<'_>]) -> String {
     )
 }
 
-/// Folds paragraphs into lines that fit a terminal.
+/// Breaks the paragraphs of `text` into lines that fit a terminal.
 fn folded(text: &str) -> String {
     const WIDTH: usize = 96;
     let mut lines = String::new();
@@ -179,7 +181,7 @@ pub(super) fn json(paper: &Paper, outcomes: &[Outcome<'_>]) -> Value {
     })
 }
 
-/// Returns a report of the claims, and of each run as `lab sim` would report it.
+/// Returns a report of the claims, followed by the report of each run as `lab sim` makes it.
 pub(super) fn report(
     paper: &Paper,
     outcomes: &[Outcome<'_>],

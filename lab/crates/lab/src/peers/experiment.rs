@@ -1,4 +1,5 @@
-//! One run: starts a shop and a peer in front of it, plays the visitors, and stops both.
+//! One run of `lab peers`: starts a shop and a peer in front of it, plays the visitors, and stops
+//! both.
 //!
 //! Every run has a new shop and a new process of the peer, because the remains of a run (a queue of
 //! clients that have left, a learned limit) would handicap the next one. [`Peer::BywashLearned`]
@@ -21,17 +22,18 @@ use crate::args::Peer;
 use crate::live::not_begun;
 use crate::shop;
 
-/// The maximum time that visitors go on after the last arrival.
+/// The maximum time that visitors continue their sessions after the last arrival.
 pub(super) const DRAIN: TimeSpan = TimeSpan::from_secs(5);
 
-/// The load of the learning run: that of a shop on a good day.
+/// The offered load of the learning run, as a multiple of the shop's capacity: that of a good day.
 const QUIET: f64 = 0.7;
-/// The seed of the learning run. The seeds of runs begin at 1, so no run has the same visitors.
+/// The seed of the learning run. The seeds of the other runs begin at 1, so none has the same
+/// visitors.
 const LEARNING_SEED: u64 = 0;
-/// The maximum time for a gateway to end when no client is left.
+/// The maximum time for a gateway to end once no client is left.
 const STOP_BOUND: Duration = Duration::from_secs(20);
 
-/// The folder with the state that the gateway has learned in a quiet run before the first.
+/// A folder with the state that the gateway learned in a quiet run before all others.
 pub(super) struct LearnedState(Scratch);
 
 /// The settings that are the same for every run.
@@ -39,26 +41,26 @@ pub(super) struct LearnedState(Scratch);
 pub(super) struct Experiment {
     pub(super) scenario: Scenario,
     pub(super) closes: Closes,
-    /// The concurrency limit at the shop.
+    /// The maximum number of concurrent requests at the shop.
     pub(super) limit: u32,
-    /// The maximum number of concurrent clients.
+    /// The maximum number of concurrent client connections.
     pub(super) connections: u64,
-    /// The Envoy program.
+    /// The path of the Envoy program.
     pub(super) envoy: PathBuf,
 }
 
 /// The result of one run.
 pub(super) struct PeerRun {
     pub(super) tally: Tally,
-    /// Orders in the shop's database; if overload lasts to the end, only those until arrivals
-    /// ended.
+    /// The number of orders in the shop's database. If overload lasts to the end, only orders until
+    /// arrivals ended count.
     pub(super) rows: u64,
-    /// The reason why the result must not be used, if there is one.
+    /// The reason why the result must not be used; `None` if it may.
     pub(super) invalid: Option<String>,
 }
 
 impl Experiment {
-    /// Returns the path of the peer's program.
+    /// Returns the path of the peer's program. Fails if it is not installed.
     pub(super) fn program(&self, peer: Peer) -> Result<PathBuf, Failure> {
         Ok(match peer.kind() {
             PeerKind::Bywash => std::env::current_exe().map_err(Failure::running)?,
@@ -68,7 +70,7 @@ impl Experiment {
         })
     }
 
-    /// Lets the peer's program check the configuration that it will get.
+    /// Lets the peer's program check the configuration that it will get in the runs.
     pub(super) fn check(&self, peer: Peer) -> Result<(), Failure> {
         let scratch = scratch(peer)?;
         let (file, _) = self.configure(peer, &scratch, free_port().map_err(Failure::running)?)?;
@@ -97,7 +99,7 @@ impl Experiment {
         Ok((file.map_err(wrong)?, port))
     }
 
-    /// Plays one run: the visitors of `seed` at `rho`.
+    /// Plays one run of `peer`: the visitors of `seed` at the offered load `rho`.
     pub(super) fn play(
         &self,
         peer: Peer,
@@ -127,7 +129,7 @@ impl Experiment {
         Ok(PeerRun { tally, rows, invalid: run.invalid.or(lost) })
     }
 
-    /// Plays a quiet run and keeps the state that bywash learns in it.
+    /// Plays a quiet run, and returns the state that bywash learns in it.
     pub(super) fn learn(&self, watch: &mut dyn FnMut(&Progress)) -> Result<LearnedState, Failure> {
         let peer = Peer::BywashLearned;
         let scratch = Scratch::new("lesson").map_err(Failure::running)?;
@@ -139,7 +141,7 @@ impl Experiment {
         Ok(LearnedState(scratch))
     }
 
-    /// Plays the visitors of `seed` at `rho` against the program.
+    /// Plays the visitors of `seed` at the offered load `rho` against the running program.
     fn visitors(
         &self,
         program: &mut Running,
@@ -172,9 +174,9 @@ impl Experiment {
         Ok((program, port))
     }
 
-    /// Counts the orders. If overload lasts to the end, only orders placed while visitors arrived
-    /// count, as for every other figure: a peer that made clients wait must not sell to them after
-    /// arrivals have ended.
+    /// Returns the number of orders that count. If overload lasts to the end, only orders placed
+    /// while visitors arrived count, as for every other figure. A peer that made clients wait must
+    /// not gain by selling to them after arrivals have ended.
     fn in_time(&self, orders: &[Order], rho: f64, begun: SystemTime) -> u64 {
         let duration = self.scenario.duration(rho);
         let end = bywash_units::Time::ZERO + duration - TimeSpan::from_millis(1);
@@ -188,7 +190,7 @@ impl Experiment {
 }
 
 impl LearnedState {
-    /// Copies the learned state to where the peer of that folder looks for it.
+    /// Copies the learned state to the path at which the peer that runs in `scratch` looks for it.
     fn copy_to(&self, scratch: &Scratch) -> io::Result<()> {
         let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
         fs::create_dir_all(&to)?;

@@ -1,9 +1,9 @@
-//! `bywash lab peers`: compares bywash with other proxies, live.
+//! `bywash lab peers`: compares bywash with other proxies in live runs.
 //!
 //! For each level of load, seed and peer there is a new shop, the peer in front of it with one
 //! worker, and exactly the same visitors. The peers take turns within a level, so that a machine
-//! that slows down during the comparison does so for all. Everything is on loopback and ends with
-//! this command, however it ends.
+//! that slows down during the comparison slows down for all of them. Everything is on loopback and
+//! ends with this command, however it ends.
 
 mod experiment;
 mod peer;
@@ -23,15 +23,15 @@ use super::live::Line;
 use super::{invalid_file, prepare_report, read};
 use crate::args::{Limit, Peer, PeersRun};
 
-/// The maximum number of concurrent clients, if the system lets a process open enough files.
+/// The maximum number of concurrent clients, if the system lets a process open enough descriptors.
 const MOST_CLIENTS: u64 = 20_000;
-/// The files that a proxy needs in addition to two for each client.
+/// The number of descriptors that a proxy needs in addition to two for each client.
 const SPARE_FILES: u64 = 400;
-/// The time within which a shop and a peer are started and stopped.
+/// The assumed time to start and stop a shop and a peer, for the estimated duration.
 const CHANGE: Duration = Duration::from_secs(1);
 
 pub(crate) fn peers(args: &PeersRun) -> Result<(), Failure> {
-    // First of all, so that an interrupted command leaves no process behind.
+    // Start the guard first, so that an interrupted command leaves no process behind.
     child_guard::start().map_err(Failure::running)?;
     compare(args).inspect_err(|_| child_guard::wait_if_interrupted())
 }
@@ -53,7 +53,7 @@ fn compare(args: &PeersRun) -> Result<(), Failure> {
     if rows.is_empty() {
         return ended;
     }
-    // Measurements made before a failure are worth reporting.
+    // Report the measurements that were made before a failure.
     let comparison = Comparison { experiment: &experiment, rows, present: &present, left_out };
     comparison.deliver(args.json, args.report.as_deref())?;
     ended?;
@@ -83,10 +83,11 @@ fn experiment(args: &PeersRun) -> Result<Experiment, Failure> {
     })
 }
 
-/// The peers that are installed, each with its version, and those that are not.
+/// The peers that are installed, each with its version, followed by those that are not.
 type Found = (Vec<(Peer, String)>, Vec<Peer>);
 
-/// Finds which of the requested peers are installed.
+/// Returns which of the requested peers are installed. Prints the version of each, or why it is
+/// left out.
 fn find_installed(experiment: &Experiment, args: &PeersRun) -> Result<Found, Failure> {
     let requested = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
@@ -110,7 +111,7 @@ fn find_installed(experiment: &Experiment, args: &PeersRun) -> Result<Found, Fai
     Ok((present, left_out))
 }
 
-/// The runs to play.
+/// All runs of a comparison.
 struct Plan<'a> {
     experiment: &'a Experiment,
     present: &'a [(Peer, String)],
@@ -139,7 +140,8 @@ impl Plan<'_> {
         )
     }
 
-    /// Plays all runs. A row is added when all its seeds are played.
+    /// Plays all runs. Adds a row to `rows` when all its seeds have been played, so that a failure
+    /// keeps the earlier rows.
     fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let mut done = 0;
         let learned_state = self.learned_state()?;
@@ -162,7 +164,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Plays the learning run for the peer that starts with learned state, if that peer is present.
+    /// Plays the learning run if a peer that starts with learned state takes part. Otherwise
+    /// returns `None`.
     fn learned_state(&self) -> Result<Option<LearnedState>, Failure> {
         let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
         let learn = || watched("the training run", |watch| self.experiment.learn(watch));
@@ -185,7 +188,7 @@ impl Plan<'_> {
     }
 }
 
-/// Plays something, and shows its progress on a terminal.
+/// Calls `play`, and shows its progress on a terminal under the label `what`.
 fn watched<T>(
     what: &str,
     play: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<T, Failure>,

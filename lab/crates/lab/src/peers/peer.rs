@@ -1,7 +1,7 @@
-//! The program and the configuration of each peer.
+//! The program and the configuration of each peer in `lab peers`.
 //!
 //! Each configuration is a template file in `lab/peers`, so that readers who know the program can
-//! judge it. The inserted values are the same for all peers.
+//! judge it. The values that are inserted into the templates are the same for all peers.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,17 @@ use bywash_sim::peers::haproxy_expert;
 use crate::args::Peer;
 use crate::classes;
 
-/// The addresses and limits of a peer, the same for all.
+/// The addresses and limits that are inserted into a peer's configuration. They are the same for
+/// all peers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerSettings<'a> {
     pub(super) port: u16,
     pub(super) admin: u16,
-    /// The shop's port.
+    /// The port of the shop on 127.0.0.1.
     pub(super) upstream: u16,
-    /// The concurrency limit at the shop.
+    /// The maximum number of concurrent requests at the shop.
     pub(super) limit: u32,
-    /// The maximum number of concurrent clients.
+    /// The maximum number of concurrent client connections.
     pub(super) connections: u64,
     /// The folder that the peer may write to.
     pub(super) folder: &'a Path,
@@ -57,7 +58,8 @@ impl Peer {
         }
     }
 
-    /// Returns the name of its configuration file; Envoy recognises the format by the extension.
+    /// Returns the file name of the peer's configuration. The extension matters, because Envoy
+    /// recognises the format by it.
     const fn file(self) -> &'static str {
         match self {
             Self::Bywash | Self::BywashLearned | Self::BywashPlain => "bywash.toml",
@@ -67,7 +69,7 @@ impl Peer {
         }
     }
 
-    /// Returns the arguments with which its program serves `file`.
+    /// Returns the arguments with which the peer's program runs with the configuration `file`.
     pub(super) fn arguments(self, file: &Path) -> Vec<String> {
         let mut arguments = self.kind().arguments(file);
         if self == Self::BywashPlain {
@@ -76,7 +78,7 @@ impl Peer {
         arguments
     }
 
-    /// Writes its configuration into the folder of `settings` and returns the path.
+    /// Writes the peer's configuration into `settings.folder` and returns its path.
     pub(super) fn configure(
         self,
         scenario: &Scenario,
@@ -110,8 +112,8 @@ impl Peer {
             ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
             ("MOST_BROWSING", times(haproxy_expert::MOST_BROWSING)),
             ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
-            // The sum of waiting and running requests: no client is refused because of its address
-            // here.
+            // This is the sum of waiting and running requests. It is so high that no client of the
+            // lab is refused because of its address.
             ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
             ("RETRY_AFTER", (haproxy_expert::RETRY_AFTER.as_millis() / 1000).to_string()),
             ("TOLD", told_acl(&conditions)),
@@ -129,17 +131,19 @@ impl Peer {
     }
 }
 
-/// Returns where a peer keeps its learned state, in its folder.
+/// Returns the path at which a peer keeps its learned state in `folder`.
 pub(super) fn state(folder: &Path) -> PathBuf {
     folder.join("state")
 }
 
-/// Returns the slots that browsing may take if a quarter is reserved for the checkout.
+/// Returns the number of slots that browsing may take: all but a quarter of `limit`, which is
+/// reserved for the checkout. The result is at least one.
 fn browsing(limit: u32) -> u32 {
     limit.saturating_sub((limit / 4).max(1)).max(1)
 }
 
-/// Returns the lines that give each step of the checkout a priority class of `HAProxy`.
+/// Returns the lines that give each step of the checkout its priority class in `HAProxy`. The first
+/// path in `checkout` gets class 1, which goes first.
 fn ranks(checkout: &[&str]) -> String {
     let mut text = String::new();
     for (rank, path) in (1..).zip(checkout) {
@@ -152,8 +156,8 @@ fn ranks(checkout: &[&str]) -> String {
     text
 }
 
-/// Returns the lines by which `HAProxy` recognises a signal. If several have the same name, any
-/// match is enough.
+/// Returns the lines of the ACL by which `HAProxy` recognises a signal. If there are several lines,
+/// any match is enough. Without any condition the ACL never matches.
 fn told_acl(conditions: &[String]) -> String {
     if conditions.is_empty() {
         return "    acl told always_false".to_owned();
@@ -165,7 +169,7 @@ fn told_acl(conditions: &[String]) -> String {
         .join("\n")
 }
 
-/// Returns the checkout's entries of nginx's map.
+/// Returns the entries of nginx's map that exempt the paths of the checkout from the limit.
 fn unlimited(checkout: &[&str]) -> String {
     let mut text = String::new();
     for path in checkout {
@@ -213,12 +217,12 @@ mod tests {
             Peer::HaproxyExpert.config(&scenario(), settings(Path::new("/scratch"), 4)).unwrap();
         let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(text.contains("int(1) if session { path /confirm }\n"), "{text}");
-        // If several lines apply, the last one counts.
+        // If several lines match a request, the last line decides.
         assert!(position("class int(1000)\n") < position("class int(500) if session\n"));
         assert!(position("class int(500)") < position("class int(4) if session { path /login }"));
     }
 
-    /// The live configuration has the same values as the simulated one.
+    /// The configuration for HAProxy has the same values as the simulated policy.
     #[test]
     fn the_expert_has_the_classes_and_bounds_of_the_simulated_one() {
         for limit in [1, 4] {
@@ -271,14 +275,15 @@ mod tests {
         }
     }
 
-    /// Checks the configurations of other programs; the tests of the binary check bywash's own.
+    /// Checks the configurations of the other programs with the programs themselves. The tests of
+    /// the binary check bywash's own configuration.
     #[test]
     fn each_installed_program_likes_its_configuration_at_any_limit() {
         for peer in Peer::ALL.into_iter().filter(|peer| peer.kind() != PeerKind::Bywash) {
             let program = std::env::var_os("BYWASH_ENVOY").filter(|_| peer == Peer::Envoy);
             let program = program.map_or_else(|| peer.kind().to_string().into(), PathBuf::from);
             if let Err(why) = peer.kind().version(&program) {
-                // Visible with --nocapture, and in continuous integration.
+                // Shown only with --nocapture, as in continuous integration.
                 eprintln!("NOT TESTED: {peer} is not installed: {why}");
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The result of a comparison: a table, the same as JSON, and a report.
+//! The result of `lab peers`: a table, the same content as JSON, and a report.
 
 use std::path::Path;
 
@@ -15,16 +15,18 @@ use super::experiment::{Experiment, PeerRun};
 use crate::args::Peer;
 use crate::{command, environment, write_report};
 
-/// One peer at one level of load, over all seeds.
+/// The results of one peer at one level of load, over all seeds.
 pub(super) struct Row {
     pub(super) peer: Peer,
     pub(super) cell: ResultRow,
-    /// Orders in the shops' databases.
+    /// The total number of orders in the shops' databases.
     rows: u64,
-    /// The standard error over the seeds of the share of possible orders.
+    /// The standard error of the share of possible orders, estimated from the seeds; `None` for a
+    /// single seed.
     error: Option<f64>,
-    /// The 99th percentile in milliseconds, as in the next field.
+    /// The 99th percentile of the response times of transactions, in milliseconds.
     p99_transactions: Option<f64>,
+    /// The 99th percentile of the response times of browsing requests, in milliseconds.
     p99_browsing: Option<f64>,
     pub(super) invalid: Option<String>,
 }
@@ -78,7 +80,7 @@ impl Row {
     }
 }
 
-/// All measurements.
+/// All measurements of a comparison, and what they were made with.
 pub(super) struct Comparison<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) rows: Vec<Row>,
@@ -87,7 +89,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Returns the result in the general format, without the values that only this command has.
+    /// Returns the result in the general format, without the values that only `lab peers` has.
     pub(super) fn result(&self) -> RunResult {
         let scenario = &self.experiment.scenario;
         RunResult {
@@ -98,7 +100,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Prints the comparison and writes its report, as the arguments ask.
+    /// Prints the comparison as a table or as JSON. Writes a report if a path is given.
     pub(super) fn deliver(&self, json: bool, report: Option<&Path>) -> Result<(), Failure> {
         if let Some(path) = report {
             write_report(path, &self.report())?;
@@ -126,7 +128,8 @@ impl Comparison<'_> {
         table
     }
 
-    /// Returns the result in the general format, with the values that only this command has added.
+    /// Returns the result in the general format as JSON, with the values that only `lab peers` has
+    /// added.
     fn json(&self) -> Result<Value, Failure> {
         let mut json = to_json(&self.result())?;
         for (row, cell) in self.rows.iter().zip(json["cells"].as_array_mut().into_iter().flatten())

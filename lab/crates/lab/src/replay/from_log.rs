@@ -1,4 +1,4 @@
-//! The scenario of a log, with the classes of the configuration and the visitors of the recording.
+//! Makes the scenario of a log, with the classes of the configuration and the recorded visitors.
 
 use bywash_config::Config;
 use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
@@ -25,7 +25,7 @@ pub(super) fn scenario(
 ) -> Scenario {
     let classes = config.classes.iter().enumerate().map(|(index, class)| Class {
         name: class.class.name.clone(),
-        // These fields are empty because no request is sent.
+        // These fields are empty because the simulator sends no HTTP request.
         method: String::new(),
         path: String::new(),
         form: String::new(),
@@ -59,7 +59,7 @@ pub(super) fn scenario(
         max_wait: config.engine.max_wait,
         sessions: Some(config.engine.sessions),
         classes: classes.collect(),
-        // The graph is empty because no visitor is drawn.
+        // The graph is empty because all visitors are recorded and none is drawn.
         graph: Graph { start: 0, next: vec![Vec::new(); config.classes.len()], order: 0 },
         starts: Vec::new(),
         profile: Profile::Times(recording.starts(args.speed)),
@@ -78,7 +78,7 @@ pub(super) fn scenario(
 
 fn client(args: &Replay) -> Client {
     Client {
-        // Think times are recorded.
+        // The think times are recorded, so this one is not used.
         think: Distribution::Constant(TimeSpan::ZERO),
         patience: Distribution::Exponential(args.patience),
         waits_for: WaitsFor::Answer,

@@ -1,5 +1,5 @@
-//! The options of a replay in addition to the log: workers, orders and services, with the names
-//! looked up in the configuration.
+//! The options of a replay in addition to the log: workers, orders and service times. Names of
+//! classes are looked up in the configuration.
 
 use bywash_config::Config;
 use bywash_scenario::Class;
@@ -9,14 +9,15 @@ use bywash_units::TimeSpan;
 use super::reader::LoggedRequest;
 use crate::args::{Replay, ServiceOf};
 
-/// The options of a replay, with the names looked up.
+/// The options of a replay, with the names of classes looked up.
 #[derive(Debug)]
 pub(super) struct ReplayOptions {
     pub(super) workers: u32,
-    /// Whether a success of a class is an order, by class.
+    /// Whether a success of a class is an order, one entry for each class.
     pub(super) orders: Vec<bool>,
-    /// The service time of each class if the log has none, and below it that of any class.
+    /// The given service time of each class, for requests whose service time the log does not have.
     pub(super) given: Vec<Option<TimeSpan>>,
+    /// The given service time of all other classes.
     pub(super) any: Option<TimeSpan>,
 }
 
@@ -24,7 +25,7 @@ impl ReplayOptions {
     /// Looks up the names of the arguments in the configuration.
     ///
     /// # Errors
-    /// If options do not fit the configuration; the message has all of them.
+    /// Fails if options do not fit the configuration. The message has all errors.
     pub(super) fn new(args: &Replay, config: &Config) -> Result<Self, String> {
         let mut wrong = Vec::new();
         let names: Vec<&str> =
@@ -71,18 +72,18 @@ impl ReplayOptions {
         if wrong.is_empty() { Ok(options) } else { Err(wrong.join("\nbywash: ")) }
     }
 
-    /// Returns whether a success of some class is an order.
+    /// Returns whether successes of any class are orders.
     pub(super) fn has_orders(&self) -> bool {
         self.orders.contains(&true)
     }
 
-    /// Returns the names of the classes whose success is an order.
+    /// Returns the names of the classes whose successes are orders.
     pub(super) fn orders<'a>(&self, classes: &'a [Class]) -> Vec<&'a str> {
         let both = classes.iter().zip(&self.orders);
         both.filter(|(_, order)| **order).map(|(class, _)| class.name.as_str()).collect()
     }
 
-    /// Returns whether this request was an order, or would have been if it had been served. The
+    /// Returns whether this request was an order, or would have been one if it had been served. The
     /// rule is the gateway's: a redirection is a success only for an unsafe method.
     pub(super) fn is_order(&self, request: &LoggedRequest) -> bool {
         let good = match request.end {

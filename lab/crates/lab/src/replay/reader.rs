@@ -1,8 +1,8 @@
 //! Reads a log line by line: the requests, and counts of the lines that are not requests.
 //!
-//! Only the data that a replay needs are kept of a request, about a hundred bytes. A million lines
-//! take about 250 megabytes with everything computed from them; `--limit` bounds the number of
-//! lines.
+//! Of each request it keeps only the data that a replay needs, about a hundred bytes. A million
+//! lines take about 250 megabytes with everything computed from them; `--limit` bounds the number
+//! of lines.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -16,12 +16,12 @@ use bywash_sense::access_log::{
 use bywash_terminal::text::excerpt;
 use bywash_units::TimeSpan;
 
-/// A request of the log.
+/// A request as the log records it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoggedRequest {
-    /// The time since 1970.
+    /// The time at which the request began, since 1970.
     pub(super) began: TimeSpan,
-    /// The resolution of that time.
+    /// The resolution of `began` in the log, such as a second or a millisecond.
     pub(super) grain: TimeSpan,
     pub(super) class: u8,
     pub(super) who: Who,
@@ -30,12 +30,13 @@ pub(super) struct LoggedRequest {
     pub(super) service: Option<TimeSpan>,
     /// A hash of method and target.
     pub(super) target: u64,
-    /// Whether its method is safe (RFC 9110 §9.2.1).
+    /// Whether the request's method is safe (RFC 9110 §9.2.1).
     pub(super) safe: bool,
 }
 
 impl LoggedRequest {
-    /// Returns how long the request took, as far as the log tells.
+    /// Returns the time that the request took: its wait plus its service, each zero if the log does
+    /// not have it.
     pub(super) fn took(&self) -> TimeSpan {
         self.waited.unwrap_or_default() + self.service.unwrap_or_default()
     }
@@ -48,51 +49,52 @@ impl LoggedRequest {
         }
     }
 
-    /// Returns when the request ended.
+    /// Returns the time at which the request ended, since 1970.
     pub(super) fn ended(&self) -> TimeSpan {
         self.began + self.took()
     }
 }
 
-/// Counts of the lines of a log.
+/// The counts of the lines of a log, by what was read from them.
 #[derive(Debug, Default)]
 pub(super) struct LineCounts {
     pub(super) lines: u64,
     pub(super) requests: u64,
-    /// Messages that were not valid requests.
+    /// The number of messages that were not valid requests.
     pub(super) malformed: u64,
-    /// Requests that the server in front answered itself.
+    /// The number of requests that the server in front answered itself.
     pub(super) elsewhere: u64,
-    /// Requests for a host that the log does not name.
+    /// The number of requests whose host the log does not name.
     pub(super) hostless: u64,
-    /// Lines that do not parse, and below it the first of them.
+    /// The number of lines that do not parse.
     pub(super) flawed: u64,
+    /// The first lines that do not parse, at most [`SHOWN`]: line number and beginning.
     pub(super) first: Vec<(u64, String)>,
-    /// Requests whose time is more than a month from that of most others.
+    /// The number of requests whose time is more than a month from that of most others.
     pub(super) strays: u64,
-    /// Whether the log has more lines than are read.
+    /// Whether the log has more lines than the limit allowed to read.
     pub(super) cut: bool,
 }
 
-/// The content of a log.
+/// The content of a log: its requests, and counts of its lines.
 #[derive(Debug, Default)]
 pub(super) struct LogContent {
-    /// The requests in the order of their beginning.
+    /// The requests, sorted by the time at which they began.
     pub(super) requests: Vec<LoggedRequest>,
     pub(super) counts: LineCounts,
 }
 
-/// The number of lines that do not parse to show.
+/// The maximum number of unparsable lines to show.
 const SHOWN: usize = 3;
-/// The number of characters to show of each.
+/// The number of characters to show of each unparsable line.
 const WIDTH: usize = 60;
 
-/// The longest time from the middle of a log. A request beyond it comes from a wrong clock, and
-/// playing the years between would take very long.
+/// The longest time between a request and the middle of the log. A request beyond it comes from a
+/// wrong clock, and replaying the years between would take very long.
 const FAR: TimeSpan = TimeSpan::from_secs(31 * 86_400);
 
 impl LogContent {
-    /// Reads a file, or standard input for `-`; at most `limit` lines.
+    /// Reads at most `limit` lines of the log at `path`, or of standard input for `-`.
     pub(super) fn read(path: &Path, config: &Config, limit: u64) -> io::Result<Self> {
         if path == Path::new("-") {
             let input = BufReader::with_capacity(1 << 18, io::stdin());
@@ -101,8 +103,8 @@ impl LogContent {
         Self::of(open(path)?, config, limit)
     }
 
-    /// Reads a log whose format is detected from the first lines. If it is not recognised, it is
-    /// taken as one of the usual formats, and each line that does not parse is counted.
+    /// Reads a log whose format is detected from its first lines. If the format is not recognised,
+    /// the log is read as one of the usual formats. Each line that does not parse is counted.
     pub(super) fn of(mut reader: impl BufRead, config: &Config, limit: u64) -> io::Result<Self> {
         let mut content = Self::default();
         let format = Format::detect(reader.fill_buf()?).unwrap_or(Format::Usual);
@@ -174,10 +176,11 @@ fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
     }
 }
 
-/// Returns the class by which the gateway would rank a request, as far as the line tells: a log has
-/// no fields, and some have no hosts.
+/// Returns the class that the gateway would give a request, as far as the log line tells. A log has
+/// no header fields, and some logs have no hosts.
 fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
-    // The target as the gateway logs it. A target that it would reject has the class `other`.
+    // The target in the form in which the gateway logs targets. A target that the gateway would
+    // reject has the class `other`.
     let Ok(target) = Target::canonical(logged.target.as_bytes()) else {
         return config.classifier.default_class();
     };
@@ -186,8 +189,8 @@ fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
     config.lowest(config.classifier.classes(&request))
 }
 
-/// Spreads requests whose time is only known to the second evenly over that second, in the order of
-/// the file. Otherwise all of them would arrive at its beginning.
+/// Spreads requests whose time is known only to the second evenly over that second, in the order of
+/// the log. Otherwise all of them would arrive at the beginning of the second.
 fn spread(requests: &mut [LoggedRequest]) {
     let same_second = |a: &LoggedRequest, b: &LoggedRequest| {
         let coarse = TimeSpan::from_secs(1);

@@ -1,4 +1,4 @@
-//! The text next to a replay's table: the findings in the log, and the assumptions.
+//! The text next to a replay's table: the findings in the log, and the assumptions of the replay.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use super::reader::LineCounts;
 use super::workload::{AfterLastArrival, MeanSource, PAUSE, WorkloadModel};
 use crate::args::Replay;
 
-/// Returns messages about lines that were not read.
+/// Returns a message for each kind of line that could not be read as a request.
 pub(super) fn read_problems(counts: &LineCounts) -> Vec<String> {
     let mut messages = Vec::new();
     if counts.flawed > 0 {
@@ -35,8 +35,8 @@ pub(super) fn read_problems(counts: &LineCounts) -> Vec<String> {
     messages
 }
 
-/// Returns messages about classes that requests cannot get by this log, because it does not have
-/// what their conditions need.
+/// Returns messages about classes that no request of this log can get, because the log does not
+/// have what the conditions of the class need.
 pub(super) fn unreachable_classes(config: &Config, counts: &LineCounts) -> Vec<String> {
     let names = |is_meant: fn(&Condition) -> bool| {
         let rules = config.classifier.conditions().filter(|(_, condition)| is_meant(condition));
@@ -62,7 +62,7 @@ pub(super) fn unreachable_classes(config: &Config, counts: &LineCounts) -> Vec<S
     messages
 }
 
-/// Returns the counts of lines as JSON.
+/// Returns the counts of the log's lines as JSON.
 pub(super) fn counts(counts: &LineCounts) -> Value {
     let first = |(line, why): &(u64, String)| json!({ "line": line, "why": why });
     json!({
@@ -77,7 +77,7 @@ pub(super) fn counts(counts: &LineCounts) -> Value {
     })
 }
 
-/// Returns the findings and assumptions, topic by topic.
+/// Returns the findings and assumptions as pairs of topic and text.
 pub(super) fn facts(
     model: &WorkloadModel,
     config: &Config,
@@ -180,7 +180,7 @@ fn orders(scenario: &Scenario, options: &ReplayOptions) -> String {
     format!("successes of {}", options.orders(&scenario.classes).join(", "))
 }
 
-/// Describes what is unknown and not assumed either.
+/// Describes what the log does not tell and the replay does not assume either.
 fn unknown(model: &WorkloadModel) -> String {
     format!(
         "the further requests of {} visitors whose last request was refused or given up; load and \
@@ -189,8 +189,9 @@ fn unknown(model: &WorkloadModel) -> String {
     )
 }
 
-/// Describes the intended requests that are not counted, if there are any: if overload lasts to the
-/// end, the replay ends when arrivals end.
+/// Describes the intended requests that are not counted because they begin after arrivals end.
+/// Returns `None` unless overload lasts to the end, because only then the replay ends with the
+/// arrivals.
 fn counted(model: &WorkloadModel, speed: f64) -> Option<String> {
     let AfterLastArrival { intended_requests, orders } = model.after_last_arrival;
     let cut = model.rho * speed >= 1.0 && intended_requests > 0;
@@ -204,7 +205,7 @@ fn counted(model: &WorkloadModel, speed: f64) -> Option<String> {
     })
 }
 
-/// Formats the facts for a terminal.
+/// Formats the pairs of topic and text for a terminal.
 pub(super) fn text(facts: &[(String, String)]) -> String {
     let mut text = "\n".to_owned();
     for (topic, fact) in facts {

@@ -1,15 +1,16 @@
-//! Groups requests into visitors, in order, and requests of a visitor into intended requests.
+//! Groups logged requests into visitors, and each visitor's requests into intended requests.
 //!
-//! A session ends after half an hour without a request. Our log names a session only from its
-//! second request on, because the first has no cookie yet. A session that appears for the first
-//! time therefore continues a request without a session: the one that was answered last at its
-//! address and that no session continues yet. With a shared address this is a guess, but one that
-//! keeps every count. A request that no session continues is a visitor of one request. In the
-//! common formats, an address and a browser together are a visitor.
+//! A session ends after half an hour without a request. bywash's log names a session only from its
+//! second request on, because the first request has no cookie yet. A session that appears for the
+//! first time therefore continues an earlier request without a session. The chosen request is the
+//! one that was answered last at the session's address and that no session continues yet. With a
+//! shared address this is a guess, but one that keeps every count. A request that no session
+//! continues is a visitor of one request. In the common log formats, an address and a browser
+//! together are a visitor.
 //!
 //! An intended request is what a visitor wants. A request that was refused, given up or broken off
-//! and the same visitor's next request for the same target belong to one intended request: the
-//! replay decides about retries itself.
+//! and the visitor's next request for the same target are one intended request, because the replay
+//! decides about retries itself.
 
 use std::collections::HashMap;
 
@@ -21,24 +22,26 @@ use super::reader::LoggedRequest;
 /// The time without a request after which a session is over.
 const SILENCE: TimeSpan = TimeSpan::from_secs(30 * 60);
 
-/// The maximum number of visitors without a session at one address that a session may continue. The
-/// newest are tried first, so one that is further back has most probably gone.
+/// The maximum number of visitors without a session at one address that are considered as the
+/// beginning of a new session. The newest are considered first; an older one has most probably
+/// left.
 const LOOKED_AT: usize = 64;
 
-/// A visitor: their intended requests, by index into the requests.
+/// A visitor of the log, with the visitor's intended requests in order.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct LoggedVisitor {
     pub(super) intended_requests: Vec<IntendedRequest>,
 }
 
-/// An intended request of a visitor: its first request, and its last.
+/// An intended request of a visitor, by the indices of its first and its last logged request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct IntendedRequest {
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
-/// Groups requests, sorted by their beginning, into visitors, sorted by their arrival.
+/// Groups requests into visitors. `requests` must be sorted by their beginning, and the result is
+/// sorted by the arrival of the visitors.
 pub(super) fn group_by_visitor(requests: &[LoggedRequest]) -> Vec<LoggedVisitor> {
     let mut grouping = Grouping {
         requests,
@@ -56,9 +59,10 @@ pub(super) fn group_by_visitor(requests: &[LoggedRequest]) -> Vec<LoggedVisitor>
 struct Grouping<'a> {
     requests: &'a [LoggedRequest],
     visitors: Vec<LoggedVisitor>,
-    /// The visitor of each session or browser.
+    /// The index of the visitor of each session, or of each address with its browser.
     known: HashMap<u64, usize>,
-    /// The visitors without a session that no session continues yet, by address, the newest last.
+    /// The indices of visitors without a session that no session continues yet, by address, the
+    /// newest last.
     strangers: HashMap<u64, Vec<usize>>,
 }
 
@@ -90,7 +94,7 @@ impl Grouping<'_> {
         self.visitors.len() - 1
     }
 
-    /// Returns the last request of a visitor.
+    /// Returns the last logged request of a visitor.
     fn last(&self, visitor: usize) -> Option<&LoggedRequest> {
         self.visitors[visitor]
             .intended_requests
@@ -102,8 +106,8 @@ impl Grouping<'_> {
         self.last(visitor).is_some_and(|last| request.began <= last.ended() + SILENCE)
     }
 
-    /// Finds and removes the visitor without a session that a new session at this address
-    /// continues.
+    /// Finds and removes the visitor without a session that the new session of `request` continues.
+    /// Returns `None` if no visitor at `address` qualifies.
     fn stranger(&mut self, address: u64, request: &LoggedRequest) -> Option<usize> {
         let there = self.strangers.get(&address)?;
         let was_answered = |visitor: &usize| {
@@ -166,7 +170,7 @@ mod tests {
         Who::Stranger { address: 1 }
     }
 
-    /// Returns the last request of each intended request of each visitor.
+    /// Returns the index of the last request of each intended request, grouped by visitor.
     fn of(requests: &[LoggedRequest]) -> Vec<Vec<u32>> {
         let lasts = |visitor: LoggedVisitor| {
             visitor.intended_requests.iter().map(|intended| intended.last).collect()
@@ -201,7 +205,7 @@ mod tests {
         assert_eq!(of(&come), [vec![0], vec![1]]);
         let come = [at(0, stranger(), OK), at(1900, session(5), OK)];
         assert_eq!(of(&come), [vec![0], vec![1]]);
-        // The stranger is still being answered.
+        // The visitor without a session is still being served, so the session cannot continue it.
         let slow = LoggedRequest { service: Some(TimeSpan::from_secs(9)), ..at(0, stranger(), OK) };
         assert_eq!(of(&[slow, at(1, session(5), OK)]), [vec![0], vec![1]]);
     }

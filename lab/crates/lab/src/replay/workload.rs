@@ -1,5 +1,5 @@
-//! The scenario of a log: the recorded visitors, the classes of a configuration, and the offered
-//! load of the requests.
+//! Converts a log into a scenario: the recorded visitors, the classes of a configuration, and the
+//! offered load of the logged requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,16 @@ use super::reader::LoggedRequest;
 use super::visitors::{IntendedRequest, LoggedVisitor, group_by_visitor};
 use crate::args::Replay;
 
-/// The time after which visitors retry, if they do.
+/// The time after which replayed visitors repeat a refused or failed request, if the replay has
+/// retries.
 pub(super) const PAUSE: TimeSpan = TimeSpan::from_secs(5);
 
-/// The assumed service time of a request if none is known at all.
+/// The assumed service time of a request if neither the log nor the command line tells any service
+/// time.
 const UNKNOWN: TimeSpan = TimeSpan::from_millis(100);
 
-/// The assumed service time of a class, for requests without one in the log.
+/// The service time that is assumed for those requests of a class whose service time the log does
+/// not tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) time: TimeSpan,
@@ -30,24 +33,25 @@ pub(super) struct Mean {
 /// The source of an assumed service time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MeanSource {
-    /// The log: the mean of the answered requests of the class.
+    /// The mean service time of the answered requests of the class in the log.
     Class,
-    /// The command line.
+    /// The service time given on the command line.
     CommandLine,
-    /// The log: the mean of all answered requests.
+    /// The mean service time of all answered requests in the log.
     Log,
-    /// No source: a fixed assumption.
+    /// The fixed assumption [`UNKNOWN`], because nothing else is known.
     Nothing,
 }
 
-/// A log as a scenario.
+/// A log converted into a scenario, with the figures that describe the log.
 pub(super) struct WorkloadModel {
     pub(super) scenario: Scenario,
-    /// The load of the log.
+    /// The mean offered load of the whole log, as a multiple of the workers' capacity.
     pub(super) rho: f64,
-    /// The load of its busiest minute, if the log is longer than two minutes.
+    /// The offered load of the log's busiest minute, as a multiple of the workers' capacity. `None`
+    /// if the log covers two minutes or less.
     pub(super) busiest: Option<f64>,
-    /// The time from its first request to its last answer.
+    /// The time from the log's first request to its last answer, at least one second.
     pub(super) lasted: TimeSpan,
     pub(super) visitors: usize,
     pub(super) intended_requests: usize,
@@ -56,34 +60,36 @@ pub(super) struct WorkloadModel {
     began: TimeSpan,
 }
 
-/// The intended requests that begin only after the last visitor has arrived, even without waiting.
-/// They exist because in a faster replay visitors arrive closer together but think as long as
-/// before.
+/// The intended requests that begin only after the last visitor has arrived, even if no request
+/// waits. They exist because a faster replay lets visitors arrive closer together, but leaves their
+/// think times as recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AfterLastArrival {
     pub(super) intended_requests: usize,
-    /// The orders among them.
+    /// The number of orders among `intended_requests`.
     pub(super) orders: usize,
 }
 
-/// The gaps in the log.
+/// The numbers of requests and visitors about which the log does not tell everything.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// Intended requests whose service is a mean because they were not served, and below it those
-    /// whose service was not logged.
+    /// The number of intended requests whose service time is a mean because they were not served.
     pub(super) unserved: usize,
+    /// The number of intended requests whose service time is a mean because the log does not have
+    /// it.
     pub(super) unlogged: usize,
-    /// The sources of the means that were used.
+    /// The sources of the mean service times that replaced missing ones.
     pub(super) means: BTreeSet<MeanSource>,
-    /// Visitors whose last intended request was not served: their further requests are unknown.
+    /// The number of visitors whose last intended request was not served. Requests that they would
+    /// have made afterwards are unknown.
     pub(super) cut_short: usize,
 }
 
 impl WorkloadModel {
-    /// Makes a scenario of the requests of a log.
+    /// Converts the requests of a log into a scenario.
     ///
     /// # Panics
-    /// If there are no requests.
+    /// Panics if `requests` is empty.
     pub(super) fn new(
         name: &str,
         config: &Config,
@@ -93,7 +99,7 @@ impl WorkloadModel {
     ) -> Self {
         let began = requests.first().expect("the caller has read a request").began;
         let ended = requests.iter().map(LoggedRequest::ended).max().unwrap_or(began);
-        // The times of a log have no meaning below a second.
+        // Log times are not reliable below one second.
         let lasted = less(ended, began).max(TimeSpan::from_secs(1));
         let means = means(requests, options);
         let visitors = group_by_visitor(requests);
@@ -118,7 +124,8 @@ impl WorkloadModel {
         }
     }
 
-    /// Returns the outcome of the requests in the log, as a row next to those of the replay.
+    /// Returns the outcome of the requests in the log as a result row, to be shown next to the rows
+    /// of the replay.
     pub(super) fn logged_row(
         &self,
         requests: &[LoggedRequest],
@@ -150,7 +157,7 @@ impl WorkloadModel {
         if self.gaps.unlogged > 0 {
             tally.wasted_unknown();
         }
-        // A log without departures comes from a server that does not detect them.
+        // A log without any departure probably comes from a server that does not detect departures.
         let departures = requests.iter().any(|request| request.end == End::Left);
         let closes = if departures { Closes::Visible } else { Closes::Hidden };
         Tally::result_row(&[tally], scenario, "as it was", self.rho, closes)
@@ -170,7 +177,8 @@ fn less(later: TimeSpan, earlier: TimeSpan) -> TimeSpan {
     TimeSpan::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
 }
 
-/// Returns the service time that a request reveals: only an answered request has the whole of it.
+/// Returns the service time of a logged request. Returns `None` unless the request was answered and
+/// the log has its service time.
 fn measured(request: &LoggedRequest) -> Option<TimeSpan> {
     match request.end {
         End::Answered(_) | End::Late(_) | End::Untold => request.service,
@@ -178,7 +186,7 @@ fn measured(request: &LoggedRequest) -> Option<TimeSpan> {
     }
 }
 
-/// Returns the mean service of each class.
+/// Returns the mean service time of each class, in the order of the classes.
 fn means(requests: &[LoggedRequest], options: &ReplayOptions) -> Vec<Mean> {
     let mut sums = vec![(0.0, 0_u64); options.orders.len()];
     for (class, service) in
@@ -205,7 +213,7 @@ fn means(requests: &[LoggedRequest], options: &ReplayOptions) -> Vec<Mean> {
     sums.iter().enumerate().map(of).collect()
 }
 
-/// Converts intended requests to visits.
+/// Converts the intended requests of a log into the visits of scenario visitors.
 struct Recorder<'a> {
     requests: &'a [LoggedRequest],
     options: &'a ReplayOptions,
@@ -283,7 +291,8 @@ impl Recorder<'_> {
         after_last_arrival
     }
 
-    /// Returns the work requested in the busiest stretch of this length.
+    /// Divides the log into consecutive parts of length `stretch`. Returns the total service time
+    /// of the requests that began in the busiest part; `None` without requests.
     fn busiest(&self, visitors: &[LoggedVisitor], stretch: TimeSpan) -> Option<TimeSpan> {
         let mut work: BTreeMap<u64, TimeSpan> = BTreeMap::new();
         for intended in visitors.iter().flat_map(|visitor| &visitor.intended_requests) {
@@ -314,7 +323,7 @@ mod tests {
         }
     }
 
-    /// The command line of `bywash lab replay`.
+    /// The arguments of `bywash lab replay`, parsed for a test.
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
@@ -325,7 +334,8 @@ mod tests {
         Line::parse_from([&["replay", "x", "--config", "y"], more].concat()).args
     }
 
-    /// Returns a line of our own log: session, request, outcome at this second, and service time.
+    /// Returns a line in the format of bywash's own access log: session, request, outcome, second
+    /// of arrival, and service time in milliseconds.
     fn line(session: &str, what: &str, end: (&str, u16), second: f64, service_ms: u64) -> String {
         let (method, target) = what.split_once(' ').unwrap();
         let (outcome, status) = end;
@@ -340,8 +350,8 @@ mod tests {
 
     const OK: (&str, u16) = ("served", 200);
 
-    /// Returns a log of ten seconds: three looks of 1, 2 and 3 s, a purchase, one that was refused,
-    /// and one that failed because of the buyer's own fault.
+    /// Returns a log of ten seconds: three browsing requests of 1, 2 and 3 s, a purchase, a refused
+    /// purchase, and a purchase that failed with a client error.
     fn log() -> String {
         [
             line("a", "GET /look", OK, 1.0, 1000),

@@ -1,6 +1,6 @@
-//! Figures of useful work and revenue against a varied key.
+//! Draws figures of useful work and revenue against a varied key.
 //!
-//! A line is a policy at one level of load and visibility of closes. Where other keys vary too, a
+//! A line is a policy at one level of load and visibility of closes. If other keys vary too, a
 //! point is the mean over their values. If a value is neither a number nor a time, bars are drawn.
 
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
@@ -11,7 +11,7 @@ use bywash_units::TimeSpan;
 use super::Row;
 use crate::args::Vary;
 
-/// A share of a cell: its title, its value and its standard error.
+/// A share of a result row that is drawn: its title, its value and its standard error.
 type Measure = (&'static str, fn(&ResultRow) -> f64, fn(&ResultRow) -> Option<f64>);
 
 const MEASURES: [Measure; 2] = [
@@ -19,7 +19,7 @@ const MEASURES: [Measure; 2] = [
     ("revenue, % of the bound", |cell| cell.revenue_share, |cell| cell.revenue_error),
 ];
 
-/// Returns the figures of one key.
+/// Returns the section with the figures of the varied key of index `key`.
 pub(super) fn section(vary: &[Vary], key: usize, rows: &[Row]) -> Section {
     let others = "Each point is the mean over the values of the other keys.";
     let prose = if vary.len() > 1 { others.to_owned() } else { String::new() };
@@ -65,7 +65,7 @@ fn figure(vary: &Vary, key: usize, rows: &[Row], measure: Measure) -> Svg {
     })
 }
 
-/// Returns the names of the lines: the policy, and the load and closes where these differ.
+/// Returns the names of the lines: the policy, and the load and closes if lines differ in them.
 fn lines(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
@@ -78,8 +78,8 @@ fn lines(rows: &[Row]) -> Vec<String> {
 }
 
 fn name(cell: &ResultRow, rows: &[Row]) -> String {
-    // The first row has the loads and closes of every row: if ρ or closes is varied, it is an axis
-    // and not a line.
+    // The first row has the loads and closes of every row. If ρ or closes is varied, it is an axis
+    // and does not distinguish lines.
     let own = rows.first().map_or(&[][..], |row| &row.cells);
     let loads = own.iter().any(|other| other.rho.total_cmp(&own[0].rho).is_ne());
     let closes = own.iter().any(|other| other.closes != own[0].closes);
@@ -88,8 +88,8 @@ fn name(cell: &ResultRow, rows: &[Row]) -> String {
     format!("{}{load}{closes}", cell.policy)
 }
 
-/// Returns the mean of a line over the rows in which the key has this value, and the mean of their
-/// errors.
+/// Returns the mean of a line over the rows in which the varied key has this value, and the mean of
+/// their standard errors, both in percent. Returns `None` without such rows.
 fn mean(
     rows: &[Row],
     key: usize,
@@ -105,12 +105,13 @@ fn mean(
         .collect();
     let (n, sum) = (cells.len(), cells.iter().map(|cell| share(cell)).sum::<f64>());
     let errors: Option<Vec<f64>> = cells.iter().map(|cell| error(cell)).collect();
-    // The combinations share their visitors, so their errors add up instead of averaging out.
+    // All combinations have the same visitors, so their errors add up instead of averaging out.
     let error = errors.map(|errors| 100.0 * errors.iter().sum::<f64>() / n as f64);
     (n > 0).then(|| (100.0 * sum / n as f64, error))
 }
 
-/// Returns the values as numbers, with times in seconds; `None` if a value is neither.
+/// Returns the values as numbers, with times in seconds; `None` if any value is neither a number
+/// nor a time.
 fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let number = |value: &String| {
         let span = || value.parse::<TimeSpan>().ok().map(TimeSpan::as_secs_f64);
@@ -124,7 +125,7 @@ fn axis_title(vary: &Vary) -> String {
     format!("{}{}", vary.key, if spans { ", s" } else { "" })
 }
 
-/// Returns whether the axis is logarithmic: for values over more than a decade and a half.
+/// Returns whether the axis is logarithmic. It is if the values span more than a decade and a half.
 fn wide(numbers: &[f64]) -> bool {
     let (low, high) =
         (numbers.iter().copied().reduce(f64::min), numbers.iter().copied().reduce(f64::max));

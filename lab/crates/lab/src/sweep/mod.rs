@@ -1,6 +1,7 @@
-//! `bywash lab sweep`: plays the policies of a scenario over the product of some of its keys.
+//! `bywash lab sweep`: plays the policies of a scenario for all combinations of values of some of
+//! its keys.
 //!
-//! Everything is read and checked before anything is played, so that the last of a thousand
+//! All combinations are read and checked before anything is played, so that the last of a thousand
 //! combinations does not fail after an hour.
 
 mod figures;
@@ -21,19 +22,19 @@ use super::narrowed::narrowed;
 use super::{command, environment, prepare_report, progress_bar, read, write_report};
 use crate::args::{Sweep, Vary};
 
-/// The maximum number of combinations. More are a mistake, or need a coarser grid.
+/// The maximum number of combinations. A larger number is a mistake, or needs a coarser grid.
 const MOST_COMBINATIONS: usize = 2000;
 
-/// One combination and its results.
+/// One combination of values, and its results.
 #[derive(Debug)]
 struct Row {
-    /// A value for each varied key, in their order.
+    /// The value of each varied key, in the order of the keys.
     values: Vec<String>,
     cells: Vec<ResultRow>,
 }
 
 pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
-    // Report mistakes of the file itself first.
+    // Read the unchanged scenario first, to report its own mistakes as such.
     let plain = read(&args.scenario)?;
     let text = text(&args.scenario)?;
     let combinations = combinations(&args.vary)?;
@@ -55,7 +56,8 @@ pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
     }
 }
 
-/// Returns all combinations of one value for each key, the last key changing fastest.
+/// Returns all combinations of one value for each key. The last key changes fastest. Fails if there
+/// are too many.
 fn combinations(vary: &[Vary]) -> Result<Vec<Vec<String>>, Failure> {
     let number = vary.iter().try_fold(1_usize, |n, vary| n.checked_mul(vary.values.len()));
     if number.is_none_or(|number| number > MOST_COMBINATIONS) {
@@ -82,7 +84,7 @@ fn text(path: &Path) -> Result<String, Failure> {
     Scenario::text(path).map_err(|error| Failure::configuration(format!("bywash: {error}")))
 }
 
-/// Rejects an option that sets a key which is also varied.
+/// Fails if `--set` sets a key that `--vary` varies.
 fn twofold(args: &Sweep) -> Result<(), Failure> {
     let options = [
         ("run.rho", "--rho", !args.narrow.rho.is_empty()),
@@ -100,7 +102,7 @@ fn twofold(args: &Sweep) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the scenario of one combination.
+/// Returns the scenario in which the varied keys have these values.
 fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Failure> {
     let settings = args.vary.iter().zip(values);
     let settings: Vec<Setting> = settings
@@ -125,7 +127,7 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
     Ok(results)
 }
 
-/// Returns the table, with a row for each combination and policy.
+/// Returns a table with a row for each combination and policy.
 fn table(vary: &[Vary], rows: &[Row]) -> Table {
     let keys = vary.iter().map(|vary| (vary.key.as_str(), Align::Right));
     let columns: Vec<(&str, Align)> = keys
@@ -169,7 +171,8 @@ fn entries(cell: &ResultRow) -> [String; 9] {
     ]
 }
 
-/// Returns the results of each combination, without the details that only a single run needs.
+/// Returns the results of each combination as JSON, without the details that matter only for a
+/// single run.
 fn to_value(name: &str, seeds: &[u64], vary: &[Vary], rows: &[Row]) -> Result<Value, Failure> {
     let row = |row: &Row| {
         let settings = vary.iter().zip(&row.values);

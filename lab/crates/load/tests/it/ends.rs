@@ -41,14 +41,15 @@ fn at_a_site_that_never_answers_all_time_out_and_it_sees_every_one_leave() {
     assert!(cell.generated > 20, "{}", cell.generated);
     assert_eq!(cell.timed_out, cell.generated);
     assert_eq!(cell.not_generated * 2, cell.generated);
-    // One connection for each attempt, and one that checked whether the site answers.
+    // There is one connection for each attempt, and one for the check that the site answers.
     for _ in 0..=cell.generated {
         let close = departures.recv_timeout(Duration::from_secs(10));
         close.expect("every client who has lost patience closes her connection");
     }
 }
 
-/// Answers no request while the first visitor's connection is open, and then all of them.
+/// Starts a site that answers no request while the first visitor's connection is open, and then all
+/// of them. Returns its address.
 fn busy_with_the_first() -> String {
     let mut seen = 0;
     one_by_one(move |mut stream| {
@@ -153,7 +154,7 @@ fn an_answer_that_drips_beyond_patience_comes_too_late() {
         let mut drop = &b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"[..];
         while stream.write_all(drop).is_ok() {
             drop = b".";
-            // The delay is the behaviour of the site, not a wait for another thread.
+            // The delay is the behaviour of the site. It does not wait for another thread.
             thread::sleep(Duration::from_millis(10));
         }
     });

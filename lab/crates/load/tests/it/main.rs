@@ -1,6 +1,6 @@
-//! The generator against small sites on loopback, each with a single behaviour.
+//! Tests of the load generator against small sites on loopback, each with a single behaviour.
 //!
-//! No test asserts a speed: a machine under load may be late, and the generator reports that
+//! No test asserts a speed. A machine under load may be late, and the load generator reports that
 //! itself.
 
 mod ends;

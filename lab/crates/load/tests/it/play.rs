@@ -6,8 +6,8 @@ use bywash_load::{Options, Progress, Run, run};
 use bywash_scenario::{Profile, ResultRow, Scenario};
 use bywash_units::{Time, TimeSpan};
 
-/// Two requests per session, `GET /` and then `POST /buy`, with 100 ms between. Clients have
-/// infinite patience and two immediate retries.
+/// A scenario with two requests per session, `GET /` and then `POST /buy`, with 100 ms between
+/// them. Clients have infinite patience and two immediate retries.
 const TWO_STEPS: &str = r#"
     name = "two steps"
     [servers]
@@ -49,14 +49,14 @@ pub(crate) fn alone() -> Scenario {
     Scenario { profile: Profile::Times(vec![Time::ZERO]), ..crowd() }
 }
 
-/// Returns this scenario with clients of this patience and at most this many retries.
+/// Returns `scenario` with clients that have this patience and make at most `retries` retries.
 pub(crate) fn impatient(mut scenario: Scenario, patience: TimeSpan, retries: u32) -> Scenario {
     scenario.client.patience = bywash_scenario::Distribution::Constant(patience);
     scenario.client.retries = retries;
     scenario
 }
 
-/// Runs a scenario with these options.
+/// Runs a scenario with these options. Returns the run and its result row.
 pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, ResultRow) {
     let mut last = Progress::default();
     let run = run(scenario, options, &mut |progress| last = *progress).expect("the site is up");
@@ -73,7 +73,7 @@ pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, ResultRow) {
     (run, cell)
 }
 
-/// Returns options for seed 1 at ρ = 1.
+/// Returns options for the site at `url`, with seed 1 and ρ = 1.
 pub(crate) fn at(url: &str) -> Options {
     Options::new(url, 1.0, 1)
 }

@@ -17,7 +17,8 @@ use bywash_units::{Time, TimeSpan};
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
 
-/// Returns a site that answers everything, and the requests that it received, in lower case.
+/// Starts a site that answers every request, and returns its address. The second value collects the
+/// received requests in lower case.
 fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let url = handling({
@@ -36,7 +37,7 @@ fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
 fn everybody_is_served_by_a_site_that_is_well() {
     let url = answering(|_| answer(200, "here you are"));
     let scenario = crowd();
-    // Below capacity, so that requests that end after the last arrival count as well.
+    // The load is below capacity, so requests that end after the last arrival count as well.
     let rho = 0.99;
     let starts =
         Starts::new(&scenario.profile, rho, scenario.unit_rate(), scenario.duration(rho), 1);
@@ -98,8 +99,8 @@ fn cookies_come_back_and_belong_to_one_visitor() {
     assert_eq!(different.len(), seen.len(), "nobody shows another's cookie");
 }
 
-/// Returns a site that sets a token with `GET /` and answers a form with this status, and the forms
-/// that it received.
+/// Starts a site that sets a token with `GET /` and answers a form with `status`. Returns its
+/// address and the received forms.
 fn with_a_form(status: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let forms = Arc::new(Mutex::new(Vec::new()));
     let url = handling({
@@ -138,7 +139,8 @@ fn a_form_has_the_visitors_cookie_and_only_the_status_of_its_class_is_an_answer(
         (cell.orders, cell.failed, forms.len())
     };
     assert_eq!(played("302 Found"), (1, 0, 1));
-    // The form is shown again; with two retries the visitor sends it three times.
+    // A 200 means that the site shows the form again. With two retries the visitor sends the form
+    // three times.
     assert_eq!(played("200 OK"), (0, 3, 3));
 }
 
@@ -218,7 +220,7 @@ fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
     let busy = move || Some(TimeSpan::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
     let options = Options { busy: Some(Box::new(busy)), ..at(&url) };
     let (_, cell) = play(&alone(), &options);
-    // 40 ms busy, 6 + 4 ms of it useful, of 300 ms in total.
+    // Of 300 ms in total the site worked 40 ms, of which 6 + 4 ms were useful.
     let wasted = cell.wasted_work.expect("the site says");
     assert!((wasted - 0.030 / 0.3).abs() < 1e-9, "{wasted}");
 }

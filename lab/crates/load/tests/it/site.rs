@@ -1,4 +1,4 @@
-//! Sites with a single behaviour. Their threads end with the test process.
+//! Test sites that each have a single behaviour. Their threads end with the test process.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 /// An answer of a site that implements HTTP correctly.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// Returns an answer of this status with a body of this text.
+/// Returns an answer with this status and a body of this text.
 pub(crate) fn answer(status: u16, text: &'static str) -> Answer {
     let mut answer = Response::new(Full::from(text));
     *answer.status_mut() = status.try_into().expect("a status");
@@ -54,7 +54,7 @@ where
             async move { Ok::<_, std::convert::Infallible>(answer) }
         });
         let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        // A client that closes its connection during an answer has no effect on a test site.
+        // An error of the connection does not matter: a client may close it during an answer.
         tokio::spawn(async { drop(serving.await) });
     }
 }
@@ -83,7 +83,8 @@ pub(crate) fn one_by_one(mut handle: impl FnMut(TcpStream) + Send + 'static) -> 
     url
 }
 
-/// Reads one request without a body; `None` if the client closed before its end.
+/// Reads one request without a body. Returns `None` if the client closed before the end of the
+/// request.
 pub(crate) fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     let mut byte = [0];
@@ -96,13 +97,13 @@ pub(crate) fn request(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// Reads until the client closes.
+/// Reads and discards bytes until the client closes the connection.
 pub(crate) fn wait_for_close(stream: &mut TcpStream) {
     let mut bytes = [0; 1024];
     while matches!(stream.read(&mut bytes), Ok(1..)) {}
 }
 
-/// Writes an answer with a body of two bytes, after which the connection could be kept.
+/// Writes a complete answer with a body of two bytes. The connection can be kept after it.
 pub(crate) fn write_ok(stream: &mut TcpStream) {
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 }

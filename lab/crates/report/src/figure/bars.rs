@@ -1,4 +1,4 @@
-//! Bars: one group of horizontal bars per label, so that a long label stays on its line.
+//! Draws bars: one group of horizontal bars per label, so that a long label stays on its line.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use super::frame::{LABELS_BELOW, Plot};
@@ -13,26 +13,27 @@ use crate::text::elided;
 pub struct Bars {
     /// The title of the figure.
     pub title: String,
-    /// The measured quantity, with its unit. The axis always starts at zero.
+    /// The horizontal axis: the measured quantity with its unit. It always starts at zero.
     pub axis: Axis,
-    /// The series; each has one bar in every group.
+    /// The names of the series. Each series has one bar in every group.
     pub series: Vec<String>,
-    /// The groups: a label with a value per series. A missing value is NaN or left out.
+    /// The groups: a label, and a value for each series in their order. A missing value is NaN or
+    /// left out.
     pub groups: Vec<(String, Vec<f64>)>,
-    /// A value for comparison.
+    /// A value that is marked for comparison.
     pub reference: Option<Reference>,
 }
 
-/// The distance from one bar to the next.
+/// The distance from one bar of a group to the next, in SVG units.
 const PITCH: f64 = 20.0;
-/// The height of a bar.
+/// The thickness of a bar, in SVG units.
 const THICK: f64 = 14.0;
-/// The distance between groups.
+/// The distance between two groups, in SVG units.
 const GAP: f64 = 14.0;
-/// The most characters of a label.
+/// The maximum number of characters of a label; longer labels are cut.
 const LONGEST: usize = 34;
 
-/// Draws groups of bars.
+/// Draws groups of bars as an SVG figure.
 pub fn bars(spec: &Bars) -> Svg {
     let mut canvas = Canvas::new();
     let top = key(&mut canvas, spec) + 20.0;
@@ -75,7 +76,8 @@ pub fn bars(spec: &Bars) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// Draws the key. A single series needs none, because the title describes it.
+/// Draws the legend, and returns its height. A single series needs no legend, because the title
+/// describes it.
 fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     if spec.series.len() < 2 {
         return 0.0;
@@ -87,7 +89,7 @@ fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     legend::draw(canvas, &entries)
 }
 
-/// Returns a scale from zero, with space on the right for the value at the end of the longest bar.
+/// Returns a scale from zero, with space on the right for the text at the end of the longest bar.
 fn scale(spec: &Bars, plot: Plot) -> Scale {
     let mut axis = spec.axis.clone();
     axis.log = false;

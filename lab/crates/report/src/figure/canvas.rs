@@ -1,4 +1,4 @@
-//! The SVG writer: a few shapes, rounded coordinates, escaped text.
+//! Writes SVG: a few shapes, rounded coordinates and escaped text.
 
 use bywash_terminal::text::{columns, printable};
 
@@ -6,21 +6,21 @@ use super::Svg;
 
 use crate::text::escape;
 
-/// A placeholder for the id of the figure until the page assigns one. It is a control character,
-/// which [`escape`] never lets through, so no label can be mistaken for it.
+/// A placeholder for the id of the figure, until the page assigns one. It is a control character
+/// that [`escape`] always replaces, so no label can be mistaken for it.
 pub(super) const ID: char = '\u{1}';
 
-/// The width of every figure, in user units. Text of 12 units is small but readable at this size.
+/// The width of every figure, in SVG units. Text of 12 units is small but readable at this width.
 pub(super) const WIDTH: f64 = 720.0;
 
-/// The number of marker shapes, after which they repeat.
+/// The number of marker shapes. A series beyond it reuses the first shape.
 const MARKERS: usize = 6;
-/// The number of series colours in the style sheet, after which they repeat.
+/// The number of series colours in the style sheet. A series beyond it reuses the first colour.
 const COLOURS: usize = 6;
 /// The number of dash patterns in the style sheet; the first is a solid line.
 const DASHES: usize = 4;
 
-/// A figure in progress.
+/// A figure that is being drawn.
 pub(super) struct Canvas {
     markup: String,
 }
@@ -30,7 +30,7 @@ impl Canvas {
         Self { markup: String::new() }
     }
 
-    /// Returns the figure, `height` units high.
+    /// Returns the finished figure, `height` SVG units high.
     pub(super) fn finish(self, title: &str, description: &str, height: f64) -> Svg {
         let markup = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"figure\" role=\"img\" \
@@ -51,7 +51,7 @@ impl Canvas {
         ));
     }
 
-    /// Draws a rectangle with `x`, `y`, width and height.
+    /// Draws a rectangle of CSS class `class`. `x` and `y` are the upper left corner.
     pub(super) fn rect(&mut self, class: &str, [x, y, width, height]: [f64; 4]) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(px);
         self.add(&format!(
@@ -68,14 +68,15 @@ impl Canvas {
         self.add(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(text)));
     }
 
-    /// Shows `words` when the pointer is over the shapes that `draw` draws.
+    /// Draws the shapes of `draw`, which show `words` while the pointer is over them.
     pub(super) fn hover(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
         self.add(&format!("<g><title>{}</title>", escape(words)));
         draw(self);
         self.add("</g>");
     }
 
-    /// Adds markup of this crate, never text from outside.
+    /// Appends markup without escaping it. It must be markup of this crate, never text from
+    /// outside.
     pub(super) fn raw(&mut self, markup: &str) {
         self.markup.push_str(markup);
     }
@@ -85,8 +86,8 @@ impl Canvas {
     }
 }
 
-/// Formats a coordinate to a tenth of a unit. A value that is not a number would invalidate the
-/// whole attribute, so it becomes zero; the scales let none through.
+/// Formats a coordinate to a tenth of an SVG unit. A value that is not a number would invalidate
+/// the whole attribute, so it becomes zero. Scales return no such value.
 pub(super) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -95,14 +96,14 @@ pub(super) fn px(value: f64) -> String {
     ((value * 10.0).round() / 10.0 + 0.0).to_string()
 }
 
-/// Estimates the width of `text` at 12 units. The system font is unknown, so the widest of the
-/// common ones is assumed, and the text fits everywhere.
+/// Estimates the width of `text` at font size 12, in SVG units. The reader's font is unknown, so
+/// the estimate assumes the widest of the common system fonts.
 pub(super) fn text_width(text: &str) -> f64 {
     columns(text) as f64 * 7.4
 }
 
-/// The style of a series: colour, dash and marker. The three repeat with different periods, so that
-/// series of one colour differ in the other two.
+/// The style of a series: colour, dash pattern and marker. The three repeat with different periods,
+/// so that series of one colour differ in the other two.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     pub(super) colour: usize,
@@ -116,7 +117,7 @@ impl Look {
         Self { colour: i % COLOURS, dash: (i + turn) % DASHES, marker: (i + turn) % MARKERS }
     }
 
-    /// Returns the outline of the marker around a point.
+    /// Returns the SVG path of the marker around a point.
     pub(super) fn marker(self, x: f64, y: f64) -> String {
         let corners: &[(f64, f64)] = match self.marker {
             0 => {

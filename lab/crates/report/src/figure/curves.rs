@@ -1,4 +1,4 @@
-//! Curves: one or more series of y against x.
+//! Draws curves: one or more series of y against x.
 
 use super::canvas::{Canvas, Look, px};
 use super::frame::{self, LABELS_BELOW, Plot, TITLE_ABOVE};
@@ -18,38 +18,40 @@ pub struct Curves {
     pub y: Axis,
     /// The series, one curve each.
     pub series: Vec<Series>,
-    /// A value of x for comparison.
+    /// A value of x that is marked for comparison.
     pub reference: Option<Reference>,
 }
 
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The name.
+    /// The name of the series in the legend.
     pub label: String,
-    /// The points in the order of x. The line is broken where a value is missing (NaN).
+    /// The points in the order of x. The line is interrupted where a value is missing (NaN).
     pub points: Vec<Point>,
 }
 
 /// One point of a curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// The value of x.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// The value of y.
+    /// The position on the vertical axis; NaN if the value is missing.
     pub y: f64,
-    /// The standard error, drawn as a whisker to either side.
+    /// The standard error of `y`, drawn as a whisker up and down.
     pub error: Option<f64>,
 }
 
-/// The height of the plot.
+/// The height of the plot, in SVG units.
 const HEIGHT: f64 = 270.0;
-/// The number of points above which markers would hide the line…
+/// The number of points in a series above which only some get a marker, because markers would hide
+/// the line.
 const MOST_MARKERS: usize = 40;
-/// …so only about this many points have one, enough to distinguish the series.
+/// The approximate number of markers on a series of more than [`MOST_MARKERS`] points: enough to
+/// distinguish the series.
 const FEW_MARKERS: usize = 8;
 
-/// Draws curves.
+/// Draws the curves as an SVG figure.
 pub fn curves(spec: &Curves) -> Svg {
     let mut canvas = Canvas::new();
     let entries: Vec<(Sample, &str)> = spec
@@ -64,7 +66,7 @@ pub fn curves(spec: &Curves) -> Svg {
     let whiskers = points().flat_map(|point| ends(point).into_iter().flatten());
     let y = Scale::new(&spec.y, whiskers, 6, (top + HEIGHT, top));
     let plot = Plot::new(top, HEIGHT, y.label_width());
-    // The first and last points keep a distance from the sides.
+    // The first and the last point keep a distance from the sides of the plot.
     let inside = (plot.left + 12.0, plot.right - 12.0);
     let x = Scale::spread(&spec.x, &points().map(|point| point.x), inside);
 
@@ -72,7 +74,8 @@ pub fn curves(spec: &Curves) -> Svg {
     frame::y_title(&mut canvas, top - TITLE_ABOVE, &spec.y.title);
     plot.x_axis(&mut canvas, &x, &spec.x.title);
     if let Some(reference) = &spec.reference {
-        // The label is at the bottom, because the title of the y axis is at the top.
+        // The label of the reference is at the bottom, because the title of the y axis is at the
+        // top.
         plot.upright(&mut canvas, &x, reference, plot.bottom - 8.0);
     }
     for (i, series) in spec.series.iter().enumerate() {
@@ -84,7 +87,8 @@ pub fn curves(spec: &Curves) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// Returns both ends of the whisker of a point, or the point itself.
+/// Returns the values at both ends of a point's whisker, or twice the point's own value without
+/// one.
 fn ends(point: &Point) -> [Option<f64>; 2] {
     match point.error {
         Some(error) if error.is_finite() => [Some(point.y - error), Some(point.y + error)],
@@ -113,7 +117,7 @@ fn curve(canvas: &mut Canvas, series: &Series, look: Look, x: &Scale, y: &Scale)
     }
 }
 
-/// Returns a path through the points, interrupted where one is missing.
+/// Returns an SVG path through the points, interrupted where a point is missing.
 fn line(places: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let mut path = String::new();
     let mut drawing = false;
@@ -139,7 +143,7 @@ fn description(spec: &Curves) -> String {
     words
 }
 
-/// Describes a curve in words: its first and last values.
+/// Describes a curve in words by its first and last values, for readers who cannot see it.
 fn ends_said(series: &Series) -> String {
     let drawn = |point: &&Point| point.x.is_finite() && point.y.is_finite();
     let point = |point: &Point| format!("{} at {}", short(point.y, 2), short(point.x, 3));

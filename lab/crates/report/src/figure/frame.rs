@@ -1,11 +1,11 @@
-//! The frame of the data: gridlines, axes, tick labels, axis titles.
+//! Draws the frame of a figure: gridlines, axes, tick labels and axis titles.
 
 use super::Reference;
 use super::canvas::{Canvas, WIDTH};
 use super::scale::Scale;
 use crate::text::elided;
 
-/// The area of the data.
+/// The area in which data are drawn, in SVG units.
 #[derive(Clone, Copy)]
 pub(super) struct Plot {
     pub(super) left: f64,
@@ -14,25 +14,26 @@ pub(super) struct Plot {
     pub(super) bottom: f64,
 }
 
-/// Room for an axis title above a plot.
+/// Height for an axis title above a plot, in SVG units.
 pub(super) const TITLE_ABOVE: f64 = 30.0;
-/// Room for tick labels and an axis title below a plot.
+/// Height for tick labels and an axis title below a plot, in SVG units.
 pub(super) const LABELS_BELOW: f64 = 44.0;
-/// The most characters of an axis title or note.
+/// The maximum number of characters of an axis title or note; longer ones are cut.
 const LONGEST: usize = 90;
 
-/// Draws the title of a vertical axis in the [`TITLE_ABOVE`] below `top`. A horizontal title is
-/// easier to read than a vertical one.
+/// Draws the title of the vertical axis within [`TITLE_ABOVE`] below `top`. The text is horizontal,
+/// because that is easier to read than vertical text.
 pub(super) fn y_title(canvas: &mut Canvas, top: f64, title: &str) {
     canvas.text("title", (0.0, top + TITLE_ABOVE / 2.0), &elided(title, LONGEST));
 }
 
 impl Plot {
-    /// Creates a plot from `top`, `height` high, with room for the labels of `y` on the left.
+    /// Creates a plot from `top` down, `height` units high. Labels of the vertical axis that are
+    /// `label_width` wide fit on the left.
     pub(super) fn new(top: f64, height: f64, label_width: f64) -> Self {
         Self {
             left: label_width.max(20.0) + 10.0,
-            // Half a label of the last tick extends on the right.
+            // Half of the last tick's label extends beyond the plot on the right.
             right: WIDTH - 22.0,
             top,
             bottom: top + height,
@@ -84,7 +85,7 @@ impl Plot {
         canvas.text(class, (x, label_y), &label);
     }
 
-    /// Writes a notice if there is nothing to draw.
+    /// Writes a notice that there is nothing to draw.
     pub(super) fn empty(self, canvas: &mut Canvas) {
         let middle = (f64::midpoint(self.left, self.right), f64::midpoint(self.top, self.bottom));
         canvas.text("tick middle", middle, "nothing to show");

@@ -1,29 +1,30 @@
-//! The key of a figure: a sample and a name per series, in rows above the plot.
+//! Draws the legend of a figure: a sample and a name for each series, in rows above the plot.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use crate::text::elided;
 
-/// The sample of a series in the key.
+/// The sample that shows how a series is drawn.
 #[derive(Clone, Copy)]
 pub(super) enum Sample {
-    /// A line with its dash and marker.
+    /// A line with the dash pattern and marker of the series.
     Line(Look),
-    /// A bar and its marker.
+    /// A bar with the marker of the series.
     Bar(Look),
-    /// A filled layer, by the class of its fill and the id of its hatching.
+    /// A filled layer, by the CSS class of its fill and the id of its hatching, if any.
     Layer(&'static str, Option<&'static str>),
 }
 
-/// The height of a row.
+/// The height of a row, in SVG units.
 const ROW: f64 = 20.0;
-/// The width of a sample.
+/// The width of a sample, in SVG units.
 const SAMPLE: f64 = 26.0;
-/// The distance between sample and name, and the distance after the name.
+/// The distance between a sample and its name, and the distance after the name, in SVG units.
 const GAPS: (f64, f64) = (7.0, 20.0);
-/// The most characters of a name; the description has the whole name.
+/// The maximum number of characters of a name; longer names are cut. The figure's description has
+/// the whole name.
 const LONGEST: usize = 44;
 
-/// Draws the key from the top of the figure. Returns the height at which it ends.
+/// Draws the legend at the top of the figure. Returns the vertical position at which it ends.
 pub(super) fn draw(canvas: &mut Canvas, entries: &[(Sample, &str)]) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for (sample, name) in entries {
@@ -56,7 +57,7 @@ fn draw_sample(canvas: &mut Canvas, sample: Sample, x: f64, y: f64) {
     }
 }
 
-/// Draws a filled outline, with its hatching over it.
+/// Draws a filled outline. If `hatch` is given, draws the hatching over it.
 pub(super) fn layer(canvas: &mut Canvas, class: &str, hatch: Option<&str>, outline: &str) {
     canvas.path(class, outline);
     if let Some(hatch) = hatch {

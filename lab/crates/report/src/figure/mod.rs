@@ -5,7 +5,8 @@
 //! hues (after Okabe and Ito) are distinct for colour-blind readers. Each figure is one image with
 //! a name and a description in words. Hovering over a point shows its value, without a script.
 //!
-//! Any value may be NaN or infinite, and any series empty: such a point is not drawn.
+//! Any value may be NaN or infinite, and any series may be empty. A point without a finite value is
+//! not drawn.
 
 mod bars;
 mod canvas;
@@ -24,34 +25,34 @@ use std::fmt;
 
 use crate::text::escape;
 
-/// The style of figures: colours, strokes and type.
+/// The CSS style of figures: colours, strokes and type.
 pub const STYLE: &str = include_str!("style.css");
 
 /// The description of an axis.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// The quantity, with its unit.
+    /// The title of the axis: the quantity, with its unit.
     pub title: String,
     /// Whether the axis is logarithmic. Values that are not positive are then not drawn.
     pub log: bool,
-    /// Values that the axis must include whatever the data are: zero, 100 %.
+    /// Values that the axis must include whatever the data are, such as zero or 100 %.
     pub cover: Vec<f64>,
 }
 
-/// A value for comparison, drawn across the plot: capacity, the bound.
+/// A value for comparison that is drawn as a line across the plot, such as the capacity.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// The value.
+    /// The value on the axis.
     pub value: f64,
-    /// The label.
+    /// The label of the line.
     pub label: String,
 }
 
-/// A finished figure. All text in it from outside is escaped.
+/// A finished figure. All text in it that comes from outside is escaped.
 #[derive(Clone, Debug)]
 pub struct Svg {
     title: String,
-    /// The markup, with [`canvas::ID`] where a name must be unique within the page.
+    /// The SVG markup, with [`canvas::ID`] in place of ids that must be unique within the page.
     markup: String,
 }
 
@@ -61,14 +62,14 @@ impl Svg {
         &self.title
     }
 
-    /// Returns the `<svg>` element for a page that has [`STYLE`]. `id` makes its names unique among
+    /// Returns the `<svg>` element for a page that has [`STYLE`]. `id` makes its ids unique among
     /// the page's figures.
     pub fn element(&self, id: &str) -> String {
         self.markup.replace(canvas::ID, &escape(id))
     }
 }
 
-/// Writes a whole SVG file, with its style.
+/// Writes a complete SVG file, including the style.
 impl fmt::Display for Svg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let element = self.element("f");

@@ -1,25 +1,25 @@
-//! The phases of a run: bands behind its strips, with their names above.
+//! Draws the phases of a run: bands behind the strips of a timeline, with their names above.
 
 use super::Phase;
 use super::canvas::{Canvas, text_width};
 use super::frame::Plot;
 use crate::text::elided;
 
-/// The height of a row of names.
+/// The height of a row of names, in SVG units.
 const ROW: f64 = 16.0;
-/// The most rows of names. A name that would overlap another moves up a row; if it still overlaps,
-/// only the description has it.
+/// The maximum number of rows of names. A name that would overlap another moves up a row. If it
+/// still overlaps, only the figure's description has it.
 const ROWS: usize = 2;
-/// The most characters of a name.
+/// The maximum number of characters of a name; longer names are cut.
 const LONGEST: usize = 30;
 
-/// Returns the height of the names above a plot.
+/// Returns the height that the names of `phases` need above a plot, in SVG units.
 pub(super) fn room(phases: &[Phase]) -> f64 {
     phases.len().min(ROWS) as f64 * ROW
 }
 
-/// Draws the phases behind the data: every other phase is shaded, from the top of `plot` to its
-/// bottom. `at` returns the position of a second.
+/// Draws the phases behind the data. Every other phase is shaded, from the top of `plot` to its
+/// bottom. `at` returns the horizontal position of a time in seconds.
 pub(super) fn draw(
     canvas: &mut Canvas,
     phases: &[Phase],

@@ -1,4 +1,5 @@
-//! Maps values to positions: domains that end on round numbers, and the round numbers between.
+//! Maps values to positions on an axis whose domain ends on round numbers, with ticks on the round
+//! numbers between.
 //!
 //! Steps are 1, 2 or 5 times a power of ten, as in Heckbert's "Nice numbers for graph labels"
 //! (Graphics Gems, 1990). A domain is never empty and never infinite, whatever the data are.
@@ -7,19 +8,20 @@ use super::Axis;
 use super::canvas::text_width;
 use crate::number::{fixed, short};
 
-/// Values beyond this are taken for errors and not drawn, so that ranges stay far from overflow.
+/// The largest absolute value that is drawn. Values beyond are taken for errors, so that ranges
+/// cannot overflow.
 const LARGEST: f64 = 1e15;
-/// The smallest value on a logarithmic axis.
+/// The smallest value that is drawn on a logarithmic axis.
 const SMALLEST: f64 = 1e-9;
 
-/// A round value on an axis.
+/// A tick: a round value on an axis, with its label.
 #[derive(Clone, Debug)]
 pub(super) struct Tick {
     pub(super) value: f64,
     pub(super) label: String,
 }
 
-/// Maps values to positions from `start` to `end`.
+/// Maps values to positions on an axis from `start` to `end`, in SVG units.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     low: f64,
@@ -31,7 +33,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale of about `most` steps over all `values`, from the first tick to the last.
+    /// Returns a scale that covers all `values`, with about `most` steps. Its domain reaches from
+    /// the first tick to the last.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -58,7 +61,8 @@ impl Scale {
         }
     }
 
-    /// Returns the scale of [`Scale::new`] with as many ticks as have room for their labels.
+    /// Returns the scale of [`Scale::new`] with the largest number of ticks whose labels do not
+    /// overlap.
     pub(super) fn spread(
         axis: &Axis,
         values: &(impl Iterator<Item = f64> + Clone),
@@ -69,7 +73,8 @@ impl Scale {
         [10, 8, 6, 5, 4, 3, 2].into_iter().map(of).find(roomy).unwrap_or_else(|| of(1))
     }
 
-    /// Returns a scale whose domain is exactly from `low` to `high`, with the ticks in it.
+    /// Returns a scale whose domain is exactly from `low` to `high`, with only the ticks between
+    /// them.
     pub(super) fn exact(low: f64, high: f64, stretch: (f64, f64)) -> Self {
         let mut scale = Self::spread(&Axis::default(), &[low, high].into_iter(), stretch);
         if drawable(low, false) && drawable(high, false) && low < high {
@@ -79,7 +84,7 @@ impl Scale {
         scale
     }
 
-    /// Returns the position of `value`; `None` if it cannot be drawn.
+    /// Returns the position of `value`; `None` if `value` cannot be drawn.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         if !drawable(value, self.log) {
             return None;
@@ -89,12 +94,12 @@ impl Scale {
         Some(self.start + share * (self.end - self.start))
     }
 
-    /// Returns the position of a counted value. Such a value can always be drawn.
+    /// Returns the position of a value that is always drawable, such as a count.
     pub(super) fn place(&self, value: f64) -> f64 {
         self.at(value).unwrap_or(self.start)
     }
 
-    /// Returns the width of the widest label.
+    /// Returns the width of the widest tick label, in SVG units.
     pub(super) fn label_width(&self) -> f64 {
         let widths = self.ticks.iter().map(|tick| text_width(&tick.label));
         widths.fold(0.0, f64::max)
@@ -126,7 +131,8 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ticks.collect()
 }
 
-/// Widens a constant to a range around it, and a zero to a range from zero.
+/// Returns the range from `low` to `high`, widened if both are equal: to a range around the value,
+/// or from zero if it is zero.
 fn widened(low: f64, high: f64) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size == 0.0 {
@@ -138,7 +144,7 @@ fn widened(low: f64, high: f64) -> (f64, f64) {
     (low - size * 0.1, high + size * 0.1)
 }
 
-/// Returns the smallest of 1, 2, 5 times a power of ten that is at least `step`.
+/// Returns the smallest number that is at least `step` and is 1, 2 or 5 times a power of ten.
 fn nice(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let factors = [1.0, 2.0, 5.0].into_iter();
@@ -146,9 +152,9 @@ fn nice(step: f64) -> f64 {
     fitting.unwrap_or(10.0 * power)
 }
 
-/// Returns ticks from the last round value not above `low` to the first not below `high`: 1, 2, 5
-/// of every decade, or whole decades, or every second or third one and so on, until there are few
-/// enough.
+/// Returns logarithmic ticks from the last round value not above `low` to the first not below
+/// `high`. They are 1, 2 and 5 of every decade, or whole decades, or every second or third decade
+/// and so on, until there are at most `most`.
 fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let fine = between(low, high, &[1.0, 2.0, 5.0], 1);
     if fine.len() <= most + 1 {
@@ -163,7 +169,7 @@ fn between(low: f64, high: f64, factors: &[f64], every: usize) -> Vec<Tick> {
     let all: Vec<f64> = decades
         .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))
         .collect();
-    // A value on a tick may miss it by a rounding error.
+    // A value that should equal a tick may differ by a rounding error.
     let first = all.iter().rposition(|value| *value <= low * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|value| *value >= high * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
     let last = last.max(first + 1).min(all.len() - 1);

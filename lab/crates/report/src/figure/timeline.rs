@@ -1,8 +1,8 @@
-//! A run second by second: the outcomes of requests, stacked, and the orders below on a separate
-//! axis.
+//! Draws a run second by second: the outcomes of requests as stacked layers, and the orders below
+//! on an axis of their own.
 //!
-//! Orders are a hundredth of the requests, so they would not be visible on the same axis. Both
-//! strips share the time axis and the phases behind them.
+//! About one request in a hundred is an order, so orders would not be visible on the axis of
+//! requests. Both strips share the time axis and the phases behind them.
 
 use bywash_scenario::Second;
 
@@ -16,7 +16,7 @@ use crate::number::{count, short};
 /// A named part of the run, such as the crowd or the outage.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// The name.
+    /// The name shown above the strips.
     pub label: String,
     /// The start, in seconds since the start of the run.
     pub from_s: f64,
@@ -24,22 +24,23 @@ pub struct Phase {
     pub to_s: f64,
 }
 
-/// The data of a timeline.
+/// The data of a timeline figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline<'a> {
     /// The title of the figure.
     pub title: &'a str,
-    /// The run, or the sum of several runs.
+    /// The counts of each second of a run, or their sums over several runs.
     pub seconds: &'a [Second],
-    /// The number of runs; heights are means over them.
+    /// The number of runs in `seconds`. The figure shows means over the runs.
     pub runs: usize,
     /// Phases, shaded alternately behind the strips.
     pub phases: &'a [Phase],
-    /// The least extent of the axes, so that adjacent figures have the same axes.
+    /// The minimum height of the two value axes. Adjacent figures with the same ceiling have the
+    /// same axes.
     pub ceiling: Ceiling,
 }
 
-/// The highest drawn values of a timeline.
+/// The highest drawn values of a timeline: requests per second and orders per minute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     requests_per_s: f64,
@@ -47,7 +48,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Returns the highest values of the sum of `runs` runs.
+    /// Returns the highest drawn values of `seconds`, which are the sum of `runs` runs.
     pub fn of(seconds: &[Second], runs: usize) -> Self {
         let ends = bins(seconds, runs, MOST_STEPS);
         let orders = bins(seconds, runs, MOST_ORDER_STEPS);
@@ -57,7 +58,7 @@ impl Ceiling {
         }
     }
 
-    /// Returns the higher values of two.
+    /// Returns, for each of the two values, the higher one of `self` and `other`.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl Ceiling {
     }
 }
 
-/// The layers from the bottom up: name, class of the fill, id of the hatching.
+/// The layers from the bottom up: name, CSS class of the fill, and id of the hatching, if any.
 const LAYERS: [(&str, &str, Option<&str>); 5] = [
     ("completed", "completed", None),
     ("timed out", "timed-out", Some("rising")),
@@ -75,19 +76,21 @@ const LAYERS: [(&str, &str, Option<&str>); 5] = [
     ("terminated", "terminated", None),
     ("failed", "failed", None),
 ];
-/// The heights of the two strips.
+/// The heights of the upper and the lower strip, in SVG units.
 const HEIGHTS: (f64, f64) = (170.0, 56.0);
-/// The distance between them, for the title of the lower one.
+/// The vertical distance between the strips, in SVG units. The title of the lower strip stands
+/// there.
 const BETWEEN: f64 = 42.0;
-/// The most steps of requests; more could not be distinguished and make the file large.
+/// The maximum number of steps in the strip of requests. More could not be distinguished, and would
+/// make the SVG large.
 const MOST_STEPS: usize = 300;
-/// The most steps of orders. Orders are so rare that shorter steps would show only whether there
-/// was one.
+/// The maximum number of steps in the strip of orders. Orders are rare, so a shorter step would
+/// contain one order or none.
 const MOST_ORDER_STEPS: usize = 60;
-/// Runs longer than this are shown in minutes.
+/// The run length in seconds above which the time axis is in minutes.
 const LONGEST_IN_SECONDS: usize = 300;
 
-/// Draws a run.
+/// Draws a timeline as an SVG figure.
 pub fn timeline(spec: &Timeline<'_>) -> Svg {
     let ends = bins(spec.seconds, spec.runs, MOST_STEPS);
     let orders = bins(spec.seconds, spec.runs, MOST_ORDER_STEPS);
@@ -129,17 +132,18 @@ fn axis_title(canvas: &mut Canvas, top: f64, measure: &str, bins: &[Bin]) {
     frame::y_title(canvas, top, &title);
 }
 
-/// The mean of a few neighbouring seconds.
+/// The means over a few consecutive seconds.
 struct Bin {
     from_s: usize,
     to_s: usize,
-    /// Requests per second, in the order of [`LAYERS`].
+    /// Requests per second with each outcome, in the order of [`LAYERS`].
     layers: [f64; 5],
     /// Orders per minute.
     orders: f64,
 }
 
-/// Groups seconds into at most `most` bins. The values are means over `runs`.
+/// Groups consecutive seconds into at most `most` bins. `seconds` are the sum of `runs` runs, and
+/// the values of a bin are means over these runs.
 fn bins(seconds: &[Second], runs: usize, most: usize) -> Vec<Bin> {
     let rounds = [1, 2, 5, 10, 15, 30, 60].into_iter();
     let size = rounds.into_iter().find(|size| seconds.len() <= size * most);
@@ -170,7 +174,7 @@ fn up_to(high: f64, most: usize, stretch: (f64, f64)) -> Scale {
     Scale::new(&axis, std::iter::once(high), most, stretch)
 }
 
-/// The time axis, in the unit that suits the length of the run.
+/// The time axis, in seconds or in minutes, depending on the length of the run.
 struct Time {
     scale: Scale,
     title: &'static str,
@@ -218,7 +222,7 @@ fn order_line(canvas: &mut Canvas, bins: &[Bin], time: &Time, y: &Scale) {
     canvas.path("line c5", &path);
 }
 
-/// Returns stripes over the fills, so that layers differ without colour.
+/// Returns the SVG definitions of hatch patterns, which distinguish the layers without colour.
 fn hatches() -> String {
     let stripes = [("rising", 45), ("falling", -45)].map(|(name, degrees)| {
         format!(

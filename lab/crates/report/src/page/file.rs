@@ -1,4 +1,4 @@
-//! The page on disk.
+//! Writes a report's page and figures to disk.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -21,9 +21,9 @@ pub fn write(path: impl AsRef<Path>, report: &Report) -> io::Result<()> {
     put(path.as_ref(), &report.html())
 }
 
-/// Writes each figure of the page as an SVG file into `folder`, which is created if it is missing.
-/// The name of a file is the title of its figure, with a number if the title occurred before.
-/// Returns the paths.
+/// Writes each figure of the report as an SVG file into `folder`, which is created if it is
+/// missing. The name of a file is the title of its figure, with a number if the title occurred
+/// before. Returns the paths of the files.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ pub fn write_figures(folder: impl AsRef<Path>, report: &Report) -> io::Result<Ve
     Ok(paths)
 }
 
-/// Returns the name of the file for a figure of this title, without its ending: the letters and
-/// digits of the title in lower case, and a hyphen for anything between them.
+/// Returns the file name for a figure with this title, without the extension: the letters and
+/// digits of the title in lower case, with a hyphen for anything between them.
 fn file_name(title: &str) -> String {
     let title = title.to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric() && c != '.');
@@ -57,7 +57,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
     let written = fill(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // The first error is returned; a file that was never created cannot be removed.
+        // The first error is returned. A temporary file that was never created cannot be removed.
         let _ = fs::remove_file(&beside);
     }
     written
@@ -71,7 +71,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// Writes a new file only, so that a planted link is not followed.
+/// Writes `text` to a file that must not exist yet, so that a planted link is not followed.
 fn fill(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -1,8 +1,8 @@
-//! The page: one self-contained HTML file.
+//! Writes a report as one self-contained HTML file.
 //!
-//! Its order suits a reader in a hurry: the verdict, the command to repeat the run, then the
-//! evidence. The security policy in the head forbids every request and script. So even an error in
-//! the escaping below could do no more than look wrong.
+//! The order suits a reader in a hurry: the verdict, the command to repeat the run, then the
+//! evidence. The content security policy in the head forbids every request and script. So an error
+//! in the escaping below could only make the page look wrong.
 
 use bywash_terminal::{Align, Table};
 
@@ -13,27 +13,27 @@ mod file;
 
 pub use file::{write, write_figures};
 
-/// The content of a page.
+/// The content of a report page.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The title: the subject of the report.
     pub title: String,
-    /// Whether a promise was kept, if one was made.
+    /// The verdict on a promise; `None` if nothing was promised.
     pub verdict: Option<Verdict>,
-    /// The environment of the run: names and values.
+    /// The environment of the run, such as the machine: pairs of name and value.
     pub environment: Vec<(String, String)>,
     /// The command that repeats the run.
     pub command: String,
-    /// The evidence.
+    /// The sections with the evidence, in order.
     pub sections: Vec<Section>,
 }
 
-/// The verdict in one line.
+/// The verdict on a promise, in one line.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Whether the promise was kept.
     pub kept: bool,
-    /// The promise and the result.
+    /// The promise and the measured result, in one line.
     pub line: String,
 }
 
@@ -42,9 +42,9 @@ pub struct Verdict {
 pub struct Section {
     /// The heading.
     pub heading: String,
-    /// The explanation; an empty line starts a new paragraph.
+    /// The explanation above the content; an empty line starts a new paragraph.
     pub prose: String,
-    /// Tables, figures, text.
+    /// The content: tables, figures and texts.
     pub body: Vec<Block>,
 }
 
@@ -61,7 +61,7 @@ pub enum Block {
     Warning(String),
     /// Folded content, behind its summary.
     Details {
-        /// The summary.
+        /// The summary that is shown while the block is folded.
         summary: String,
         /// The content that is shown when opened.
         body: Vec<Block>,
@@ -78,18 +78,19 @@ impl Block {
     }
 }
 
-/// Forbids everything except the style in the page itself.
+/// The content security policy: it forbids everything except the style in the page itself.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("style.css");
 
 impl Report {
-    /// Returns the figures in the order of the page.
+    /// Returns all figures of the report in the order of the page, including those in folded
+    /// blocks.
     pub(crate) fn figures(&self) -> Vec<&Svg> {
         let blocks = self.sections.iter().flat_map(|section| &section.body);
         blocks.flat_map(Block::figures).collect()
     }
 
-    /// Returns the page as HTML.
+    /// Returns the page as a complete HTML document.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let mut page = Page::default();
@@ -117,7 +118,7 @@ impl Report {
     }
 }
 
-/// A page in progress.
+/// A page that is being written.
 #[derive(Default)]
 struct Page {
     html: String,
@@ -139,7 +140,8 @@ impl Page {
         self.add(&format!("<p class=\"verdict {class}\"><strong>{words}</strong> {line}</p>\n"));
     }
 
-    /// Adds the environment of the figures, and the command to repeat the run.
+    /// Writes the environment in which the figures were measured, and the command to repeat the
+    /// run.
     fn origin(&mut self, environment: &[(String, String)], command: &str) {
         if !environment.is_empty() {
             self.add("<dl>\n");
@@ -165,7 +167,8 @@ impl Page {
         self.add("</section>\n");
     }
 
-    /// Adds a block. `about` names a table for screen readers, because it has no title of its own.
+    /// Writes a block. `about` names a table for screen readers, because a table has no title of
+    /// its own.
     fn block(&mut self, block: &Block, about: &str) {
         match block {
             Block::Table(table) => self.table(table, about),
@@ -205,7 +208,7 @@ impl Page {
         ));
     }
 
-    /// Adds a table. On a narrow screen it scrolls, and its first column stays in sight.
+    /// Writes a table. On a narrow screen the table scrolls, and its first column stays visible.
     fn table(&mut self, table: &Table, about: &str) {
         let about = escape(about);
         self.add(&format!(

@@ -39,7 +39,7 @@ fn hostile() -> Report {
     }
 }
 
-/// Returns the names of the elements that are opened and closed, in order.
+/// Returns the names of the elements that `html` opens and closes, in order.
 fn tags(html: &str) -> Vec<String> {
     let named = |rest: &str| {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '/')).unwrap_or(rest.len());
@@ -123,7 +123,7 @@ fn the_file_appears_whole_or_not_at_all() {
     }
     assert!(std::fs::read_to_string(&path).unwrap().contains("<h1>second</h1>"));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
-    // A folder has the name of the file.
+    // The name of the report's path is taken by a folder.
     assert!(write(&folder, &Report::default()).is_err());
     assert!(write("/", &Report::default()).is_err());
     std::fs::remove_dir_all(&folder).unwrap();

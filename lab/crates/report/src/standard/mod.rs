@@ -1,5 +1,5 @@
-//! The usual report of a run: every cell in a table, the main results in figures, and folded
-//! details.
+//! Makes the usual report of a run: every result row in a table, the main results in figures, and
+//! folded details.
 
 mod load;
 mod time;
@@ -10,13 +10,14 @@ use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
 use crate::table;
 
-/// The most timelines that are not folded; more would hide the rest of the page.
+/// The maximum number of timelines that are shown unfolded. More would hide the rest of the page.
 const MOST_OPEN: usize = 4;
-/// The most seeds that are listed; of more only the number is given.
+/// The maximum number of seeds that are listed. If there are more, only their number is given.
 const MOST_SEEDS: usize = 8;
 
-/// Returns the report of `result`, which `command` repeats. The environment follows the scenario
-/// and its seeds. The report has no verdict, because only the caller knows what was promised.
+/// Returns the report of `result`, which the command line `command` repeats. Its environment is
+/// `environment`, followed by the scenario and the seeds. The report has no verdict, because only
+/// the caller knows what was promised.
 pub fn result_report(
     result: &RunResult,
     command: &str,
@@ -81,7 +82,7 @@ fn all_cells(result: &RunResult) -> Section {
     }
 }
 
-/// Returns the levels of load, ascending.
+/// Returns the levels of load of all result rows, ascending and without duplicates.
 fn levels(result: &RunResult) -> Vec<f64> {
     let mut levels: Vec<f64> = result.cells.iter().map(|cell| cell.rho).collect();
     levels.sort_by(f64::total_cmp);
@@ -89,12 +90,12 @@ fn levels(result: &RunResult) -> Vec<f64> {
     levels
 }
 
-/// Returns the policies without duplicates, in their order.
+/// Returns the policies of all result rows without duplicates, in their order.
 fn policies(result: &RunResult) -> Vec<&str> {
     distinct(result.cells.iter().map(|cell| cell.policy.as_str()))
 }
 
-/// Returns the visibilities of closes without duplicates, in their order.
+/// Returns the visibilities of closes of all result rows without duplicates, in their order.
 fn closes(result: &RunResult) -> Vec<Closes> {
     distinct(result.cells.iter().map(|cell| cell.closes))
 }
@@ -171,7 +172,8 @@ mod tests {
         let responses = 2 * 4 * 3;
         assert_eq!(folded.matches("<details>").count(), with + result.cells.len() + responses);
         result.cells.truncate(8);
-        // There are three levels, with response times of each tier.
+        // Each of the eight rows has details. Each of three levels of load has details of two
+        // tiers' response times.
         assert_eq!(html(&result).matches("<details>").count(), 8 + 3 * 2);
     }
 
@@ -184,7 +186,7 @@ mod tests {
             let figure = html.split("<figcaption>").find(|part| part.starts_with(title));
             figure.map(|figure| figure.matches("class=\"line ").count())
         };
-        // Each line is in the key as well.
+        // Each line occurs a second time, in the legend.
         assert_eq!(lines(&html(&result)), Some(2 * 3));
         result.cells[4].response = TierResponses::default();
         assert_eq!(lines(&html(&result)), Some(2 * 2));

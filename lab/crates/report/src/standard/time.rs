@@ -1,4 +1,4 @@
-//! A run second by second, and response times.
+//! The sections of a report about time: runs second by second, and response times.
 
 use bywash_scenario::{Closes, EmpiricalCdf, ResultRow, RunResult, TierResponses};
 
@@ -16,7 +16,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     let few = with().count() <= MOST_OPEN;
     let block = |cell: &ResultRow| {
         let title = name(cell);
-        // Cells of one load are adjacent, so they share their axes.
+        // Figures of one level of load are adjacent, so they get the same axes.
         let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
         let ceilings = peers.map(|peer| Ceiling::of(&peer.timeline, runs));
         let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
@@ -38,7 +38,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     })
 }
 
-/// One tier of [`TierResponses`].
+/// A tier of [`TierResponses`]: its name, and a function that returns its distribution.
 type Tier = (&'static str, fn(&TierResponses) -> &EmpiricalCdf);
 
 const TIERS: [Tier; 3] = [
@@ -47,7 +47,8 @@ const TIERS: [Tier; 3] = [
     ("browsing", |response| &response.browsing),
 ];
 
-/// Returns a figure for each level of load and visibility of closes, with a line for each policy.
+/// Returns a section with a figure for each level of load and visibility of closes. Each figure has
+/// a line for each policy. Returns `None` if no row has response times.
 pub(super) fn response_times(result: &RunResult) -> Option<Section> {
     let mut figures = Vec::new();
     for closes in closes(result) {
@@ -55,8 +56,8 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
             figures.extend(TIERS.iter().filter_map(|tier| within(result, (rho, closes), *tier)));
         }
     }
-    // The first figure of a group is for all requests. The two tiers are folded, and so are many
-    // groups.
+    // The first figure of a group is about all requests. The figures of the two tiers are folded,
+    // and so are all figures if there are many groups.
     let few = figures.len() <= MOST_OPEN * TIERS.len();
     let block = |figure: Svg| {
         if few && figure.title().ends_with(TIERS[0].0) {

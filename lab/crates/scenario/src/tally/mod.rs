@@ -1,4 +1,4 @@
-//! Counts the events of one run; `sum` combines several runs into a result row.
+//! Counts the events of one run. Module `sum` combines several runs into a result row.
 
 mod sum;
 
@@ -11,16 +11,17 @@ use crate::response::Responses;
 use crate::result::Second;
 use crate::visitor::{Ending, Visitor};
 
-/// The class of a request, and whether its answer is an order.
+/// The class of a request, and whether an answer to the request is an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Of {
-    /// The index of its class.
+    /// The index of the request's class in the scenario.
     pub class: usize,
-    /// Whether its answer is an order.
+    /// Whether an answer to the request is an order.
     pub order: bool,
 }
 
-/// The longest timeline in seconds. A longer one is of no use in a report, and large.
+/// The longest run that has a timeline, in seconds. A longer timeline would be too large and too
+/// fine for a report.
 const LONGEST_TIMELINE: usize = 3600;
 
 /// The counts of one run with one seed.
@@ -29,22 +30,26 @@ pub struct Tally {
     duration: TimeSpan,
     classes: Vec<ClassTally>,
     not_generated: u64,
-    /// Under lasting overload nothing counts after this time. After arrivals end, the servers work
-    /// off the rest, which does not belong to the capacity of the run.
+    /// Events after this time do not count for useful work, wasted work and orders. It is the end
+    /// of arrivals if overload lasts until then, and never otherwise. After the end of arrivals,
+    /// the servers work off a backlog that exceeds the capacity of the run.
     cut: Time,
-    /// Work on requests answered in time, until the cut and in total.
+    /// Service time of requests answered in time, until `cut`.
     useful: TimeSpan,
+    /// Service time of requests answered in time, in the whole run.
     served: TimeSpan,
+    /// Service time of all other requests, until `cut`; `None` if it is unknown.
     wasted: Option<TimeSpan>,
-    /// Orders until the cut.
+    /// Orders confirmed until `cut`.
     orders: u64,
     saturated: TimeSpan,
     planned_below_capacity: TimeSpan,
     requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
-    /// Sessions that ended, and their total duration.
+    /// The number of sessions that ended within the run.
     sessions: u64,
+    /// The total duration of these sessions.
     in_sessions: TimeSpan,
     timeline: Vec<Second>,
 }
@@ -76,7 +81,8 @@ impl ClassTally {
 }
 
 impl Tally {
-    /// Creates empty counts for a run of `scenario` at `rho` that lasts `duration`.
+    /// Creates empty counts for a run of `scenario` with offered load `rho`, in which visitors
+    /// arrive for `duration`.
     pub fn new(scenario: &Scenario, rho: f64, duration: TimeSpan) -> Self {
         let seconds = (duration.as_secs_f64().ceil() as usize).max(1);
         let end = Time::ZERO + duration;
@@ -104,7 +110,8 @@ impl Tally {
         }
     }
 
-    /// Records that a session starts at `now`, while offered load is `rho_now`.
+    /// Records that `visitor` starts a session at `now`, while the offered load is `rho_now`. This
+    /// counts the planned requests and orders.
     pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, now: Time, rho_now: f64) {
         let planned = visitor.planned_orders();
         self.requests_planned += visitor.planned_requests();
@@ -119,7 +126,7 @@ impl Tally {
         self.timeline.get_mut((now.as_nanos() / 1_000_000_000) as usize)
     }
 
-    /// Records that a request of `class` is made.
+    /// Records that a request of `class` is made at `now`.
     pub fn generated(&mut self, class: usize, now: Time) {
         self.classes[class].generated += 1;
         if let Some(second) = self.second(now) {
@@ -127,8 +134,8 @@ impl Tally {
         }
     }
 
-    /// Records the end of a request, `response` after it was made. The visit says whether its
-    /// answer is an order.
+    /// Records that a request ends at `now`, `response` after it was made. `of` tells whether an
+    /// answer to it is an order.
     pub fn ended(&mut self, of: Of, now: Time, response: TimeSpan, ending: Ending) {
         let Of { class, order } = of;
         let order = u64::from(order);
@@ -165,19 +172,19 @@ impl Tally {
         }
     }
 
-    /// Records that a session is over, with the number of its requests that were never made.
+    /// Records that a session is over. `not_generated` of its planned requests were never made.
     pub fn session_over(&mut self, not_generated: u64) {
         self.not_generated += not_generated;
     }
 
-    /// Records that a session ended within the run. It `lasted` from the first request to the last
-    /// answer.
+    /// Records that a session ended within the run. `lasted` is the time from its first request to
+    /// its last answer.
     pub fn session_ended(&mut self, lasted: TimeSpan) {
         self.sessions += 1;
         self.in_sessions += lasted;
     }
 
-    /// Records service time, until `now`, for a request that was answered in time.
+    /// Records service time that ended at `now`, for a request that was answered in time.
     pub fn useful(&mut self, now: Time, work: TimeSpan) {
         self.served += work;
         if now <= self.cut {
@@ -188,31 +195,34 @@ impl Tally {
         }
     }
 
-    /// Records service time, until `now`, for any other request.
+    /// Records service time that ended at `now`, for a request that was not answered in time.
     pub fn wasted(&mut self, now: Time, work: TimeSpan) {
         if let Some(wasted) = self.wasted.as_mut().filter(|_| now <= self.cut) {
             *wasted += work;
         }
     }
 
-    /// Sets the total service time of the servers. All of it that was not useful was wasted.
+    /// Sets the total service time of the servers, and counts the part that was not useful as
+    /// wasted.
     pub fn worked(&mut self, work: TimeSpan) {
         let wasted = work.as_nanos().saturating_sub(self.served.as_nanos());
         self.wasted = Some(TimeSpan::from_nanos(wasted));
     }
 
-    /// Records that the servers do not report their total service time.
+    /// Records that the wasted service time is unknown, because the servers do not report their
+    /// total service time.
     pub fn wasted_unknown(&mut self) {
         self.wasted = None;
     }
 
-    /// Returns the orders confirmed so far; under lasting overload, until arrivals ended.
+    /// Returns the number of orders confirmed so far. Orders after the end of arrivals do not count
+    /// if overload lasted until then.
     pub fn orders(&self) -> u64 {
         self.orders
     }
 }
 
-/// Returns the work that the servers could do while offered load is 1 or more.
+/// Returns the total work that all servers could do while the offered load is 1 or more.
 fn saturated(scenario: &Scenario, rho: f64, duration: TimeSpan) -> TimeSpan {
     if scenario.servers.changes.is_empty() {
         return scenario.profile.saturated(rho, duration) * u64::from(scenario.workers);
@@ -254,7 +264,7 @@ mod tests {
         tally.session_over(3);
         let cell = Tally::result_row(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
         assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
-        // 20 s useful of two runs × 10 s × 2 workers.
+        // 20 s of useful work, as a share of two runs of 10 s with 2 workers each.
         assert!((cell.useful_work - 0.5).abs() < 1e-9);
         let json = serde_json::to_value(&cell).unwrap();
         for key in ["policy", "rho", "closes", "generated", "completed", "timed_out", "dropped"] {
@@ -263,10 +273,10 @@ mod tests {
         for key in ["not_generated", "useful_work", "wasted_work", "revenue_share", "classes"] {
             assert!(json.get(key).is_some(), "{key} is missing");
         }
-        // The timeline is also the sum: 2 × 10 s of useful work in the first second.
+        // The timeline is the sum of both runs: 2 × 10 s of useful work in the first second.
         assert_eq!((cell.timeline[0].completed, cell.timeline[0].useful_us), (4, 20_000_000));
         assert_eq!(cell.useful_error, Some(0.0), "both seeds did the same");
-        // 120 ms is on the series, and 50 ms lies between two of its points.
+        // 120 ms is a point of the distribution, and 50 ms lies between two points.
         assert_eq!(cell.response.browsing.within(120.0), Some(1.0));
         assert_eq!(cell.response.browsing.within(100.0), Some(0.0));
         assert_eq!(cell.response.transactions.within(51.0), Some(1.0));
@@ -339,7 +349,7 @@ mod tests {
             }
             assert_eq!(tally.orders(), orders, "ρ = {rho}");
             assert!((tally.useful.as_secs_f64() - seconds).abs() < 1e-9, "ρ = {rho}");
-            // The work that a target reports contains all useful work.
+            // The total service time that a live target reports contains all useful work.
             tally.worked(TimeSpan::from_secs(3));
             assert_eq!(tally.wasted, Some(TimeSpan::from_secs(1)));
         }
@@ -361,7 +371,7 @@ mod tests {
         let tallies = [tally(&[1, 2]), tally(&[6])];
         let cell = Tally::result_row(&tallies, &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((cell.sessions, cell.session_s), (3, 3.0));
-        // The histogram resolves values to one part in a hundred.
+        // The histogram is exact to one part in a hundred.
         assert!((cell.classes[0].longest_ms - 6000.0).abs() < 60.0, "{:?}", cell.classes[0]);
         let none = Tally::result_row(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((none.sessions, none.session_s, none.classes[0].longest_ms), (0, 0.0, 0.0));

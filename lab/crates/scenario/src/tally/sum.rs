@@ -1,4 +1,5 @@
-//! Sums the seeds of a result row, and measures how far they differ.
+//! Sums the tallies of all seeds into a result row, and estimates standard errors from their
+//! differences.
 
 use bywash_units::TimeSpan;
 
@@ -10,13 +11,15 @@ use crate::file::Scenario;
 use crate::response::Responses;
 use crate::result::{ClassRow, Recovery, ResultRow, Second, SeedFigures, TierResponses};
 
-/// Recovery requires this fraction of the earlier useful work…
+/// The fraction of the useful work before a pulse that useful work must reach again to count as
+/// recovered.
 const AS_BEFORE: f64 = 0.9;
-/// …on average over this many seconds. Fewer hold too few requests; more would hide a relapse.
+/// The number of seconds over which useful work is averaged for the recovery. Fewer contain too few
+/// requests; more would hide a relapse.
 const SETTLED: usize = 10;
 
 impl Tally {
-    /// Sums the runs of one result row, given in the order of their seeds.
+    /// Sums the runs of one result row. `tallies` are in the order of their seeds.
     ///
     /// # Panics
     ///
@@ -93,7 +96,7 @@ impl Tally {
         self.classes.iter().map(count).sum()
     }
 
-    /// Returns the service time that could steadily have been useful, in seconds.
+    /// Returns the total service time in the run that could steadily have been useful, in seconds.
     fn possible(&self) -> f64 {
         (self.saturated + self.planned_below_capacity).as_secs_f64()
     }
@@ -102,7 +105,7 @@ impl Tally {
         share(self.useful.as_secs_f64(), self.possible())
     }
 
-    /// Returns the confirmed orders as a share of the possible ones.
+    /// Returns the number of confirmed orders as a share of the possible ones.
     fn revenue_share(&self) -> f64 {
         share(self.orders() as f64, self.orders_possible)
     }
@@ -166,7 +169,8 @@ fn class_row((class, tally): (&Class, &ClassTally)) -> ClassRow {
     }
 }
 
-/// Returns the standard error of the mean over the seeds; `None` for one seed.
+/// Returns the standard error of the mean of `values`, one for each seed; `None` for fewer than two
+/// values.
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
@@ -177,8 +181,8 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((variance / n).sqrt())
 }
 
-/// Computes the [`Recovery`]. Returns `None` without a pulse, without time before it to compare
-/// with, or with too little time after it.
+/// Returns the recovery after the profile's pulse. Returns `None` without a pulse, without a time
+/// before it to compare with, or with too little time after it.
 fn recovery(profile: &Profile, timeline: &[Second]) -> Option<Recovery> {
     let Profile::Pulse { at, lasts, .. } = *profile else { return None };
     let whole = |span: TimeSpan| span.as_secs_f64().floor() as usize;
@@ -201,7 +205,8 @@ mod tests {
         Profile::Pulse { base: 0.75, at: TimeSpan::from_secs(20), lasts: TimeSpan::from_secs(10) }
     }
 
-    /// Returns seconds with this much useful work.
+    /// Returns a timeline of 90 seconds, in which each second has this much useful work in
+    /// microseconds.
     fn timeline(useful: impl Fn(usize) -> u64) -> Vec<Second> {
         (0..90).map(|second| Second { useful_us: useful(second), ..Second::default() }).collect()
     }
@@ -212,12 +217,12 @@ mod tests {
         let back_at =
             |back: usize| at(&|second| if second < 20 || second >= back { 100 } else { 0 });
         assert_eq!(back_at(30), Recovery { seconds: Some(0) });
-        // Ten seconds may include one without work and still reach nine tenths.
+        // Ten seconds may include one without useful work, and still reach nine tenths.
         assert_eq!(back_at(47), Recovery { seconds: Some(16) });
         assert_eq!(back_at(90), Recovery { seconds: None });
-        // 89 % is below 90 %.
+        // A mean of 89 % is below the required 90 %.
         assert_eq!(at(&|second| if second < 20 { 100 } else { 89 }).seconds, None);
-        // A moment of work is not a recovery.
+        // A single second of useful work is not a recovery.
         assert_eq!(at(&|second| if second < 20 || second == 40 { 100 } else { 0 }).seconds, None);
     }
 

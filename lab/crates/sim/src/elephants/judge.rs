@@ -1,40 +1,42 @@
-//! Compares findings with the true costs.
+//! Judges the elephants that were found in a simulation by the true costs of pages.
 
 use bywash_discover::{Column, Discovery, Resource, Routes, Settings};
 use bywash_units::{Time, TimeSpan};
 
 use super::{Observation, SimulationSettings, Site, observe};
 
-/// The quality of a set of findings.
+/// The quality of a set of findings, as counts of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Pages that were named as elephants.
+    /// The number of pages that were named as elephants.
     pub named: usize,
-    /// The part of them that are elephants.
+    /// The number of named pages that are elephants.
     pub right: usize,
 }
 
-/// The quality of this project's findings, and of paper 5's statistic.
+/// The quality of the findings of this project's method, and of paper 5's statistic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Findings of the two-stage method.
+    /// The score of this project's two-stage method.
     pub ours: Score,
-    /// Relative errors of the costs of the elephants found: |cost − true cost| ÷ true cost.
+    /// The relative errors of the estimated costs of the elephants found: |cost − true cost| ÷ true
+    /// cost.
     pub errors: Vec<f64>,
-    /// The number of them whose interval contains the true cost.
+    /// The number of elephants found whose confidence interval contains the true cost.
     pub covered: usize,
-    /// Findings by a positive Pearson's coefficient with a p-value below 0.05, without costs.
+    /// The score of paper 5's statistic, which gives no costs: a positive Pearson coefficient with
+    /// a p-value below 0.05.
     pub pearson: Score,
 }
 
-/// How often columns are reassigned to pages, in seconds.
+/// The interval at which the detector reassigns its columns to pages, in seconds.
 const WEIGHED: u64 = 60;
-/// How often an operator looks, in seconds.
+/// The interval at which an operator looks at the findings, in seconds.
 const LOOK: u64 = 10;
-/// The half-life of observations, in seconds.
+/// The half-life of the weight of observations, in seconds.
 const HALF_LIFE: f64 = 1800.0;
 
-/// Receives the observations of a site.
+/// The detector and the statistic, which receive the observations of a site.
 struct Observer {
     routes: Routes<usize>,
     discovery: Discovery,
@@ -79,8 +81,8 @@ impl Observer {
     }
 }
 
-/// Returns how long after the appearance of its first elephant a site's operator learns of it;
-/// `None` if that does not happen while the site is observed.
+/// Returns the time from the appearance of the site's first elephant until the operator sees it
+/// among the findings; `None` if that does not happen while the site is observed.
 pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<TimeSpan> {
     let elephant = site.elephants[0];
     let mut observer = Observer::new();
@@ -100,7 +102,7 @@ pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<Tim
     named
 }
 
-/// Runs a simulation and judges the findings at its end.
+/// Runs a simulation of `site` and judges the findings at its end.
 pub fn judge(site: &mut Site, settings: &SimulationSettings) -> Verdict {
     let mut observer = Observer::new();
     observe(site, settings, |observation| observer.record(observation));

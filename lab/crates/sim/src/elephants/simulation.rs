@@ -1,4 +1,4 @@
-//! Simulates visitors and a database, and reports observations of both.
+//! Simulates visitors of a site and its database, and reports observations of both.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,19 +8,20 @@ use bywash_units::{Time, TimeSpan};
 
 use super::site::{self, Next, Page, Site};
 
-/// The load of the database.
+/// The level and the course of the load on the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// A tenth of the database's capacity. The database's background work is a fifth of this load.
+    /// On average a tenth of the database's capacity. Background work of the database adds about a
+    /// fifth of this load.
     Light,
     /// The load of `Light`, on a shared machine whose speed varies at random.
     Shared,
-    /// Six tenths of the database's capacity.
+    /// On average six tenths of the database's capacity.
     Steady,
-    /// The load of `Steady` on average. It varies by up to half in both directions, in waves of
-    /// fifteen and of about three minutes.
+    /// On average the load of `Steady`. The demand varies by up to half in both directions: the sum
+    /// of two sine waves with periods of fifteen and of about three minutes.
     Varying,
-    /// One and a half times the database's capacity.
+    /// Visitors demand one and a half times the database's capacity.
     Saturated,
     /// The load of `Saturated`, on a shared machine whose speed varies at random.
     Strained,
@@ -29,52 +30,56 @@ pub enum Load {
 /// The settings of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationSettings {
-    /// The load.
+    /// The load of the database.
     pub load: Load,
-    /// The duration of the observation.
+    /// The duration of the observation, without the unreported start.
     pub lasts: TimeSpan,
-    /// The time from which the first elephant uses much database time. Before it, the elephant
-    /// costs as much as an ordinary page.
+    /// The time from which the first elephant costs much database time. Before this time, it costs
+    /// as much as an ordinary page.
     pub appears: TimeSpan,
-    /// The random seed.
+    /// The seed of all random numbers of the simulation.
     pub seed: u64,
 }
 
-/// An observation.
+/// What the simulation reports to the observer.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation {
-    /// A request for this page was processed between these times.
+    /// A request for a page: the page's index, the time at which the request began, and the time at
+    /// which it ended.
     Request(usize, Time, Time),
-    /// The database used a number of processor seconds in the second that ends at a time.
+    /// The CPU use of the database in one second: the end of that second, and the processor seconds
+    /// used in it.
     Used(Time, f64),
 }
 
 const VISITORS: usize = 400;
-/// The mean think time, in seconds.
+/// The mean time that a visitor thinks between two pages, in seconds.
 const THINK: f64 = 7.0;
 /// The number of processors of the database.
 const PROCESSORS: usize = 2;
-/// The mean service time of the web server, in seconds.
+/// The mean service time of a request in the web server, in seconds.
 const WEB: f64 = 0.004;
-/// The time at the beginning that is not reported, in seconds, while queues build up.
+/// The duration of the unreported start of a simulation, in seconds. Queues build up in it.
 const UNSEEN: f64 = 60.0;
-/// The standard deviation of the noise in a second's reading, in processor seconds.
+/// The standard deviation of the measurement noise in the database's CPU use of one second, in
+/// processor seconds.
 const NOISE: f64 = 0.02;
-/// The standard deviation of the logarithm of the service-time factor on a shared machine.
+/// On a shared machine, the standard deviation of the natural logarithm of the service-time factor.
 const SLOWNESS: f64 = 0.3;
-/// The correlation time of the service-time factor, in seconds.
+/// On a shared machine, the correlation time of the service-time factor, in seconds.
 const SLOW_FOR: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
-    /// A visitor requests a page.
+    /// A visitor requests a page; the number is the visitor's index.
     PageRequested(usize),
-    /// A visitor's request, which began at this time, reaches the database.
+    /// A visitor's request reaches the database: the visitor's index, and the time in seconds at
+    /// which the request began.
     DatabaseReached(usize, f64),
 }
 
-/// An entry of a queue: its time in seconds, its number, its content. Entries with equal times are
-/// in the order of their numbers.
+/// An entry of a priority queue: its time in seconds, its sequence number, and its content. Entries
+/// with equal times are in the order of their sequence numbers.
 #[derive(Clone, Copy, Debug)]
 struct Timed<T>(f64, u64, T);
 
@@ -98,7 +103,8 @@ impl<T> Ord for Timed<T> {
     }
 }
 
-/// A request whose end is known, which may be in the future: its page and its start in seconds.
+/// A request whose end is known, possibly in the future: the page's index, and the start in
+/// seconds.
 #[derive(Clone, Copy, Debug)]
 struct CompletedRequest(usize, f64);
 
@@ -106,12 +112,13 @@ struct CompletedRequest(usize, f64);
 #[derive(Clone, Copy, Debug)]
 struct Visitor {
     page: usize,
-    /// The page before, to which [`Next::Back`] returns; `None` at the start and after a return.
+    /// The previous page, to which [`Next::Back`] returns; `None` at the start and after a return.
     before: Option<usize>,
 }
 
-/// Sets the site's costs to match the load, then runs a simulation. Reports observations in the
-/// order of time. A request is reported once it has ended.
+/// Scales the costs of the site's pages to the load in `settings`, runs a simulation, and passes
+/// each observation to `report`. Observations come in order of time. A request is reported once it
+/// has ended.
 pub fn observe(
     site: &mut Site,
     settings: &SimulationSettings,
@@ -143,7 +150,7 @@ pub fn observe(
 }
 
 /// Returns the share of each page and picture in all requests, and the mean number of pictures per
-/// page. Both are measured on a random walk of a million steps.
+/// page. Both come from a random walk of a million steps through the site.
 fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     const STEPS: usize = 1_000_000;
     let mut chance = Stream::new(seed, WALK, 0);
@@ -162,11 +169,13 @@ fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     (counts.into_iter().map(|count| count / all).collect(), pictures / STEPS as f64)
 }
 
-// The numbers of the random streams: the walk in `rates`, the visitors, the database around them.
+// The numbers of the random streams: `WALK` for `rates`, `PLAY` for the visitors, and `SITE` for
+// the background work, the noise and the speed of a shared machine.
 const WALK: u64 = 0xe1;
 const PLAY: u64 = 0xe2;
 const SITE: u64 = 0xe3;
-/// The probability that a browser loads a picture. Otherwise the browser has it cached.
+/// The probability that a browser requests a picture of a page. Otherwise the browser has the
+/// picture in its cache.
 const LOADED: f64 = 0.9;
 
 fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
@@ -206,27 +215,29 @@ fn normal(chance: &mut Stream) -> f64 {
 struct Simulation<'s> {
     site: &'s Site,
     load: Load,
-    /// The time in seconds from which the first elephant uses much database time.
+    /// The time in seconds from which the first elephant costs much database time.
     appears: f64,
     visitors: Vec<Visitor>,
     events: BinaryHeap<Reverse<Timed<Event>>>,
-    /// Completed requests, by their end.
+    /// Completed requests that are not reported yet, by the time of their end.
     done: BinaryHeap<Reverse<Timed<CompletedRequest>>>,
-    /// The number of the last entry in `events` and `done`.
+    /// The sequence number of the last entry in `events` and `done`.
     numbers: u64,
-    /// The time in seconds at which each processor becomes free.
+    /// The time in seconds at which each processor of the database becomes free.
     free: [f64; PROCESSORS],
-    /// Processor seconds used in each second of the run.
+    /// The processor seconds that requests used in each second of the run.
     used: Vec<f64>,
-    /// The next second to report.
+    /// The next second of the run to report.
     reported: usize,
-    /// The database's background work, in processor seconds per second, before its sign is dropped.
+    /// The random state of the database's background work, in processor seconds per second. The
+    /// background work is its absolute value.
     background: f64,
-    /// The logarithm of the service-time factor in each second of the run.
+    /// The natural logarithm of the service-time factor, before its mean is corrected, in each
+    /// second of the run.
     slowness: Vec<f64>,
-    /// The random numbers of the visitors.
+    /// The random stream of the visitors.
     chance: Stream,
-    /// The random numbers of the background work, the noise and the speed of a shared machine.
+    /// The random stream of the background work, the noise and the speed of a shared machine.
     around: Stream,
 }
 
@@ -239,7 +250,7 @@ impl<'s> Simulation<'s> {
         let mut simulation = Self {
             site,
             load: settings.load,
-            // Zero includes the time before the observation begins.
+            // If `appears` is zero, the first elephant costs much from the unreported start on.
             appears: if settings.appears == TimeSpan::ZERO {
                 0.0
             } else {
@@ -297,7 +308,8 @@ impl<'s> Simulation<'s> {
         self.schedule(ends + think, Event::PageRequested(visitor));
     }
 
-    /// Returns the service-time factor: the ratio of current to average service times.
+    /// Returns the service-time factor: the ratio of the service times at second `at` to the
+    /// average ones. It is 1 unless the machine is shared.
     fn slowness(&mut self, at: f64) -> f64 {
         if !matches!(self.load, Load::Shared | Load::Strained) {
             return 1.0;
@@ -311,7 +323,8 @@ impl<'s> Simulation<'s> {
         (self.slowness[at as usize] - SLOWNESS * SLOWNESS / 2.0).exp()
     }
 
-    /// Returns the ratio of current to average demand.
+    /// Returns the ratio of the visitors' demand at second `at` to the average demand. It is 1
+    /// unless the load varies.
     fn eagerness(&self, at: f64) -> f64 {
         let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
         match self.load {
@@ -335,7 +348,8 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Reports the whole seconds that have ended by `now`, and the requests that ended in them.
+    /// Reports the whole seconds that have ended by `now`, and the requests that ended in them, in
+    /// order of time.
     fn report_until(&mut self, now: f64, report: &mut impl FnMut(Observation)) {
         while ((self.reported + 1) as f64) <= now {
             let end = (self.reported + 1) as f64;
@@ -351,8 +365,9 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Returns the other work of the database in the next second, in processor seconds: randomly
-    /// varying background work, checkpoints and noise.
+    /// Returns the CPU use of the database in the next second that no request caused, in processor
+    /// seconds. It consists of randomly varying background work, checkpoints and measurement noise,
+    /// and may be negative.
     fn else_used(&mut self) -> f64 {
         self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
         let checkpoint = if self.reported % 300 < 3 { 0.3 } else { 0.0 };

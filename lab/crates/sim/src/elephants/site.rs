@@ -1,41 +1,43 @@
 //! The pages of a site, the walk of visitors through them, and the elephants among them.
 
-/// The step of a visitor after a page, to be used with a weight.
+/// The next step of a visitor after a page. Each possible step has a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     Page(usize),
-    /// Returns to the page before.
+    /// The visitor returns to the previous page.
     Back,
-    /// The session ends, and another begins.
+    /// The session ends, and another one begins.
     End,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     pub(super) next: Vec<(Next, f64)>,
-    /// A picture that a browser loads with it in nine of ten cases.
+    /// The index of the picture that a browser loads with the page in nine of ten cases; `None`
+    /// without a picture.
     pub(super) companion: Option<usize>,
-    /// The mean database time in seconds.
+    /// The mean database time of a request for the page, in seconds.
     pub(super) cost: f64,
 }
 
-/// A site; see the [module](super).
+/// A simulated site; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Site {
     pub(super) pages: Vec<Page>,
-    /// The first pages of sessions, with weights.
+    /// The pages with which sessions begin, each with its weight.
     pub(super) homes: Vec<(usize, f64)>,
-    /// The pages that use the database: the first takes 70 % of its time, the second 30 %.
+    /// The two pages that use the database most. The first causes 70 % of the database time, the
+    /// second 30 %.
     pub elephants: [usize; 2],
 }
 
-/// The database time of every other page, in seconds.
+/// The database time of a request for any other page, in seconds.
 pub(super) const ANT: f64 = 0.0002;
-/// The number of pages in a flow.
+/// The number of pages in a flow, the sequence of pages that a visitor follows.
 const FLOW: usize = 8;
-/// The index of the search in a flow; its picture follows it.
+/// The position of the search page in a flow. The search's picture follows it.
 const SEARCH: usize = 3;
-/// The flow of the rare elephant, which about one visitor in fifty visits.
+/// The index of the flow with the rare elephant. About one visitor in fifty visits it.
 const RARE: usize = 7;
 
 /// The transition table of `RUBiS`, as its authors published it.
@@ -46,7 +48,7 @@ impl Site {
     ///
     /// # Panics
     ///
-    /// Never panics: the table is part of the program.
+    /// Never panics, because the transition table is part of the program.
     pub fn auction() -> Self {
         let mut names: Vec<&str> = Vec::new();
         let mut pages: Vec<Page> = Vec::new();
@@ -80,7 +82,8 @@ impl Site {
         Self { pages, homes: vec![(of("Home"), 1.0)], elephants }
     }
 
-    /// Returns a site of this many pages in flows of eight, whose popularity follows Zipf's law.
+    /// Returns a site with `urls` pages in flows of eight. The popularity of the flows follows
+    /// Zipf's law.
     pub fn flows(urls: usize) -> Self {
         let flows = urls / FLOW;
         let mut pages: Vec<Page> = Vec::new();
@@ -99,18 +102,18 @@ impl Site {
         Self { pages, homes, elephants }
     }
 
-    /// Returns the number of pages and pictures.
+    /// Returns the total number of pages and pictures.
     pub fn urls(&self) -> usize {
         self.pages.len()
     }
 
-    /// Returns the mean database time of a request for this page, in seconds.
+    /// Returns the mean database time of a request for `page`, in seconds.
     pub fn cost(&self, page: usize) -> f64 {
         self.pages[page].cost
     }
 
-    /// Sets the costs. `rates` are the shares of pages in all requests, and `mean` is the mean cost
-    /// of a request in seconds.
+    /// Sets the database time of each page. `rates` are the shares of the pages in all requests,
+    /// and `mean` is the mean database time of a request in seconds.
     pub(super) fn price(&mut self, rates: &[f64], mean: f64) {
         for page in &mut self.pages {
             page.cost = ANT;

@@ -1,10 +1,10 @@
 //! `CoDel` for servers with adaptive LIFO: one queue that drops requests after a long wait.
 //!
 //! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
-//! (Maurer, ACM Queue 2015). An interval is overloaded if the least wait of all requests taken from
-//! the queue in it exceeds `target`; this is decided at its end. During overload a request that is
-//! taken after a wait of more than 2 · `target` is dropped. The newest request goes first while the
-//! queue is fuller than `lifo_above` of its capacity.
+//! (Maurer, ACM Queue 2015). An interval counts as overloaded if the least wait of all requests
+//! taken from the queue in it exceeds `target`. This is decided at its end. During overload a
+//! request that is taken after a wait of more than 2 · `target` is dropped. The newest request goes
+//! first while the queue is fuller than `lifo_above` of its capacity.
 //!
 //! Both sources have services of milliseconds, and a target of 5 or 100 ms. With services of a
 //! quarter of a second the target must be longer, so the scenario sets it. A request that finds a
@@ -57,7 +57,7 @@ struct CodelLifo {
     lifo: bool,
 }
 
-/// The state of `CoDel`.
+/// The state of `CoDel`: the present interval, and whether the last one was overloaded.
 #[derive(Debug)]
 struct Codel {
     target: TimeSpan,
@@ -68,7 +68,8 @@ struct Codel {
 }
 
 impl Codel {
-    /// Records that a request with this wait is taken. Returns whether to drop it.
+    /// Records that a request with this wait is taken from the queue at `now`. Returns whether to
+    /// drop the request.
     fn taken(&mut self, now: Time, wait: TimeSpan) -> bool {
         if now > self.ends {
             self.ends = now + self.interval;
@@ -114,7 +115,8 @@ impl Scheduler for CodelLifo {
         Push::Queued
     }
 
-    /// Measures every request once, whether it is dropped or served.
+    /// Measures the wait of each request that is taken, once. Returns the request if it is dropped
+    /// instead of served.
     fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let next = self.next(moment)?;
         let drop = self.codel.taken(moment.now, moment.age(next));

@@ -2,16 +2,16 @@
 //!
 //! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. A request
 //! that arrives while the limit is reached is refused. Every `probe` the limit is held at `min`
-//! until `samples` requests that began since then have been answered; their median latency is the
+//! until `samples` requests that began since then have been answered. Their median latency is the
 //! ideal latency. Otherwise, every `update`, with g = clamp((1 + `buffer`) · ideal/median, ½, 2),
 //! the limit becomes g · limit + √(g · limit). After five consecutive updates at `min`, the ideal
 //! latency is measured again.
 //!
 //! The filter is two policies here: a queueing policy without a queue, and a limit. Requests
-//! admitted beyond the workers wait in the application, oldest first.
+//! admitted beyond the number of workers wait in the application, oldest first.
 //!
-//! Simplifications: there is no jitter on `probe` (it keeps the members of a fleet from probing
-//! together; here is only one), and the limit changes only when a request ends. The defaults are
+//! Simplifications: There is no jitter on `probe`, which keeps the members of a fleet from probing
+//! together, because here is only one. The limit changes only when a request ends. The defaults are
 //! Envoy's, except `probe` and `max`, which are those of Envoy's own example (its defaults would be
 //! 60 s and 1000).
 
@@ -21,7 +21,7 @@ use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Time, TimeSpan};
 
-/// The queueing policy without a queue.
+/// The queueing policy: it refuses every request that does not get a slot.
 pub(super) const POLICY: Policy = Policy {
     name: "envoy-adaptive",
     source: "Envoy 1.40",
@@ -40,7 +40,7 @@ const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter
     Parameter { name, domain: Domain::Count { min: 1, max: 100_000, default }, why }
 }
 
-/// The gradient controller.
+/// The limit policy: Envoy's gradient controller.
 pub(super) const LIMIT: LimitPolicy = LimitPolicy {
     name: "envoy-gradient",
     source: "Envoy 1.40",
@@ -77,7 +77,7 @@ impl Scheduler for NoQueue {
     }
 }
 
-/// The number of consecutive updates at the minimum that causes a probe.
+/// The number of consecutive updates at the minimum that causes a new probe.
 const OFTEN: u32 = 5;
 
 #[derive(Debug)]
@@ -90,16 +90,18 @@ struct Gradient {
     buffer: f64,
     limit: u32,
     phase: Phase,
-    /// Latencies since the phase began or the limit was last set.
+    /// The latencies of requests that ended since the phase began or the limit was last updated.
     latencies: Vec<TimeSpan>,
     at_min: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The limit is held at the minimum `since` this time, and `then` returns to this value.
+    /// The limit is held at the minimum since time `since`. After the probe it returns to the value
+    /// `then`.
     Probing { since: Time, then: u32 },
-    /// The limit follows latency until the next probe.
+    /// The limit follows latency until the next probe at `probe_at`. `ideal` is the latency of the
+    /// last probe, and `updated` the time of the last update.
     Following { ideal: TimeSpan, updated: Time, probe_at: Time },
 }
 
@@ -127,7 +129,7 @@ impl Gradient {
         self.at_min = 0;
     }
 
-    /// Returns the median of the measured latencies and discards them.
+    /// Returns the median of the measured latencies and discards them; `None` if there are none.
     fn median(&mut self) -> Option<TimeSpan> {
         self.latencies.sort_unstable();
         let median = self.latencies.get(self.latencies.len() / 2).copied();
@@ -156,7 +158,8 @@ impl Limit for Gradient {
         };
         match self.phase {
             Phase::Probing { since, then } => {
-                // Requests that began before the probe ran at a higher concurrency.
+                // Requests that began before the probe ran at a higher concurrency, so their
+                // latency does not count.
                 if measured && now.since(since) >= ended.took {
                     self.latencies.push(ended.took);
                 }
@@ -197,7 +200,8 @@ mod tests {
 
     static LIMIT_FOR_TESTS: LimitPolicy = LIMIT;
 
-    /// Ends one request every half second from `from`, each with a duration in milliseconds.
+    /// Ends one request every half second from `from` (in milliseconds), each after a duration in
+    /// milliseconds.
     fn answers(gradient: &mut Gradient, from: u64, took: &[u64]) {
         for (number, took) in (0..).zip(took) {
             let now = Time::ZERO + TimeSpan::from_millis(from + 500 * number);

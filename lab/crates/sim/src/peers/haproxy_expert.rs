@@ -1,9 +1,9 @@
-//! HAProxy in expert hands: priority by checkout step and issued session, new visitors refused
-//! first, newest first.
+//! HAProxy as an expert configures it: priority by checkout step and issued session, new visitors
+//! refused first, newest first.
 //!
 //! Source: HAProxy 2.6.12, its manual and probes, made as strong as its language allows. These are
-//! the rules of `lab/peers/haproxy-expert.cfg`, which `lab peers` runs live; the numbers are
-//! defined here and filled in there.
+//! the rules of `lab/peers/haproxy-expert.cfg`, which `lab peers` runs live. The numbers are
+//! defined here and inserted into that file.
 //!
 //! - A session is one that the application has issued (`stick store-response`, `in_table`). A
 //!   client with an invented cookie is new.
@@ -11,12 +11,12 @@
 //!   come sessions that have ever requested a step, then other sessions, then new clients, even
 //!   those at the checkout.
 //! - Within a class the newest go first once the queue is deep, but never at the checkout. The
-//!   order is decided when a request is queued: requests that arrived while the queue was short
+//!   order is decided when a request is queued. Requests that arrived while the queue was short
 //!   keep their order, behind all that arrived later.
 //! - New clients are refused from a small depth on, browsing with a session from a greater depth,
 //!   and everything from a still greater one. The arriving request is refused each time, because
 //!   HAProxy cannot evict a waiting one.
-//! - Every bound is a multiple of `maxconn`, the server's limit, which the lab fills in.
+//! - Every bound is a multiple of `maxconn`, the server's limit, which the lab inserts.
 //! - The number of new clients' requests per address is limited (`track-sc1 src`, `conn_cur`).
 //! - `abortonclose` corresponds to the scenario's visible closes.
 //! - With `cookie = "told"` the operator has learned that a signal is more common among buyers, and
@@ -35,38 +35,41 @@ use bywash_units::TimeSpan;
 use super::SLOTS;
 use super::tree::{Backend, Rules, lifo_offset};
 
-/// The `Retry-After` of every refusal.
+/// The `Retry-After` of every refusal, whatever the load.
 pub const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(2);
-/// Waiting requests per slot from which on the newest of a class goes first. The next five numbers
-/// are per slot as well.
+/// The number of waiting requests per slot from which on the newest request of a class goes first.
 pub const DEEP: u32 = 2;
-/// Waiting requests from which on new clients are refused: a wait of sixteen services if nothing
-/// else waits. With four, chance alone refuses a tenth of them at one worker and ρ = 0.9. With as
-/// many as fill the queue, no visitor in a session finds a place.
+/// The number of waiting requests per slot from which on new clients are refused. It means a wait
+/// of sixteen services if nothing else waits. With four, chance alone refuses a tenth of new
+/// clients at one worker and ρ = 0.9. With as many as fill the queue, no visitor in a session finds
+/// a place.
 pub const MOST_NEW: u32 = 16;
-/// Waiting requests from which on new clients that show a signal are refused as well.
+/// The number of waiting requests per slot from which on new clients are refused even if they show
+/// a signal.
 pub const MOST_TOLD: u32 = 32;
-/// Waiting requests from which on browsing in a session is refused.
+/// The number of waiting requests per slot from which on browsing requests of a session are
+/// refused.
 pub const MOST_BROWSING: u32 = 50;
-/// Waiting requests from which on everything is refused.
+/// The number of waiting requests per slot from which on every request is refused.
 pub const MOST_ALL: u32 = 100;
-/// The most requests of new clients per address, for each slot.
+/// The maximum number of requests of new clients from one address, per slot.
 pub const MOST_SOURCE: u32 = 2;
 
-/// The priority class of new clients. Lower classes go first; steps of the checkout have 1, 2, …
+/// The priority class of new clients. Lower classes go first; the steps of the checkout have the
+/// classes 1, 2, …
 pub const NEW: u16 = 1000;
 /// The priority class of new clients that show a signal.
 pub const TOLD: u16 = 700;
-/// The priority class of a session.
+/// The priority class of requests with an issued session.
 pub const SESSION: u16 = 500;
-/// The priority class of a session that was at the checkout before.
+/// The priority class of requests with an issued session that was at the checkout before.
 pub const BUYER: u16 = 200;
 
 const fn times(name: &'static str, default: u32, why: &'static str) -> Parameter {
     Parameter { name, domain: Domain::Count { min: 0, max: 1_000_000, default }, why }
 }
 
-/// HAProxy in an expert's configuration.
+/// The policy of HAProxy in an expert's configuration.
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-expert",
     source: "HAProxy 2.6",
@@ -128,7 +131,8 @@ pub(super) const POLICY: Policy = Policy {
 
 #[derive(Debug)]
 struct Expert {
-    /// The step of the checkout, by class; the last step is 1.
+    /// The checkout step of each class, counted from the end: the last step is 1. `None` for a
+    /// class outside the checkout.
     steps: Vec<Option<u16>>,
     new: usize,
     told: usize,
@@ -136,12 +140,12 @@ struct Expert {
     total: usize,
     source: usize,
     lifo_from: usize,
-    /// Whether the meaning of signals is known.
+    /// Whether the operator knows what signals mean, so that they raise the priority.
     is_told: bool,
-    /// Sessions that have requested a step of the checkout. HAProxy forgets them after half an hour
-    /// of silence; so does the engine, for which they are then new.
+    /// Sessions that have requested a step of the checkout. HAProxy forgets a session after half an
+    /// hour without a request. So does the engine, which then takes it for new.
     buyers: HashSet<SessionKey>,
-    /// Waiting requests of new clients, by address.
+    /// The number of waiting requests of new clients, by address.
     strangers: HashMap<AddressKey, usize>,
     /// Whether the queue was deep when a request was last queued.
     deep: bool,
@@ -232,7 +236,7 @@ impl Rules for Expert {
     }
 }
 
-/// Returns the session of a request if the application has issued it, that is if an answer carried
+/// Returns the session of a request if the application has issued it, that is, if an answer carried
 /// it.
 fn session(waiting: &Waiting) -> Option<SessionKey> {
     match waiting.principal {
@@ -241,7 +245,7 @@ fn session(waiting: &Waiting) -> Option<SessionKey> {
     }
 }
 
-/// Returns the address of a request without such a session.
+/// Returns the address of a request that has no issued session.
 fn stranger(waiting: &Waiting) -> Option<AddressKey> {
     match waiting.principal {
         Some(Principal::Address(address)) => Some(address),
@@ -249,8 +253,8 @@ fn stranger(waiting: &Waiting) -> Option<AddressKey> {
     }
 }
 
-/// Returns the steps of the checkout, by class. The class with the highest utility is the last
-/// step.
+/// Returns the checkout step of each class. The class with the highest utility is the last step,
+/// with number 1.
 fn steps(classes: &[Class]) -> Vec<Option<u16>> {
     let mut checkout: Vec<usize> =
         (0..classes.len()).filter(|class| classes[*class].tier == Tier::Transaction).collect();

@@ -1,10 +1,9 @@
-//! HAProxy in ordinary hands: transactions first by path, everything oldest first.
+//! HAProxy as it is commonly configured: transactions first by path, everything oldest first.
 //!
 //! Source: HAProxy 2.6.12, its manual and probes. These are the rules of `lab/peers/haproxy.cfg`,
 //! which `lab peers` runs live: `set-priority-class` 1 for transaction paths and 10 for others; no
-//! request is refused on arrival; `timeout queue 20s`; `abortonclose`, which corresponds to the
-//! scenario's visible closes. The path is trusted: a request for a transaction's path is a
-//! transaction.
+//! request is refused on arrival; `timeout queue 20s`. `abortonclose` corresponds to the scenario's
+//! visible closes. The path is trusted: a request for a transaction's path is a transaction.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy};
 use bywash_engine::queue::QueueView;
@@ -16,10 +15,10 @@ use super::tree::{Backend, Rules};
 
 /// The priority class of transactions. Lower classes go first.
 pub const TRANSACTION: u16 = 1;
-/// The priority class of everything else.
+/// The priority class of all other requests.
 pub const BROWSING: u16 = 10;
 
-/// HAProxy in a common configuration.
+/// The policy of HAProxy in a common configuration.
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-ordinary",
     source: "HAProxy 2.6",

@@ -1,14 +1,14 @@
 //! Overload controls of other programs, as queueing policies (and one limit) of the same engine.
 //!
 //! Each file is one peer: its rules in this project's terms, its source, and its simplifications.
-//! The peers are not in the engine because the product does not ship them; the lab finds them by
+//! The peers are not in the engine because the product does not ship them. The lab finds them by
 //! name like the product's own. A policy sees only the properties of a request that the real
 //! program could see. These are the class of its path, its address, whether it *claims* a session
 //! (sends a cookie), and whether that session was issued (an answer carried its cookie). It does
-//! not use knowledge of this engine alone (the classes that a session was served, or whether a
-//! request is a retry).
+//! not use knowledge of this engine alone: the classes that a session was served, or whether a
+//! request is a retry.
 //!
-//! Common to all: a refusal costs nothing, and a departure is seen immediately or never.
+//! In all peers, a refusal costs nothing, and a departure is seen immediately or never.
 //! `retry_after` defines whether a refusal has a `Retry-After`.
 
 mod codel_lifo;
@@ -23,7 +23,7 @@ use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
 use bywash_units::TimeSpan;
 
-/// Every peer, the strongest first.
+/// The queueing policies of all peers, the strongest first.
 pub static POLICIES: [Policy; 6] = [
     haproxy_expert::POLICY,
     haproxy_ordinary::POLICY,
@@ -33,31 +33,31 @@ pub static POLICIES: [Policy; 6] = [
     envoy_adaptive::POLICY,
 ];
 
-/// The limits of peers.
+/// The concurrency limits of all peers.
 pub static LIMITS: [LimitPolicy; 1] = [envoy_adaptive::LIMIT];
 
-/// Returns the peer of this name.
+/// Returns the peer's queueing policy called `name`; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
-/// Returns the limit of this name.
+/// Returns the peer's limit called `name`; `None` if there is none.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
-/// The `Retry-After` of a refusal.
+/// The `Retry-After` that a refusal has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RetryAfter {
     /// The engine's estimate, for a policy of the product.
     Estimated,
-    /// A fixed time.
+    /// The same time for every refusal.
     Fixed(TimeSpan),
     /// No `Retry-After`.
     Absent,
 }
 
-/// Returns the `Retry-After` of the policy of this name. Peers follow the configurations in
+/// Returns the `Retry-After` of the policy called `name`. Peers follow the configurations in
 /// `lab/peers`: ordinary HAProxy configurations set none, and Envoy's filter sends none.
 pub(crate) fn retry_after(name: &str) -> RetryAfter {
     match find(name) {
@@ -69,7 +69,7 @@ pub(crate) fn retry_after(name: &str) -> RetryAfter {
     }
 }
 
-/// The parameter of a peer for the limit of the server behind it.
+/// The name of the parameter by which a peer gets the limit of the server behind it.
 pub(crate) const SLOTS: &str = "maxconn";
 
 const CAPACITY: Parameter = Parameter {
@@ -78,7 +78,7 @@ const CAPACITY: Parameter = Parameter {
     why: "Places in the queue.",
 };
 
-/// Returns the tier that the path of a request suggests, by class.
+/// Returns the tier of each class that its path suggests.
 fn tiers(classes: &[Class]) -> Vec<Tier> {
     classes.iter().map(|class| class.tier).collect()
 }

@@ -1,14 +1,15 @@
-//! A concurrency limit with partitions: shares apply only when the limit is reached.
+//! A concurrency limit with partitions, whose shares apply only when the limit is reached.
 //!
 //! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter`. A request is refused if the
 //! limit is reached *and* its partition already has its share. So a small partition may use
 //! capacity that others leave, and a partition below its share is admitted above the limit.
-//! Requests admitted beyond the workers wait in the server, oldest first regardless of partition.
+//! Requests admitted beyond the number of workers wait in the server, oldest first regardless of
+//! partition.
 //!
-//! Simplifications: the limit is fixed (`places` beyond the workers; the library's adaptive limits
-//! are a separate matter), and the partitions are transaction paths and the rest. A partition's
-//! share is counted over waiting requests, because a queueing policy does not learn which requests
-//! run.
+//! Simplifications: The limit is fixed (`places` beyond the workers), because the library's
+//! adaptive limits are a separate matter. The partitions are transaction paths and all others. A
+//! partition's share is counted over waiting requests, because a queueing policy does not learn
+//! which requests run.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
@@ -17,7 +18,7 @@ use bywash_units::Ratio;
 
 use super::tiers;
 
-/// A partitioned concurrency limit.
+/// The policy of a partitioned concurrency limit.
 pub(super) const POLICY: Policy = Policy {
     name: "partitions",
     source: "Netflix concurrency-limits",
@@ -53,8 +54,8 @@ impl Partitions {
         }
     }
 
-    /// Returns the number of waiting requests of `tier`, and the most that may wait when the limit
-    /// is reached.
+    /// Returns the number of waiting requests of `tier`, and the maximum number that may wait when
+    /// the limit is reached.
     fn share_of(&self, moment: &QueueView<'_>, tier: Tier) -> (u32, f64) {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();

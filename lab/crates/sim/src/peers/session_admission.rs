@@ -1,12 +1,12 @@
-//! Session-based admission control: no new sessions while the server is busy.
+//! Session-based admission control: the server admits no new sessions while it is busy.
 //!
 //! Source: Cherkasova and Phaal, «Session-Based Admission Control». At the end of each interval the
 //! predicted utilisation becomes (1 − k) · prediction + k · measurement. While it exceeds the
 //! threshold, requests that would begin a session are refused, even if a server is free. Requests
 //! of sessions in progress are always admitted, oldest first.
 //!
-//! Here a session is in progress if the request claims one: it carries the cookie that the paper's
-//! server issues.
+//! Here a session is in progress if the request claims one, that is, carries the cookie that the
+//! paper's server issues.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
@@ -15,7 +15,7 @@ use bywash_units::{Ratio, TimeSpan};
 
 use super::CAPACITY;
 
-/// Session-based admission control.
+/// The policy of session-based admission control.
 pub(super) const POLICY: Policy = Policy {
     name: "session-admission",
     source: "Cherkasova and Phaal",

@@ -1,10 +1,11 @@
-//! HAProxy's queue: one tree ordered by class and then by time, from which the first is taken.
+//! HAProxy's queue: one tree ordered by priority class and then by time, from which the first
+//! request is taken.
 //!
 //! Source: HAProxy 2.6.12, `src/queue.c`, and probes of the running program. A key is made once,
-//! when the request is queued, and never updated: `class`, then 20 bits of `now + offset` in
-//! milliseconds. The time is cyclic with a period of 1,048,576 ms; a time less than half a period
-//! back counts as earlier. So an order by offsets holds only within some minutes, and a scheme that
-//! relies on offsets breaks whenever they jump.
+//! when the request is queued, and never updated. It consists of `class`, then 20 bits of `now +
+//! offset` in milliseconds. The time is cyclic with a period of 1,048,576 ms; a time less than half
+//! a period back counts as earlier. So an order by offsets holds only within some minutes, and a
+//! scheme that relies on offsets breaks whenever they jump.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,32 +13,33 @@ use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Time, TimeSpan};
 
-/// The period of a key's time in milliseconds, and how far back a time in it can lie.
+/// The period of the time in a key, in milliseconds. A time lies at most half a period back.
 const FACE: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
-/// The queueing rules of a configuration.
+/// The rules by which a configuration of HAProxy queues requests.
 pub(super) trait Rules: Send {
-    /// Notes the arrival of a request, whether it finds a slot or not.
+    /// Notes the arrival of a request, whether or not the request finds a free slot.
     fn on_arrival(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// Returns the priority class and offset of a request; `None` refuses it.
+    /// Returns the priority class and the offset in milliseconds for a request to be queued; `None`
+    /// refuses the request.
     fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)>;
 
-    /// Notes that a queued request waits no longer.
+    /// Notes that a queued request no longer waits.
     fn on_departure(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// Returns whether the newest go first in some class.
+    /// Returns whether in some class the newest request goes first at present.
     fn lifo(&self) -> bool {
         false
     }
 }
 
-/// A backend that queues by such rules, with its `timeout queue`.
+/// A backend of HAProxy that queues by the rules `R`, with its `timeout queue`.
 #[derive(Debug)]
 pub(super) struct Backend<R> {
     rules: R,
@@ -52,7 +54,7 @@ impl<R: Rules> Backend<R> {
 }
 
 impl<R: Rules> Scheduler for Backend<R> {
-    /// Notes a request that finds a free slot; none is refused.
+    /// Notes a request that finds a free slot. Such a request is never refused.
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.rules.on_arrival(moment, id);
         None
@@ -68,8 +70,8 @@ impl<R: Rules> Scheduler for Backend<R> {
     }
 
     /// Returns a request that has waited longer than `timeout queue`. HAProxy has a timer for each
-    /// request. Here they are removed when the next slot is assigned, which is at most one service
-    /// later.
+    /// request. Here such requests are removed when the next slot is assigned, which is at most one
+    /// service later.
     fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
         self.remove(moment, late);
@@ -92,7 +94,7 @@ impl<R: Rules> Scheduler for Backend<R> {
     }
 }
 
-/// Waiting requests by class and time.
+/// The tree of waiting requests, by class and time.
 #[derive(Debug, Default)]
 struct Tree {
     waiting: BTreeMap<Key, RequestId>,
@@ -100,8 +102,8 @@ struct Tree {
     queued: u64,
 }
 
-/// The position of a request; lower comes first. Equal times keep the order in which they were
-/// queued.
+/// The position of a request in the tree; a lower key comes first. Requests with equal times keep
+/// the order in which they were queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     class: u16,
@@ -110,7 +112,7 @@ struct Key {
 }
 
 impl Tree {
-    /// Queues `id` as HAProxy does with `set-priority-class` and `set-priority-offset`.
+    /// Queues request `id` as HAProxy does with `set-priority-class` and `set-priority-offset`.
     fn insert(&mut self, now: Time, id: RequestId, class: u16, offset: i64) {
         self.queued += 1;
         let time = (milliseconds(now) + offset).rem_euclid(FACE);
@@ -119,8 +121,8 @@ impl Tree {
         self.keys.insert(id, key);
     }
 
-    /// Returns the first request of the best class: the first one from half a period ago on, or
-    /// else from the period's zero.
+    /// Returns the first request of the lowest class; `None` if no request waits. Within the class,
+    /// it is the first request from half a period ago on, or else from the period's zero.
     fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
         let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);
@@ -129,7 +131,7 @@ impl Tree {
         Some(later.map_or(*first, |(_, id)| *id))
     }
 
-    /// Removes `id`, which waits no longer.
+    /// Removes the request `id` from the tree.
     fn remove(&mut self, id: RequestId) {
         if let Some(key) = self.keys.remove(&id) {
             self.waiting.remove(&key);
@@ -141,8 +143,9 @@ fn milliseconds(now: Time) -> i64 {
     (now.as_nanos() / 1_000_000).cast_signed()
 }
 
-/// Returns the offset that puts the newest first: `date(0,ms),mod(262144),mul(-2)`. It jumps back
-/// to 0 every 262 s; requests queued before the jump then go before those that arrive after it.
+/// Returns an offset with which the newest request goes first: `date(0,ms),mod(262144),mul(-2)`.
+/// The offset jumps back to 0 every 262 s. Requests queued before the jump then go before those
+/// that arrive after it.
 pub(super) fn lifo_offset(now: Time) -> i64 {
     milliseconds(now) % 262_144 * -2
 }

@@ -2,8 +2,8 @@
 //!
 //! [`system`] leaves threads to the operating system, as the paper does; [`pool`] uses the
 //! product's levels. The demand of a request is its work on one thread. It consists of tasks of
-//! equal size, each taken by the next free thread of the request, and of a serial rest that one
-//! thread does at the end. Starting and switching threads costs nothing.
+//! equal size, and of a serial rest. The next free thread of the request takes each task, and one
+//! thread does the serial rest at the end. Starting and switching threads costs nothing.
 
 mod pool;
 mod system;
@@ -13,7 +13,7 @@ use bywash_units::TimeSpan;
 
 use crate::application::{Application, Meters};
 
-/// Returns the application of a scenario that has threads.
+/// Returns the application of a scenario that has threads; `None` for any other scenario.
 pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     let threads = scenario.servers.threads.as_ref()?;
     let classes: Vec<Parallel> = scenario.classes.iter().map(|class| class.parallel).collect();
@@ -25,7 +25,8 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     })
 }
 
-/// Adds a time in which `busy` processors worked and `without` requests had no processor.
+/// Adds a period of length `time` to `meters`, in which `busy` of `processors` processors worked
+/// and `without` requests had no processor.
 fn pass(meters: &mut Meters, time: TimeSpan, processors: u32, busy: u32, without: u32) {
     let nanos = time.as_nanos() as f64;
     meters.busy += time * u64::from(busy);
@@ -38,10 +39,10 @@ fn pass(meters: &mut Meters, time: TimeSpan, processors: u32, busy: u32, without
     }
 }
 
-/// The remaining work of a request.
+/// The work of a request that is not done yet.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    /// Tasks that no thread has taken.
+    /// The number of tasks that no thread has taken.
     tasks: u32,
     /// The work of one task, in nanoseconds.
     task: u64,

@@ -1,9 +1,10 @@
-//! Threads under the product's levels: the engine's decisions on processors of virtual time.
+//! Simulates threads under the product's levels: the engine's module `levels` decides, and the
+//! processors work in virtual time.
 //!
-//! A slot is a processor. Between two tasks a thread returns its slot if another request would
-//! receive it, and continues otherwise. When all tasks of a request are taken, its own thread
-//! returns its slot until the last of the other threads hands over to it. The pool of
-//! `crates/levels` does the same with real threads.
+//! A slot is a processor. Between two tasks, a thread returns its slot if another request would get
+//! the slot, and continues otherwise. Each request has one own thread. When all tasks of the
+//! request are taken, the own thread returns its slot until the last of the other threads hands its
+//! slot over. The thread pool of `crates/levels` does the same with real threads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,24 +21,24 @@ struct Request {
     ticket: Ticket,
     left: Left,
     begun: bool,
-    /// The number of working threads; zero while the request waits between two tasks.
+    /// The number of threads that work on the request; 0 while the request waits between two tasks.
     threads: u32,
-    /// Work of completed tasks, in nanoseconds.
+    /// The total work of the request's completed tasks, in nanoseconds.
     done: u64,
     serial: u64,
 }
 
-/// A working thread.
+/// A thread that works on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Thread {
     ends: Time,
     order: u64,
     id: u32,
     serial: u64,
-    /// The time since which it has its slot.
+    /// The time at which the thread got its slot.
     since: Time,
     work: u64,
-    /// Whether it is the request's own thread, which stays with the request.
+    /// Whether this is the request's own thread, which stays until the request ends.
     own: bool,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Pool {
     levels: Levels,
     now: Time,
     requests: Vec<Option<Request>>,
-    /// Working threads by the end of their task; the requests of some have left.
+    /// Working threads by the end of their task. Entries whose request has left are skipped later.
     threads: BinaryHeap<Reverse<Thread>>,
     busy: u32,
     inside: u32,
@@ -97,7 +98,7 @@ impl Pool {
         self.now = now;
     }
 
-    /// Starts threads on the slots that the levels grant.
+    /// Starts a thread on each slot that the levels grant.
     fn assign(&mut self) {
         while let Some(grant) = self.levels.grant(self.now) {
             let ticket = grant.ticket();
@@ -117,7 +118,8 @@ impl Pool {
         self.requests[id as usize].as_mut().expect("the request is in the pool")
     }
 
-    /// Lets a thread with a slot take the next task of a request that has one.
+    /// Lets a thread that has a slot take the next task of a request. The request must have a task
+    /// left.
     fn take_task(&mut self, id: u32, own: bool, since: Time) {
         let request = self.request(id);
         request.left.tasks -= 1;
@@ -133,7 +135,8 @@ impl Pool {
         self.threads.push(Reverse(Thread { ends, order, id, serial, since, work, own }));
     }
 
-    /// Releases the slot of a thread that leaves its request, or waits for the others.
+    /// Releases the slot of a thread that leaves its request, or that waits for the other threads
+    /// of the request.
     fn rest(&mut self, thread: Thread) {
         let request = self.request(thread.id);
         request.threads -= 1;
@@ -142,12 +145,12 @@ impl Pool {
         self.levels.release(self.now, ticket, self.now.since(thread.since));
     }
 
-    /// Continues a thread that has ended a task. Returns whether its request is done.
+    /// Continues with a thread that has ended a task. Returns whether its request is done.
     fn next_step(&mut self, thread: Thread) -> bool {
         let Left { tasks, serial, .. } = self.request(thread.id).left;
         if tasks > 0 {
             if self.levels.pressed() {
-                // If no other request has a better claim, the same slot is granted again.
+                // If no other request has a better claim, the levels grant the same slot again.
                 self.rest(thread);
             } else {
                 self.take_task(thread.id, thread.own, thread.since);
@@ -158,7 +161,8 @@ impl Pool {
             self.rest(thread);
             return false;
         }
-        // This is the last thread: the request's own, or one that hands its slot over to that.
+        // The last working thread is the request's own thread, or hands its slot over to the own
+        // thread.
         if serial > 0 {
             self.request(thread.id).left.serial = 0;
             self.work(thread.id, true, thread.since, serial);
@@ -283,7 +287,7 @@ mod tests {
         pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
-        // Four tasks of 0.2 s in parallel, then 0.2 s on one thread.
+        // Four tasks of 0.2 s run two at a time, then 0.2 s on one thread.
         assert!((ends[0].1 - 0.4).abs() < 1e-6, "{ends:?}");
     }
 
@@ -292,7 +296,8 @@ mod tests {
         let mut pool = pool(2, 0.0, &[WIDE]);
         pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
         pool.admit(at(0.5), 1, 0, TimeSpan::from_secs(4));
-        // Both processors serve the first until its tasks end at 1; then each has one.
+        // Both processors serve the first request until its tasks end at 1 s. Then each request has
+        // one processor.
         let ends = play(&mut pool);
         assert!((ends[0].1 - 3.0).abs() < 1e-6, "{ends:?}");
         assert!((ends[1].1 - 4.0).abs() < 1e-6, "{ends:?}");
@@ -316,7 +321,7 @@ mod tests {
         let mut pool = pool(1, 0.0, &[WIDE, Parallel { weight: 9.0, ..Parallel::default() }]);
         pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
         pool.admit(at(0.5), 1, 1, TimeSpan::from_secs(4));
-        // At 1 the first has ended a task, and the other's claim is better.
+        // At 1 s the first request has ended a task, and the other request has a better claim.
         assert_eq!(pool.next_end(), Some(at(1.0)));
         assert_eq!(pool.finish(at(1.0)), None);
         assert!(pool.serves(0) && pool.serves(1));

@@ -1,8 +1,8 @@
-//! Threads under the operating system: all runnable threads share the processors evenly.
+//! Simulates threads under the operating system: all runnable threads share the processors evenly.
 //!
-//! A request has its threads from its admission: one per task, up to the most of its class
-//! [paper 3.1]. As in `servers`, there is one clock of progress: all threads progress at the same
-//! rate.
+//! A request has its threads from its admission: one per task, up to the maximum of its class
+//! [paper 3.1]. As in `servers`, there is one clock of progress, because all threads progress at
+//! the same rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,10 +27,11 @@ pub(super) struct System {
     serial_share: f64,
     classes: Vec<Parallel>,
     now: Time,
-    /// Work done by a thread that ran all the time, in nanoseconds.
+    /// The work done by a thread that ran since the start of the run, in nanoseconds.
     progress: f64,
     requests: Vec<Option<Running>>,
-    /// Threads by the progress at which their task is done; the requests of some have left.
+    /// Running threads by the progress at which their task is done: progress, serial number, id of
+    /// the request. Entries whose request has left are skipped later.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
     threads: u32,
     inside: u32,
@@ -69,13 +70,14 @@ impl System {
         self.now = now;
     }
 
-    /// Starts a task on a thread of a request.
+    /// Starts a task of `work` nanoseconds on a thread of request `id`.
     fn run(&mut self, id: u32, serial: u64, work: u64) {
         let done = (self.progress + work as f64).ceil() as u64;
         self.ends.push(Reverse((done, serial, id)));
     }
 
-    /// Returns the next thread to finish its task. Drops those whose request has left.
+    /// Returns the next thread to finish its task, as its final progress and its request's id.
+    /// Drops threads whose request has left. Returns `None` if no thread runs.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
             let Reverse((done, serial, id)) = *self.ends.peek()?;
@@ -174,8 +176,8 @@ mod tests {
         let mut system = System::new(2, 0.0, vec![Parallel::default(), wide]);
         system.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
         system.admit(at(0.0), 1, 1, TimeSpan::from_secs(2));
-        // Four threads run at half speed, so tasks of half a second take one second. Then the
-        // fourth task runs in parallel with the plain request.
+        // Four threads run at half speed on two processors, so tasks of half a second take one
+        // second. Then the fourth task runs in parallel with the plain request.
         let mut ends = Vec::new();
         while let Some(next) = system.next_end() {
             ends.extend(system.finish(next).map(|id| (id, next.as_secs_f64())));

@@ -13,73 +13,76 @@ use crate::case::Case;
 use crate::events::SimEvent;
 use crate::peers::RetryAfter;
 
-/// The client of a request, by slab index.
+/// The client that made a request, by its slab index.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RequestSource {
     Visitor(u32),
     Intruder(u32),
 }
 
-/// A request in the world. The engine knows it by its index.
+/// A request that has been made and has not ended. The engine knows it by its slab index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LiveRequest {
     source: RequestSource,
     session: SessionKey,
-    /// Whether it claims a session: its client has a cookie, or an invented one.
+    /// Whether the request carries a session cookie, issued or invented.
     claims: bool,
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
     pub(super) demand: TimeSpan,
-    /// Set if its client keeps the slot beyond the service.
+    /// How its client keeps the slot beyond the service; `None` for a client that reads at full
+    /// speed.
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
     pub(super) client: Presence,
-    /// Whether its outcome is counted.
+    /// Whether the outcome of the request is counted in the result.
     counts: bool,
-    /// Changes with every use of the slab entry; events with another serial are void.
+    /// A number that is unique to this use of the slab entry. Events with another serial are void.
     pub(super) serial: u64,
 }
 
-/// Whether the client of a request is present.
+/// Whether the client of a request is present, and if not, what the gateway does with the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     /// The client waits for its answer.
     Waits,
-    /// The client has given up unnoticed.
+    /// The client has given up, and the gateway does not notice.
     GaveUp,
-    /// The client has given up, and the gateway holds the slot while the application works on.
+    /// The client has given up. The gateway holds the slot while the application works on.
     GaveUpHeld,
-    /// The client has given up, the slot is free, and the application works on.
+    /// The client has given up. The gateway has freed the slot, but the application works on.
     GaveUpUnnoticed,
 }
 
 impl LiveRequest {
-    /// Returns whether the client has given up.
+    /// Returns whether the client of the request has given up.
     pub(super) const fn is_abandoned(&self) -> bool {
         !matches!(self.client, Presence::Waits)
     }
 
-    /// Returns the session that its answer belongs to. The answer to a request without a cookie
-    /// begins a session. If no client reads it, that is a session that no request will ever claim.
+    /// Returns the session that the answer to this request belongs to. The answer to a request
+    /// without a cookie begins a session. If no client reads that answer, the result is a session
+    /// key that no request will ever claim.
     pub(super) const fn served_session(&self) -> SessionKey {
         let unread = self.is_abandoned() && !self.claims;
         if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
     }
 }
 
-/// A visitor in the world.
+/// A visitor whose session is in progress.
 #[derive(Debug)]
 pub(super) struct ActiveVisitor {
     /// The number of the visitor in the run, which is also the key of the session and of the
     /// address.
     number: u64,
     visitor: Visitor,
-    /// Whether the visitor has read an answer, and so received the session's cookie.
+    /// Whether the visitor has read an answer, and so has the session's cookie.
     cookie: bool,
-    /// The index among the clients of all sets; `None` for a visitor that arrived.
+    /// The index of a permanent client among the clients of all sets; `None` for a visitor that
+    /// arrived.
     client: Option<u32>,
-    /// When the session began.
+    /// The time at which the session began.
     since: Time,
 }
 
@@ -104,7 +107,7 @@ impl World<'_> {
         self.schedule_next_session();
     }
 
-    /// Starts all clients of all sets, each at some time within a pause.
+    /// Starts all clients of all sets, each after a random part of its pause.
     pub(super) fn start_clients(&mut self) {
         for client in 0..self.clients.len() {
             self.client_pauses(client as u32);
@@ -131,7 +134,7 @@ impl World<'_> {
         self.attempt(visitor);
     }
 
-    /// Returns whether the outcomes of a visitor's requests are counted.
+    /// Returns whether the outcomes of a visitor's requests are counted in the result.
     fn counts(&self, client: Option<u32>) -> bool {
         client.is_none_or(|client| {
             self.case.scenario.sets[self.clients[client as usize].set()].counted
@@ -153,7 +156,7 @@ impl World<'_> {
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
-        // A request of a client of a set is counted when it has ended.
+        // A request of a client of a set is counted only when it has ended.
         if !is_of_set {
             self.out.tally.generated(attempt.class, self.now);
         }
@@ -181,7 +184,7 @@ impl World<'_> {
     pub(super) fn intrude(&mut self, intruder: u32) {
         let AdversaryRequest { request, session, demand, patience, slow } =
             self.adversaries.next_request(intruder);
-        // The request is not an order, as the adversary has put nothing into a cart.
+        // The request is not an order, because an adversary puts nothing into a cart.
         let of = Of { class: request.class.index(), order: false };
         let mut live = self.live(RequestSource::Intruder(intruder), session, &request, of, demand);
         if let Some(Slow { holds, .. }) = slow {
@@ -190,7 +193,7 @@ impl World<'_> {
         self.arrive(live, patience, request);
     }
 
-    /// Creates a request that is made now.
+    /// Creates a request that is made at the present time.
     fn live(
         &mut self,
         source: RequestSource,
@@ -234,8 +237,8 @@ impl World<'_> {
         self.notify_engine(Event::Arrived { id: RequestId(id), request });
     }
 
-    /// Sends the `Retry-After` of a refusal to the visitor. It is the gateway's estimate in whole
-    /// seconds with a jitter of ±50 %, or the peer's.
+    /// Passes the `Retry-After` of a refusal to the visitor. The gateway's is an estimate in whole
+    /// seconds with a jitter of ±50 %; a peer's is as configured.
     pub(super) fn send_retry_after(&mut self, live: &LiveRequest, retry_after: TimeSpan) {
         let RequestSource::Visitor(visitor) = live.source else { return };
         let wait = match self.retry_after {
@@ -249,7 +252,8 @@ impl World<'_> {
         self.visitors.get_mut(visitor).visitor.asked_to_wait(wait);
     }
 
-    /// Handles the end of a request for its client, and schedules the client's next step.
+    /// Handles the end of a request on the client's side, and schedules the next step of the
+    /// client.
     pub(super) fn ended(&mut self, live: &LiveRequest, ending: Ending) {
         match live.source {
             RequestSource::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
@@ -267,7 +271,8 @@ impl World<'_> {
         active.cookie |= ending == Ending::Completed;
         let (client, since) = (active.client, active.since);
         let next = active.visitor.ended(self.case.scenario, ending);
-        // A client of a set has no last request; only requests that ended in time count.
+        // Clients of sets go on until the run ends, so only those of their requests count that
+        // ended before the end.
         let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
         if counts && client.is_some() {
             self.out.tally.generated(live.of.class, live.made);
@@ -276,7 +281,7 @@ impl World<'_> {
             self.out.tally.ended(live.of, self.now, response, ending);
         }
         match next {
-            // The next attempt would be after the end, and so would be another session.
+            // The next attempt would be after the end of the run, so this session ends here.
             Next::After(pause) if client.is_some() && self.now + pause >= self.end => {
                 if counts {
                     self.out.tally.session_over(0);
@@ -299,7 +304,7 @@ impl World<'_> {
         }
     }
 
-    /// Records work on a request, and whether its answer arrived in time.
+    /// Records the work done on a request as useful if its answer arrived in time, else as wasted.
     pub(super) fn worked(&mut self, live: &LiveRequest, work: TimeSpan, in_time: bool) {
         match live.source {
             RequestSource::Intruder(_) => self.adversaries.worked(self.now, work),

@@ -1,7 +1,7 @@
-//! One run: visitors, servers and the engine between them.
+//! One simulated run: visitors, servers, and the engine between them.
 //!
-//! This file has the run, the servers and the engine. `clients` makes the requests, and
-//! `instruments` reads the servers.
+//! This module has the event loop, the servers and the engine. Module `clients` makes the requests,
+//! and module `instruments` reads the servers' counters.
 
 mod clients;
 mod instruments;
@@ -22,10 +22,10 @@ use crate::slots::Slots;
 use crate::stations::Stations;
 use clients::{ActiveVisitor, LiveRequest, Presence};
 
-/// How often the gateway judges whether a client is slow.
+/// The interval at which the gateway checks whether a client is slow.
 const JUDGED: TimeSpan = TimeSpan::from_millis(500);
 
-/// The random stream of the jitter in `Retry-After`.
+/// The number of the random stream for the jitter in `Retry-After`.
 const JITTER: u64 = 0x2000;
 
 struct World<'a> {
@@ -34,7 +34,7 @@ struct World<'a> {
     events: EventQueue,
     starts: Starts,
     sessions: u64,
-    /// The time after which clients of sets begin nothing.
+    /// The end of arrivals. After it, clients of sets begin no session and no request.
     end: Time,
     arrivals_over: bool,
     visitors: Slots<ActiveVisitor>,
@@ -42,27 +42,28 @@ struct World<'a> {
     requests: Slots<LiveRequest>,
     serial: u64,
     retry_after: RetryAfter,
-    /// Whether the policy learns which clients are slow. Peers do not.
+    /// Whether the policy learns which clients are slow. The gateway's policies do; peers do not.
     sees_slow: bool,
     jitter: Stream,
-    /// The clients of all sets.
+    /// The permanent clients of all sets, in the order of the sets.
     clients: Vec<Client>,
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
     servers: Stations,
-    /// The time at which the servers next complete a request, and the serial of the event for it.
+    /// The time at which the servers next complete a request, and the serial number of the event
+    /// for it. An event with an older serial is void.
     service: (Option<Time>, u64),
-    /// The totals at the last reading of the CPU.
+    /// The totals of the servers' counters at the last reading of the CPU.
     read: Meters,
-    /// The totals at the last step of the trace.
+    /// The totals of the servers' counters at the last step of the trace.
     traced: Meters,
-    /// Requests by class that arrived since the last step of the trace.
+    /// The number of requests of each class that arrived since the last step of the trace.
     arrivals: Vec<u32>,
     out: RunOutput,
 }
 
-/// Runs one case to its end.
+/// Runs one case from its first arrival to its last event.
 pub fn play(case: Case<'_>) -> RunOutput {
     let mut world = World::new(case);
     world.start();
@@ -165,7 +166,7 @@ impl<'a> World<'a> {
         self.watch_servers();
     }
 
-    /// Schedules the next end of a service, if it differs from the scheduled one.
+    /// Schedules the event for the next completion of a request, if its time has changed.
     fn watch_servers(&mut self) {
         let next = self.servers.next_end();
         if next != self.service.0 {
@@ -233,13 +234,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the delay of an answer of this class.
+    /// Returns the delay that the throttle of `class` adds to each answer; zero without a throttle.
     fn delay_of(&self, class: usize) -> TimeSpan {
         let of_class = self.case.throttles.iter().find(|throttle| throttle.class == class);
         of_class.map_or(TimeSpan::ZERO, |throttle| throttle.delay)
     }
 
-    /// Returns the revenue of an answer; only orders have any.
+    /// Returns the revenue of an answer, which is zero unless the answer is an order.
     fn revenue(&self, of: Of) -> Utility {
         let revenue = self.case.scenario.classes[of.class].revenue;
         if of.order { revenue } else { Utility::new(0.0) }
@@ -259,7 +260,8 @@ impl<'a> World<'a> {
         };
         let departures = self.case.scenario.servers.departures;
         if is_seen && departures == Departures::Unnoticed && self.servers.serves(id) {
-            // The gateway frees the slot immediately, or holds it until the application is done.
+            // The gateway frees the slot immediately if the application notices departures.
+            // Otherwise it holds the slot until the application is done.
             if self.case.departures == Departures::Noticed {
                 self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
                 self.notify_engine(Event::ClientGone { id: RequestId(id) });
@@ -278,7 +280,7 @@ impl<'a> World<'a> {
         self.ended(&live, Ending::TimedOut);
     }
 
-    /// Passes an event to the engine and carries out its actions.
+    /// Passes an event to the engine and carries out the actions that the engine returns.
     fn notify_engine(&mut self, event: Event) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(self.now, event, &mut actions);
@@ -286,7 +288,8 @@ impl<'a> World<'a> {
     }
 
     fn engine_timer(&mut self) {
-        // A timer that an earlier one replaced must not schedule the next; both would.
+        // Ignore an event for a timer that has been replaced. If it scheduled the next timer as
+        // well, events would multiply.
         if self.timer != Some(self.now) {
             return;
         }
@@ -302,7 +305,7 @@ impl<'a> World<'a> {
                 Action::Dispatch { id, .. } => self.dispatch(id.0),
                 Action::Shed { id, retry_after, .. } => self.shed(id.0, retry_after),
                 Action::Terminate { id, retry_after, .. } => self.terminate(id.0, retry_after),
-                // The client has left, and `patience_ends` has accounted for it.
+                // The client has left, and `patience_ends` has already recorded the outcome.
                 Action::Cancel { .. } => {}
             }
         }
@@ -327,7 +330,8 @@ impl<'a> World<'a> {
         self.out.waited += waited;
     }
 
-    /// Reports a slow client to the engine, and again every half second, as the gateway does.
+    /// Reports a slow client to the engine, and again after every interval [`JUDGED`], as the
+    /// gateway does. Does nothing if the request has ended.
     fn client_slow(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {
@@ -362,7 +366,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Returns the rules of the throttles that have a lane, numbered in their order.
+/// Returns the rules of the throttles that have a lane, numbered in the order of `throttles`.
 fn rules(throttles: &[Throttle]) -> Vec<(RuleId, Rule)> {
     let rule = |(number, throttle): (usize, &Throttle)| {
         let Throttle { rate, queue, wait, max_concurrency, .. } = *throttle;

@@ -105,7 +105,7 @@ fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice()
     for file in ["attack-spoofing.toml", "attack-flooding.toml"] {
         for closes in [Closes::Visible, Closes::Hidden] {
             let mut scenario = scenario(file);
-            // Visitors alone exceed the capacity, so shares are of capacity.
+            // Visitors alone exceed the capacity, so shares are shares of the capacity.
             scenario.rho = vec![2.0];
             scenario.closes = vec![closes];
             let cell = cell(&scenario, "haproxy-expert");
@@ -140,7 +140,7 @@ fn a_path_is_priority_for_whoever_believes_it_and_little_for_who_asks_what_was_s
     }
 }
 
-/// Checks the promise of SECURITY.md for every attack of the lab, without tuning.
+/// Checks the promise of SECURITY.md for every attack of the lab, with default parameters.
 #[test]
 fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
     for attack in ["spoofing", "flooding", "starvation", "poisoning", "poisoning-walked", "crowd"] {
@@ -156,7 +156,8 @@ fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
     }
 }
 
-/// Checks how much of their useful work in peace visitors keep next to slow clients.
+/// Checks how much of their useful work visitors keep next to slow clients, compared with a run
+/// without an attack.
 #[test]
 fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
     let play = |file: &str, policy| {
@@ -176,8 +177,8 @@ fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
     }
 }
 
-/// Checks that a flood from one address is harmless if addresses are charged. They are charged only
-/// if the configuration declares that no address is shared.
+/// Checks that a flood from one address is harmless if the address is the principal of its
+/// requests. Addresses are principals only if the configuration declares that no address is shared.
 #[test]
 fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     let scenario = scenario("attack-flooding.toml");
@@ -192,9 +193,9 @@ fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     assert_eq!(scenario.policies[0].principal, PrincipalKind::Session, "as the gateway's default");
 }
 
-/// Compares a session table full of invented sessions with one that has room for all: the orders
-/// and the useful work that buyers keep. They would lose more with one list for all sessions, or
-/// with less of the table for fresh ones.
+/// Compares a session table full of invented sessions with a table that has room for all. Measures
+/// the orders and the useful work that buyers keep. They would lose more with one list for all
+/// sessions, or with less of the table for fresh sessions.
 #[test]
 fn invented_sessions_leave_buyers_nearly_all_of_their_orders() {
     for rho in [0.75, 2.0] {

@@ -57,7 +57,8 @@ fn envoy_gradient() -> PartChoice {
     PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
-/// A peer without a queue, with one worker, admits more than one request only by its limit.
+/// Only a peer's limit above one lets a second request in, because the peer has no queue and one
+/// worker.
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = paper_1(1.4, Closes::Visible, 60);
@@ -113,7 +114,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
     assert_eq!(twice[0], twice[1]);
 }
 
-/// The runs exceed one batch.
+/// There are more runs than fit into one batch.
 #[test]
 fn many_scenarios_at_once_give_what_each_gives_alone() {
     let scenarios: Vec<Scenario> =
@@ -133,7 +134,7 @@ fn many_scenarios_at_once_give_what_each_gives_alone() {
     assert_eq!(results.len(), scenarios.len());
 }
 
-/// A limit of one slot that asks for a timer after each dispatch.
+/// A limit policy with one slot that asks for a timer after each dispatch.
 #[derive(Debug, Default)]
 struct Restless(Option<Time>);
 
@@ -165,7 +166,8 @@ impl Limit for Restless {
     }
 }
 
-/// Checks that a replaced timer does not schedule another one; otherwise events would multiply.
+/// Checks that a replaced timer does not schedule another timer. Otherwise the number of events
+/// would grow with time.
 #[test]
 fn events_are_as_many_as_requests_however_long_the_run() {
     let each = |minutes| {
@@ -203,7 +205,8 @@ fn every_policy_faces_the_same_visitors() {
 }
 
 /// Paper 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
-/// (LIFO-Pri); confirmed orders 8, 15, 50 [paper 1.5] [paper 1.6]. Whole: `bywash lab paper 1`.
+/// (LIFO-Pri); confirmed orders 8, 15, 50 [paper 1.5] [paper 1.6]. The whole table: `bywash lab
+/// paper 1`.
 #[test]
 fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
     let result = run(&paper_1(1.4, Closes::Hidden, 240));
@@ -227,8 +230,7 @@ fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
     assert!(cell.useful_work > 0.99, "{}", cell.useful_work);
 }
 
-/// Runs this project's policy and a peer with visitors that retry immediately, or after
-/// `Retry-After`.
+/// Runs this project's policy and a peer. Their visitors retry immediately, or after `Retry-After`.
 fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     let mut scenario = paper_1(2.0, Closes::Visible, 5);
     let policy = |label: &str, name: &str, retries: &[(&str, &str)]| PolicyChoice {
@@ -271,8 +273,8 @@ fn only_a_repetition_that_says_so_is_treated_as_one() {
     }
 }
 
-/// Checks an application that works on after its client has left. If the slot is freed immediately,
-/// more requests are inside than the limit allows.
+/// Checks an application that works on after its client has left. If the gateway frees the slot
+/// immediately, more requests are in the application than the limit allows.
 #[test]
 fn a_slot_that_is_held_until_the_application_is_done_serves_more_where_departures_go_unnoticed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/departed.toml");

@@ -1,9 +1,9 @@
 //! Compares the simulator with closed forms that are independent of it.
 //!
-//! Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A model (abandonment
-//! from the queue) solved as a birth–death chain. Each is compared with the mean of sixty
-//! independent runs. The exact value must lie within ±3.5 standard errors, which a correct
-//! simulator leaves once in some four hundred comparisons. Seeds are fixed, so the tests are not
+//! The closed forms are Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A
+//! model (abandonment from the queue) solved as a birth–death chain. Each is compared with the mean
+//! of sixty independent runs. The exact value must lie within ±3.5 standard errors, which a correct
+//! simulator misses once in about four hundred comparisons. Seeds are fixed, so the tests are not
 //! flaky.
 
 use std::path::Path;
@@ -12,18 +12,19 @@ use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario};
 use bywash_sim::{Case, RunOutput, play};
 
-/// The number of runs. Twenty would be too few: they estimate the error itself so roughly that one
-/// correct comparison in thirty thousand exceeds five of it, which did occur.
+/// The number of independent runs for each comparison. Twenty would be too few. The standard error
+/// estimated from twenty runs is so rough that one correct comparison in thirty thousand exceeds
+/// five standard errors, which did occur.
 const RUNS: u64 = 60;
 
-/// One queueing system: `servers` servers of mean service 1 s, load ρ.
+/// One queueing system: `servers` servers of mean service time 1 s, at offered load ρ.
 #[derive(Clone, Copy, Debug)]
 struct System {
     servers: u32,
     rho: f64,
-    /// Places in the queue.
+    /// The number of places in the queue, without those in service.
     capacity: u32,
-    /// The mean patience in seconds; `None` is infinite.
+    /// The mean patience in seconds; `None` means infinite patience.
     patience: Option<f64>,
     /// Whether patience also runs during service.
     also_in_service: bool,
@@ -71,7 +72,7 @@ impl System {
         policy.settings([("capacity", self.capacity.to_string().as_str())]).expect("a valid size")
     }
 
-    /// Checks that `measure`, averaged over the runs, agrees with `exact`.
+    /// Checks that `measure`, averaged over the runs, agrees with `exact` within the tolerance.
     fn check(self, what: &str, exact: f64, measure: fn(&RunOutput) -> f64) {
         let (scenario, settings) = (self.scenario(), self.settings());
         let run = |seed| {
@@ -103,9 +104,9 @@ impl System {
         assert!(error / exact < 0.05, "{what} of {self:?}: ± {error} says nothing about {exact}");
     }
 
-    /// Returns the stationary probabilities of the number in the system as a birth–death chain:
-    /// births λ, deaths min(n, k) + (n − k)⁺/patience, or + n/patience if those in service leave as
-    /// well.
+    /// Returns the stationary probabilities of n requests in the system, for n = 0, 1, … It solves
+    /// a birth–death chain: births at rate λ, deaths at rate min(n, k) + (n − k)⁺/patience. If
+    /// requests in service leave as well, the second term is n/patience.
     fn stationary(self) -> Vec<f64> {
         let k = f64::from(self.servers);
         let arrivals = self.rho * k;
@@ -121,7 +122,7 @@ impl System {
         p.iter().map(|x| x / sum).collect()
     }
 
-    /// Returns the mean number of busy servers.
+    /// Returns the mean number of busy servers in the stationary state.
     fn mean_busy(self) -> f64 {
         let busy = |(n, p): (usize, &f64)| (n as f64).min(f64::from(self.servers)) * p;
         self.stationary().iter().enumerate().map(busy).sum()
@@ -133,7 +134,7 @@ impl System {
     }
 }
 
-/// Computes Erlang's C formula: the probability of waiting in M/M/k.
+/// Returns the probability of waiting in M/M/k, by Erlang's C formula.
 fn erlang_c(servers: u32, rho: f64) -> f64 {
     let a = rho * f64::from(servers);
     let mut term = 1.0;
@@ -213,7 +214,7 @@ fn abandonment_is_as_erlang_a_says() {
             patience: Some(patience),
             also_in_service: false,
         };
-        // Each request in the queue leaves it at rate 1/patience, so the share that abandons is
+        // Each request in the queue leaves at rate 1/patience, so the share that abandons is
         // E[queue]/(patience·λ).
         let arrivals = rho * f64::from(servers);
         let share = system.mean_queue() / (patience * arrivals);
@@ -221,8 +222,9 @@ fn abandonment_is_as_erlang_a_says() {
     }
 }
 
-/// Checks patience that lasts until the answer: each request present leaves at rate θ = 1/patience.
-/// Completed services take μ/(μ + θ) of the servers' busy time. Clients that leave take the rest.
+/// Checks patience that lasts until the answer: each request in the system leaves at rate θ =
+/// 1/patience. Completed services take the share μ/(μ + θ) of the servers' busy time. Requests
+/// whose clients leave take the rest.
 #[test]
 fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_served() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0)] {
@@ -236,7 +238,8 @@ fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_s
         let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
         let answered = busy / (rho * f64::from(servers));
         system.check("share that leaves", 1.0 - answered, abandoned);
-        // As a share of the possible work: of the offered work below capacity, of capacity above.
+        // As a share of the possible work: of the offered work below capacity, and of the capacity
+        // above.
         let possible = f64::from(servers) * rho.min(1.0);
         system.check("useful work", busy / (1.0 + leaving) / possible, useful);
         system.check("wasted work", busy * leaving / (1.0 + leaving) / possible, wasted);

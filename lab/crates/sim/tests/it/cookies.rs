@@ -1,4 +1,4 @@
-//! The session that a visitor's requests claim: none, until the visitor has read an answer.
+//! Tests which session a visitor's requests claim: none, until the visitor has read an answer.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use bywash_scenario::{
 use bywash_sim::{Case, play};
 use bywash_units::TimeSpan;
 
-/// Refuses requests that claim a session; the others have as many slots and places as they need.
+/// A policy that refuses every request that claims a session. Other requests have as many slots and
+/// places as they need.
 struct NobodyWithACookie;
 
 static NOBODY_WITH_A_COOKIE: Policy = Policy {
@@ -40,7 +41,8 @@ impl Scheduler for NobodyWithACookie {
     }
 }
 
-/// Returns a scenario with two pages of one second each, the second always after the first.
+/// Returns a scenario with two pages of one second each. A visit to the second always follows the
+/// first.
 fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(
@@ -102,8 +104,8 @@ fn a_visitor_has_a_cookie_from_her_first_answer_on() {
 
 #[test]
 fn an_answer_that_nobody_read_gives_no_cookie() {
-    // Each visitor leaves unnoticed after half a second, retries twice, and is served without
-    // effect.
+    // Each visitor gives up unnoticed after half a second and retries twice. All services are
+    // wasted.
     let cell = played("500ms", Closes::Hidden);
     assert!(cell.timed_out > 300 && cell.completed == 0, "{cell:?}");
     assert_eq!(cell.dropped, 0);

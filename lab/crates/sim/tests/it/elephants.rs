@@ -1,12 +1,12 @@
-//! Findings on sites with known elephants: a small part of `bywash lab elephants`, as a regression
-//! test.
+//! Checks the findings on sites with known elephants. This is a small part of `bywash lab
+//! elephants`, as a regression test.
 
 use bywash_sim::elephants::{Load, SimulationSettings, Site, Verdict, first_named, judge};
 use bywash_sim::on_all_cores;
 use bywash_units::TimeSpan;
 
-/// Returns pages named, pages named correctly and the mean error of the costs, over ten runs of
-/// half an hour.
+/// Returns the number of pages named as elephants, the number named correctly, and the mean error
+/// of their costs, over ten runs of half an hour.
 fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
     let seeds: Vec<u64> = (1..=10).collect();
     let settings = |seed| SimulationSettings {

@@ -1,5 +1,5 @@
-//! Goals of levels in virtual time: a ratio with few to many clients, and a percentile across a
-//! step in load.
+//! Tests the goals of levels in virtual time: a ratio with few to many clients, and a percentile
+//! across a step in load.
 
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,8 @@ fn other_ratios_are_kept_as_well() {
     }
 }
 
-/// Returns the share within `ms` of the high level's requests that were answered between the ends
-/// of two runs. The same visitors arrive in both.
+/// Returns the share of the high level's requests that were answered within `ms`. Only requests
+/// answered between the ends of two runs with the same visitors count.
 fn within(ms: f64, before: Option<&ResultRow>, until: &ResultRow) -> f64 {
     let counts = |cell: &ResultRow| {
         let high = of(cell, "high");
@@ -74,7 +74,7 @@ fn a_percentile_is_kept_in_each_phase_of_a_step_beyond_what_can_be_done() {
     let ends = ["120s", "180s", "300s"].map(until);
     let mut before = None;
     for (phase, end) in ["below", "above", "below again"].iter().zip(&ends) {
-        // The goal is 150 ms; a tenth more is allowed.
+        // The goal is 150 ms, and a tenth more is allowed.
         let share = within(165.0, before, end);
         println!("{phase}: {share:.3} within 165 ms, {:.3} within 150", within(150.0, before, end));
         assert!(share >= 0.95, "{phase}: {share}");

@@ -1,4 +1,5 @@
-//! Throughput as a function of the limit, where it is known; and limits while the servers change.
+//! Compares throughput as a function of the limit with known formulas, and checks limits while the
+//! servers change.
 
 use std::path::Path;
 
@@ -29,8 +30,8 @@ fn runs(scenario: &Scenario) -> Vec<Traced> {
         .expect("the scenario can be simulated")
 }
 
-/// Returns the means over the seeds by phase: capacity lost, and requests waiting inside per
-/// worker.
+/// Returns, for each phase, the means over the seeds of two values: the lost share of capacity, and
+/// the requests that wait inside the application per worker.
 fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     let scenario = only(scenario, label);
     let seeds: Vec<Vec<Phase>> =
@@ -42,8 +43,8 @@ fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     (0..seeds[0].len()).map(phase).collect()
 }
 
-/// Returns the fraction of the workers' capacity that a fixed limit of `slots` uses when the queue
-/// is full.
+/// Returns the fraction of the workers' capacity that is used with a fixed limit of `slots` when
+/// the queue is full.
 fn used(scenario: &Scenario, slots: u32) -> f64 {
     let mut scenario = only(scenario, "fixed 64");
     scenario.length = Length::Duration(TimeSpan::from_secs(60));
@@ -58,8 +59,8 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     work / late.iter().map(|sample| sample.capacity.as_secs_f64()).sum::<f64>()
 }
 
-/// A permanently full queue keeps as many requests inside as there are slots. So X(L)·b is
-/// min(L, k), whatever the service distribution and the discipline.
+/// A permanently full queue keeps as many requests inside as there are slots. So throughput times
+/// service time, X(L)·b, is min(L, k), whatever the service distribution and the discipline.
 #[test]
 fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     let scenario = scenario("start");
@@ -70,7 +71,7 @@ fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     }
 }
 
-/// Each request beyond the workers costs a fraction c of the speed: X(L)·b = k/(1 + c(L − k)).
+/// Each request beyond the k workers costs a fraction c of the speed: X(L)·b = k/(1 + c(L − k)).
 #[test]
 fn throughput_falls_beyond_the_workers_where_requests_contend() {
     let scenario = scenario("contention");
@@ -142,7 +143,8 @@ fn slope_comes_down_where_clients_leave_before_the_application_answers() {
     }
 }
 
-/// Checks the weakness that class means avoid: heavier pages look like a queue.
+/// Checks a weakness of Vegas, which takes heavier pages for a queue. Slope compares latencies
+/// within a class, and is not affected.
 #[test]
 fn vegas_takes_heavier_pages_for_a_queue_and_slope_does_not() {
     let scenario = scenario("mix");

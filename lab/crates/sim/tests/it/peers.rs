@@ -1,6 +1,6 @@
-//! Each peer's policy on a hand-made sequence, through the product's engine.
+//! Runs each peer's policy on a hand-made sequence of events, with the gateway's engine.
 //!
-//! The first three tests are the observed behaviour of HAProxy 2.6 with two slots: six browsing
+//! The first three tests expect the observed behaviour of HAProxy 2.6 with two slots: six browsing
 //! requests, then two purchases.
 
 use bywash_engine::{
@@ -12,10 +12,10 @@ use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
 const BROWSE: ClassId = ClassId(0);
 const BUY: ClassId = ClassId(1);
-/// The step after it.
+/// The checkout step after [`BUY`].
 const PAY: ClassId = ClassId(2);
 
-/// A server behind a peer. Requests are named by letters.
+/// An engine with the policy of a peer. Requests are named by letters.
 struct Server {
     engine: Engine,
     started: String,
@@ -63,7 +63,7 @@ impl Server {
         self.notify(ms, Event::Arrived { id: id(name), request });
     }
 
-    /// Sends a request without a cookie.
+    /// Sends a request without a cookie and without an address.
     fn arrive(&mut self, ms: u64, name: char, class: ClassId) {
         self.arrives(ms, name, Request::of(class));
     }
@@ -74,18 +74,18 @@ impl Server {
         self.arrives(ms, name, Request { address, ..Request::of(BROWSE) });
     }
 
-    /// Sends a request with its own cookie, which an answer carried.
+    /// Sends a request with a cookie of its own session. An earlier answer has issued the cookie.
     fn returns(&mut self, ms: u64, name: char, class: ClassId) {
         self.goes_on(ms, name, name.into(), class);
     }
 
-    /// Sends a request with the cookie of this session, which an answer carried.
+    /// Sends a request with the cookie of `session`. An earlier answer has issued the cookie.
     fn goes_on(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         self.notify(ms, Event::served(SessionKey(session), BROWSE));
         self.forges(ms, name, session, class);
     }
 
-    /// Sends a request with a cookie that need not have been issued.
+    /// Sends a request with the cookie of `session`, which may be invented.
     fn forges(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         let session = Some(SessionKey(session));
         self.arrives(ms, name, Request { session, ..Request::of(class) });
@@ -95,7 +95,8 @@ impl Server {
         self.notify(ms, Event::Finished { id: id(name), end: End::ANSWERED });
     }
 
-    /// Ends running requests one after the other at `ms`, until none waits.
+    /// Ends the running requests one after the other at `ms`, until no request waits. Returns the
+    /// names of all started requests in order.
     fn drain(&mut self, ms: u64) -> &str {
         let mut ended = 0;
         while let Some(next) = self.started.chars().nth(ended) {
@@ -114,7 +115,8 @@ fn letter(RequestId(number): RequestId) -> char {
     char::from_u32(number).expect("every number was made of a letter")
 }
 
-/// Sends six browsing requests and two purchases to two slots. Returns the order of their starts.
+/// Sends six browsing requests and two purchases to a server with two slots. Returns the names of
+/// the requests in the order in which they started.
 fn probe(mut server: Server) -> String {
     for (ms, name) in (0..).step_by(10).zip("abcdef".chars()) {
         server.arrive(ms, name, BROWSE);
@@ -185,7 +187,7 @@ fn the_expert_takes_a_cookie_that_nobody_issued_for_none() {
 #[test]
 fn the_expert_puts_the_last_step_first_and_who_was_at_the_checkout_before_other_sessions() {
     let mut server = Server::new(1, "haproxy-expert", &[]);
-    // A buyer is recognised by a request for the checkout, even if a slot was free.
+    // A request for the checkout marks its session as a buyer, even if a slot was free for it.
     server.goes_on(0, 'a', 1, BUY);
     server.goes_on(1, 'b', 2, BROWSE);
     server.goes_on(2, 'c', 1, BROWSE);
@@ -288,7 +290,8 @@ fn codel_drops_who_waited_twice_the_target_once_an_interval_knew_no_short_wait()
     for name in "abcdef".chars() {
         server.arrive(0, name, BROWSE);
     }
-    // b is the first to be taken; the interval ends at 1.3 s and had only long waits in it.
+    // Request b is the first to leave the queue. The interval ends at 1.3 s, and all waits in it
+    // were long.
     server.ends(300, 'a');
     server.ends(800, 'b');
     assert_eq!(server.refused, "", "an empty queue was the last that was seen");
@@ -304,7 +307,8 @@ fn codel_takes_the_newest_while_the_queue_is_nearly_full() {
         server.arrive(0, name, BROWSE);
     }
     assert_eq!(server.refused, "g");
-    // Five of five places: the newest. Four are not more than 0.8 of five: the oldest.
+    // With five of five places taken, the newest request goes first. With four of five, which is
+    // not more than 0.8, the oldest goes first.
     assert_eq!(server.drain(10), "afbcde");
 }
 

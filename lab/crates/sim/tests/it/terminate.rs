@@ -1,4 +1,4 @@
-//! Stopping long requests: its benefit, and the absence of cost where there is nothing to gain.
+//! Tests that stopping long requests has a benefit, and has no cost where there is nothing to gain.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ fn scenario(long: f64) -> Scenario {
     let text = text.replace("share = 0.95", &format!("share = {}", 1.0 - long));
     let text = text.replace("share = 0.05", &format!("share = {long}"));
     let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
-    // Fifty per second, whatever they take.
+    // Fifty requests arrive per second, however long they take.
     scenario.rho = vec![50.0 / scenario.unit_rate().get()];
     scenario.length = bywash_scenario::file::Length::Duration(TimeSpan::from_secs(600));
     scenario.seeds = 3;
     scenario
 }
 
-/// Returns the share of answered requests, by policy.
+/// Returns the share of requests that are answered, for each policy.
 fn answered(scenario: &Scenario) -> [f64; 3] {
     let cells = bywash_sim::run(scenario, &|_, _| ()).expect("it can be simulated").0.cells;
     let of = |label: &str| {
@@ -29,8 +29,9 @@ fn answered(scenario: &Scenario) -> [f64; 3] {
     ["AC", "SERT", "marginal"].map(of)
 }
 
-/// Returns the most that any threshold can have answered. It is the lesser of the requests that end
-/// before the threshold, and the capacity of two workers if every request is stopped there.
+/// Returns the highest share of requests that any threshold can have answered. It is the lesser of
+/// the share that ends before the threshold, and the capacity of two workers if every other request
+/// is stopped at the threshold.
 fn bound(long: f64) -> f64 {
     let tail = |t: f64| {
         (t.max(0.5).powf(-1.1) - 8_f64.powf(-1.1)) / (0.5_f64.powf(-1.1) - 8_f64.powf(-1.1))
@@ -83,7 +84,8 @@ fn while_nearly_all_can_be_served_hardly_anybody_is_stopped() {
     }
 }
 
-/// Checks the case in which the queue never fills and clients leave, so the waiting time decides.
+/// Checks the case in which the queue never fills and clients leave, so that requests are lost by
+/// time and not by lack of places.
 #[test]
 fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
     let path = "../../scenarios/long-requests-patience.toml";

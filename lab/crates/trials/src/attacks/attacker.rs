@@ -1,4 +1,4 @@
-//! A hostile connection that speaks HTTP/1.1, or only part of it.
+//! Hostile connections that speak HTTP/1.1, or only part of it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -8,43 +8,47 @@ use std::time::Duration;
 use bywash_harness::tls::{self, MaybeTlsStream};
 use bywash_harness::{client_socket, http, sys};
 
-/// Bytes per second of a slow client: above the 500 that bywash requires, too few to be useful.
+/// The rate of a slow client in bytes per second. It is above the 500 that bywash requires, but too
+/// low to be useful.
 pub(super) const SLOW: u32 = 700;
-/// A body size that every program accepts and that no slow client ever completes.
+/// The size in bytes of a request body that every program accepts and that no slow client ever
+/// completes.
 pub(super) const LARGE: usize = 10_000_000;
-/// Bytes of a body that are sent at once: more than HAProxy (16 KB) and bywash (256 KiB) buffer.
+/// The number of bytes of a body that are sent at once: more than HAProxy (16 KB) and bywash (256
+/// KiB) buffer.
 pub(super) const FIRST: usize = 300_000;
-/// Size in bytes of the answer that a slow reader requests.
+/// The size in bytes of the answer that a slow reader requests.
 pub(super) const ANSWER: usize = 5_000_000;
-/// The smallest receive buffer that the kernel allows.
+/// The smallest receive buffer that the kernel allows, in bytes.
 const SMALL_BUFFER: i32 = 4096;
-/// Time limit of a handshake.
+/// Time limit of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
-/// A hostile connection that is driven once per period.
+/// A hostile connection whose work is done in periods of equal length.
 pub(super) trait Attacker {
     /// Does the work of one period.
     ///
     /// # Errors
     ///
-    /// If the connection has ended or has nothing left to do.
+    /// Returns an error if the connection has ended or has nothing left to do.
     fn act(&mut self) -> io::Result<()>;
 }
 
-/// The bytes that a connection sends, and how it reads.
+/// The bytes that a hostile connection sends, and the way in which it reads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Script {
-    /// Bytes sent once, at the start.
+    /// Bytes sent once, at the start of the connection.
     pub(super) opening: Vec<u8>,
-    /// Bytes sent in every period after that.
+    /// Bytes sent in every period after the opening.
     pub(super) drip: Vec<u8>,
-    /// Maximum bytes read in a period.
+    /// Maximum number of bytes read in a period.
     pub(super) take: usize,
-    /// Whether an answer other than 200 ends the connection.
+    /// Whether an answer with a status other than 200 ends the connection.
     pub(super) wants_200: bool,
-    /// Whether any answer ends the connection, because it means a refusal.
+    /// Whether any answer ends the connection. For a script that expects no answer, an answer means
+    /// a refusal.
     pub(super) wants_silence: bool,
-    /// Whether the receive buffer is as small as possible.
+    /// Whether the socket's receive buffer is as small as the kernel allows.
     pub(super) small_buffer: bool,
 }
 
@@ -58,21 +62,21 @@ pub(super) struct Scripted {
 }
 
 impl Script {
-    /// Returns a POST whose large body is sent slowly.
+    /// Returns the script of a POST whose large body is sent slowly.
     pub(super) fn slow_upload() -> Self {
         let opening = http::post("/upload", &format!("Content-Length: {LARGE}\r\n")).into_bytes();
         let drip = vec![b'x'; SLOW as usize];
         Self { opening, drip, take: 1024, wants_silence: true, ..Self::default() }
     }
 
-    /// Returns the same upload, but sends more than any program buffers at once, then the rest
-    /// slowly.
+    /// Returns the script of a POST that sends more of its body at once than any program buffers,
+    /// then the rest slowly.
     pub(super) fn slow_rest_of_upload() -> Self {
         let upload = Self::slow_upload();
         Self { opening: [upload.opening, vec![b'x'; FIRST]].concat(), ..upload }
     }
 
-    /// Returns a GET whose large answer is read slowly.
+    /// Returns the script of a GET whose large answer is read slowly.
     pub(super) fn slow_read() -> Self {
         let opening = http::get(&format!("/bytes/{ANSWER}")).into_bytes();
         Self {
@@ -84,14 +88,14 @@ impl Script {
         }
     }
 
-    /// Returns a GET, after which the connection stays idle.
+    /// Returns the script of a GET after which the connection stays idle.
     pub(super) fn idle() -> Self {
         Self { opening: http::get("/item").into_bytes(), take: 4096, ..Self::default() }
     }
 }
 
 impl Scripted {
-    /// Starts a connection without TLS.
+    /// Starts a connection without TLS from `source` to `port`, without waiting for the connect.
     pub(super) fn open(source: Ipv4Addr, port: u16, script: &Arc<Script>) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         if script.small_buffer {
@@ -100,7 +104,7 @@ impl Scripted {
         Ok(Self::over(MaybeTlsStream::Clear(stream), script))
     }
 
-    /// Opens a connection with TLS, and completes the handshake.
+    /// Opens a connection with TLS from `source` to `port`, and completes the handshake.
     pub(super) fn open_tls(
         source: Ipv4Addr,
         port: u16,
@@ -121,12 +125,13 @@ impl Scripted {
         Self { wire, script: Arc::clone(script), sent: 0, has_read: false }
     }
 
-    /// Sends the rest of the opening, or the drip after that.
+    /// Sends what remains of the opening, or after that the bytes of one period.
     fn send(&mut self) -> io::Result<()> {
         if let Some(rest) = self.script.opening.get(self.sent..).filter(|rest| !rest.is_empty()) {
             self.sent += ready(self.wire.write(rest))?.unwrap_or(0);
         } else if !self.script.drip.is_empty() {
-            // Bytes that the socket does not accept now are dropped: the upload is slow anyway.
+            // Bytes that the socket does not accept now are dropped, because the upload is slow
+            // anyway.
             ready(self.wire.write(&self.script.drip))?;
         }
         Ok(())
@@ -151,7 +156,7 @@ impl Attacker for Scripted {
     }
 }
 
-/// A TLS connection whose client stops after its `ClientHello`.
+/// A TLS connection whose client sends nothing after its `ClientHello`.
 #[derive(Debug)]
 pub(super) struct HalfHandshake {
     stream: TcpStream,
@@ -159,7 +164,7 @@ pub(super) struct HalfHandshake {
 }
 
 impl HalfHandshake {
-    /// Starts a connection.
+    /// Starts a connection from `source` to `port`, and sends the `ClientHello`.
     pub(super) fn open(source: Ipv4Addr, port: u16, client: &tls::Client) -> io::Result<Self> {
         let stream = client_socket::begin_connect(source, port)?;
         Ok(Self { stream, hello: client.hello()? })
@@ -178,7 +183,7 @@ impl Attacker for HalfHandshake {
     }
 }
 
-/// Maps "not ready" errors to `None`.
+/// Maps "not ready" errors to `Ok(None)`, and keeps all other results.
 pub(super) fn ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

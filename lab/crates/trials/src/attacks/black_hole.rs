@@ -1,5 +1,5 @@
-//! Attack of a failing server that responds faster than the healthy one: the fraction of good
-//! answers.
+//! A failing server that responds faster than the healthy one, and so attracts requests. The result
+//! is the fraction of good answers.
 
 use super::pressure;
 use super::target::Target;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bywash_harness::open_loop;
 
-/// Sends requests to `target`, and returns the fraction of good answers. One of its two servers
-/// answers requests with 500 at once but passes its health checks.
+/// Sends requests to `target` for `length`, and returns the fraction that got a good answer. One of
+/// its two servers answers requests with 500 at once but passes its health checks.
 pub(super) fn measure(target: &Target, length: Duration) -> io::Result<Vec<f64>> {
     let answers = pressure::visitors(target.ports().http, length).start().finish()?;
     eprintln!("  {}", open_loop::show_ends(&answers));

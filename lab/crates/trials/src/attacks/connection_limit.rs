@@ -1,4 +1,4 @@
-//! Attack on the connection limit: idle connections use it up while new clients arrive.
+//! An attack on the connection limit: idle connections use up all places while new clients arrive.
 
 use super::attacker::{Script, Scripted};
 use super::honest::VISITORS;
@@ -13,14 +13,14 @@ use std::time::Duration;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::peer::PeerKind;
 
-/// Client connections that each program accepts.
+/// Maximum number of client connections that each program accepts.
 pub(super) const CONNECTION_LIMIT: u32 = 1000;
 const RATE: f64 = 100.0;
-/// Time in which new clients arrive: 200 of them.
+/// Time in which 200 new clients arrive, evenly spaced.
 const COMING: Duration = Duration::from_secs(2);
 
-/// Fills the connections of `target` from this many addresses, and returns the fraction of 200 new
-/// clients that were served.
+/// Fills the connections of `target` from `addresses` addresses, and returns the fraction of 200
+/// new clients that were served.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let (script, port) = (Arc::new(Script::idle()), target.ports().http);
     let open: Open =

@@ -1,5 +1,5 @@
-//! Demanding honest clients, which must be served during an attack: a mobile upload, a slow reader,
-//! and an office behind one address.
+//! Demanding honest clients, which must be served during an attack: an upload at a mobile phone's
+//! rate, a slow reader, and an office behind one address.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::thread::{self, JoinHandle};
@@ -10,50 +10,52 @@ use bywash_harness::http;
 use bywash_harness::open_loop::{Load, Phase, Reuse};
 use bywash_harness::sys;
 
-/// Address indices of honest visitors, above those of all attackers.
+/// Address indices of honest visitors, above those of all hostile clients.
 pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;
 const OFFICE: usize = 30_000;
 const UPLOADER: usize = 30_001;
 pub(super) const READER: usize = 30_002;
 
-/// Size of the upload in bytes.
+/// Size of the upload, in bytes.
 const UPLOAD: usize = 8_000_000;
-/// Bytes per second of the reader.
+/// Rate at which the slow reader reads, in bytes per second.
 pub(super) const READ_RATE: usize = 20_000;
-/// Connections of the office.
+/// Number of connections of the office.
 const PEOPLE: usize = 500;
-/// Fraction of the attack's time that an upload or an answer takes at the client's rate.
+/// Fraction of the attack's duration that an upload or an answer takes at the client's rate.
 const PART: f64 = 0.6;
-/// Steps per second of the upload and the reader.
+/// Number of steps per second in which the upload and the reader proceed.
 const STEPS: u32 = 20;
 
-/// Returns the load of an office of 500 connections behind one address.
+/// Returns the load of an office: `rate` requests per second in total, on 500 connections behind
+/// one address.
 pub(super) fn office(port: u16, rate: f64, length: Duration, patience: Duration) -> Load {
     let phases = vec![Phase::new(rate, length)];
     Load { port, phases, patience, reuse: Reuse::Turns(PEOPLE), sources: OFFICE..OFFICE + 1 }
 }
 
-/// An upload and a slow read in progress.
+/// A demanding upload and a slow read, in progress.
 pub(super) struct Edge {
     upload: JoinHandle<io::Result<()>>,
     read: JoinHandle<io::Result<()>>,
 }
 
 impl Edge {
-    /// Starts both. Each has to be served within `bound`.
+    /// Starts the upload and the read. Each has to be served within `bound`.
     pub(super) fn start(port: u16, bound: Duration) -> Self {
         let upload = thread::spawn(move || upload(port, bound));
         let read = thread::spawn(move || read(port, bound));
         Self { upload, read }
     }
 
-    /// Waits for both, and returns whether the upload and the read were served.
+    /// Waits until the upload and the read end, and returns whether each was served.
     pub(super) fn finish(self) -> [bool; 2] {
         [self.upload, self.read].map(|client| client.join().is_ok_and(|served| served.is_ok()))
     }
 }
 
 /// Uploads 8 MB. The rate is higher than a mobile phone's, so that the upload fits into `bound`.
+/// Fails unless the answer is 200.
 fn upload(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let mut stream = client_socket::connect_over_line(client_socket::address(UPLOADER), port)?;
@@ -75,7 +77,8 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
     http::expect_200(&mut stream).map(drop)
 }
 
-/// Reads an answer at 20 kB/s. This is also the rate of its line if that is slow (`line.rs`).
+/// Reads an answer at 20 kB/s. On a slow line this is also the rate of the line (`line.rs`). Fails
+/// if the answer is not complete within `bound`.
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;
@@ -104,7 +107,7 @@ fn pause(start: Instant, step: u32) {
     thread::sleep(due.saturating_duration_since(Instant::now()));
 }
 
-/// Returns the time until `deadline`; an error if it has passed.
+/// Returns the time that remains until `deadline`. Fails if the deadline has passed.
 fn left_until(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }

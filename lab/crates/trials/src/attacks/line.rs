@@ -1,6 +1,6 @@
-//! The network that trials run in: loopback, with a slow line to the reader.
+//! The network that trials run in: loopback, with a slow line to the slow reader.
 //!
-//! The slow line matters: a client that reads slowly from a fast line makes its kernel open the
+//! The slow line matters. A client that reads slowly from a fast line makes its kernel open the
 //! window by half a buffer at a time, so it seems to read nothing for seconds. A client on a slow
 //! line acknowledges each segment when it arrives.
 
@@ -9,12 +9,12 @@ use bywash_harness::client_socket;
 use bywash_peer::Namespace;
 use std::io;
 
-/// Creates a network namespace and moves this thread into it. It lasts as long as the returned
-/// value.
+/// Creates a network namespace with a slow line, and moves this thread into the namespace. The
+/// namespace lasts as long as the returned value.
 ///
 /// # Errors
 ///
-/// If this process may not create one, or `ip` or `tc` is missing.
+/// Fails if this process may not create a namespace, or if `ip` or `tc` is missing.
 pub(super) fn enter() -> io::Result<Namespace> {
     let network = Namespace::new()?;
     let (reader, rate) = (client_socket::address(READER), READ_RATE * 8);

@@ -1,5 +1,5 @@
-//! Attack on the memory: many kinds of connections that make a proxy hold memory, in a control
-//! group of 256 MiB, with 50 good clients at the same time.
+//! An attack on the memory: many kinds of connections make a proxy hold memory, in a control group
+//! of 256 MiB, while 50 good clients send requests.
 
 use super::attacker::{Attacker, FIRST, HalfHandshake, LARGE, Script, Scripted};
 use super::honest::VISITORS;
@@ -17,27 +17,30 @@ use bywash_harness::http;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::{procfs, tls};
 
-/// Maximum memory of a program, in bytes.
+/// Maximum memory of a program under attack, in bytes.
 pub(super) const MOST: u64 = 256 << 20;
 const CLIENTS: usize = 50;
 const RATE: f64 = 50.0;
-/// Time in which the good clients are alone at first.
+/// Time for which the good clients run before the attack.
 const BEFORE: Duration = Duration::from_secs(1);
-/// Time to open all connections: at most 3,333 per second.
+/// Time to open all connections of the attack, at most 3,333 per second.
 const OPENING: Duration = Duration::from_secs(3);
 
-/// The kinds of attacking connections.
+/// A selection of kinds of attacking connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kinds {
-    /// Half heads, unread bodies and open chunks, which cost a proxy the most memory.
+    /// Half request heads, bodies whose answer is not read, and open chunks. They cost a proxy the
+    /// most memory.
     Bodies,
-    /// All of these, plus waiting bodies, idle connections, half TLS handshakes and HTTP/2 streams.
+    /// The connections of `Bodies`, plus waiting bodies, idle connections, half TLS handshakes and
+    /// HTTP/2 streams.
     Every,
 }
 
-/// Attacks `target` with this many connections for `length`. Returns whether it survived (1 or 0),
-/// its peak memory in MiB, the 99th percentile of good clients in ms (`NaN` if none was served),
-/// and the fraction of good clients that were served.
+/// Attacks `target` with `connections` connections for `length`, and returns four values. They are
+/// whether the program survived (1 or 0), its peak memory in MiB, the 99th percentile of the good
+/// clients' response times in ms (`NaN` if none was served), and the fraction of their requests
+/// that were served.
 pub(super) fn measure(
     target: &Target,
     group: Option<&OwnedGroup>,
@@ -68,8 +71,8 @@ pub(super) fn measure(
     drop(pool);
     let answers = open_loop::within(&running.finish()?, BEFORE, whole);
     let peak = group.and_then(OwnedGroup::most).unwrap_or(own);
-    // Without a group no process is killed, so the peak must stay below the limit instead. A
-    // process whose memory can no longer be read is about to end.
+    // Without a control group no process is killed, so the peak must stay below the limit instead.
+    // A process whose memory can no longer be read is about to end.
     let survived = is_alive && own > 0 && (group.is_some() || own <= MOST);
     eprintln!(
         "  {open} hostile connections open at the end; peak memory of the process {} MiB; good \
@@ -82,7 +85,7 @@ pub(super) fn measure(
     Ok(vec![if survived { 1.0 } else { 0.0 }, peak as f64 / f64::from(1 << 20), p99, served])
 }
 
-/// Returns a function that opens connections of each of `kinds` in turn.
+/// Returns a function that opens connections of each kind in `kinds` in turn.
 fn opener(kinds: Kinds, ports: Ports) -> io::Result<Open> {
     let client = tls::Client::new()?;
     let scripts = [half_head(), unread_body(), open_chunks(), waiting_body(), Script::idle()];
@@ -100,26 +103,27 @@ fn opener(kinds: Kinds, ports: Ports) -> io::Result<Open> {
     }))
 }
 
-/// Returns an 8 KB head that does not end.
+/// Returns the script of a request head of 8 KB that does not end.
 fn half_head() -> Script {
     let opening = format!("GET / HTTP/1.1\r\nHost: bench.test\r\nX-Long: {}", "a".repeat(8000));
     Script { opening: opening.into_bytes(), drip: b"a".to_vec(), take: 1024, ..Script::default() }
 }
 
-/// Returns 300 KB of a large body, whose answer is not read.
+/// Returns the script of a request with 300 KB of a large body, whose answer is not read.
 fn unread_body() -> Script {
     let head = http::post("/upload", &format!("Content-Length: {LARGE}\r\n")).into_bytes();
     Script { opening: [head, vec![b'x'; FIRST]].concat(), ..Script::default() }
 }
 
-/// Returns a 100 KB body, of which 32 KB are sent at once and the rest slowly.
+/// Returns the script of a request with a body of 100 KB, of which 32 KB are sent at once and the
+/// rest slowly.
 fn waiting_body() -> Script {
     let head = http::post("/upload", "Content-Length: 100000\r\n").into_bytes();
     let opening = [head, vec![b'x'; 32_000]].concat();
     Script { opening, drip: vec![b'x'; 700], take: 1024, ..Script::default() }
 }
 
-/// Returns a chunk that is announced and does not end.
+/// Returns the script of a request that announces a chunk and does not complete it.
 fn open_chunks() -> Script {
     let head = http::post("/upload", "Transfer-Encoding: chunked\r\n").into_bytes();
     let opening = [head, b"ffff0\r\n".to_vec(), vec![b'x'; 60_000]].concat();

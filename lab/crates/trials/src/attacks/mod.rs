@@ -1,5 +1,5 @@
 //! `attacks`: the damage that hostile clients do to honest ones, with bywash, and with HAProxy and
-//! nginx in the same run. All three are configured as an administrator who expects such clients
+//! nginx in the same run. All three are configured as an administrator who expects hostile clients
 //! would do it.
 //!
 //! | file | holds |
@@ -44,9 +44,9 @@ use bywash_harness::sys;
 
 use trial::{Attack, BESIDE, Run};
 
-/// The programs, in the order of the columns.
+/// The programs under test, in the order of the columns.
 const PROGRAMS: [PeerKind; 3] = [PeerKind::Haproxy, PeerKind::Nginx, PeerKind::Bywash];
-/// Descriptors that a program needs in addition to those of its connections.
+/// Number of descriptors that a program needs in addition to those of its connections.
 const SPARE: u64 = 200;
 
 /// Attacks, programs, duration and rounds
@@ -77,11 +77,12 @@ pub struct Options {
     config_extra: Option<PathBuf>,
 }
 
-/// Measures all trials and publishes the report.
+/// Runs all selected trials and publishes the reports.
 ///
 /// # Errors
 ///
-/// If the file of further keys cannot be read, or if bywash or all selected programs cannot run.
+/// Fails if the file of further keys cannot be read, or if bywash or all selected programs cannot
+/// run.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let extra = extra(options)?;
     let limit = sys::raise_descriptor_limit()?;
@@ -148,8 +149,9 @@ fn is_wanted(options: &Options, kind: PeerKind) -> bool {
     options.only.is_empty() || options.only.contains(&kind)
 }
 
-/// Returns how many hostile connections are possible. HAProxy needs descriptors for both sides of
-/// every connection that it may accept, and all programs get the same number.
+/// Returns the number of hostile connections that is possible, at most `wanted`. HAProxy needs
+/// descriptors for both sides of every connection that it may accept, and all programs get the same
+/// number. Fails if too few are possible.
 fn connections(wanted: u32, descriptors: u64) -> io::Result<usize> {
     let most = (descriptors.saturating_sub(SPARE) / 2).saturating_sub(BESIDE as u64);
     if most < 1000 {

@@ -1,10 +1,11 @@
-//! The application: a bounded number of workers, each of which reads a whole body, works for a
-//! while and writes the answer.
+//! The application behind the programs under test. It has a bounded number of workers, each of
+//! which reads a whole body, works for a while and writes the answer.
 //!
-//! A thread serves a connection, and a request holds a worker from the end of its head to the last
+//! One thread serves each connection. A request holds a worker from the end of its head to the last
 //! byte of its answer. A request that a proxy forwards slowly therefore holds a worker for that
 //! time, as in applications with a pool of processes or threads. `/bytes/N` is answered with N
-//! bytes, `/healthz` at once and without a worker, and everything else with 64 bytes.
+//! bytes. `/healthz` is answered at once and without a worker. Everything else is answered with 64
+//! bytes.
 
 use super::texts::SLOTS;
 use std::io::{self, Write};
@@ -16,14 +17,14 @@ use std::time::Duration;
 
 use bywash_harness::http;
 
-/// Bytes per write.
+/// Maximum number of bytes per write.
 const PART: usize = 16 * 1024;
-/// Stack size, enough for the few frames of a connection's thread.
+/// Stack size in bytes, enough for the few frames of a connection's thread.
 const STACK: usize = 128 * 1024;
-/// Size of an answer whose path names no size.
+/// Size in bytes of an answer whose path names no size.
 const USUAL: usize = 64;
 
-/// A running application. Dropping it stops accepting connections.
+/// A running application, which stops accepting connections when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Origin {
     port: u16,
@@ -40,7 +41,8 @@ struct Shared {
 }
 
 impl Origin {
-    /// Starts an application that works for `service` on each request and answers with `status`.
+    /// Starts an application on a free port. It works for `service` on each request and answers
+    /// with `status`.
     pub(super) fn start(service: Duration, status: u16) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         bywash_harness::sys::set_backlog(&listener, 4096)?;
@@ -52,7 +54,7 @@ impl Origin {
         Ok(Self { port, shared })
     }
 
-    /// Returns the application's port.
+    /// Returns the port that the application listens on.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
@@ -61,7 +63,8 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the accepting thread. If that has ended, nothing needs to be woken.
+        // The connect wakes the accepting thread. If that thread has ended, nothing needs to be
+        // woken.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -73,10 +76,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let (Ok(stream), shared) = (stream, Arc::clone(shared)) else { continue };
         let serve = move || {
-            // The end of a connection is not an error of the application.
+            // A connection that ends is not an error of the application.
             let _ = serve(stream, &shared);
         };
-        // If no thread can be started, the connection is closed, which its proxy sees.
+        // If no thread can be started, the connection is closed, and the proxy notices that.
         let _ = thread::Builder::new().stack_size(STACK).spawn(serve);
     }
 }
@@ -113,7 +116,7 @@ fn write_answer(stream: &mut TcpStream, status: u16, size: usize) -> io::Result<
     Ok(())
 }
 
-/// A worker in use. Dropping it makes the worker available again.
+/// A worker that a request holds, and that is available again when the value is dropped.
 struct Worker<'a>(&'a Shared);
 
 impl<'a> Worker<'a> {

@@ -1,5 +1,5 @@
-//! Many hostile connections on one thread: opened at a bounded rate, driven once per period, and
-//! reopened after they were closed.
+//! Many hostile connections on one thread. They are opened at a bounded rate, do their work once
+//! per period, and are opened again after the other side has closed them.
 
 use super::attacker::Attacker;
 use std::io;
@@ -12,28 +12,28 @@ use std::time::{Duration, Instant};
 use bywash_harness::client_socket;
 
 const TICK: Duration = Duration::from_millis(10);
-/// Connections that are reopened in a tick: 1,000 per second.
+/// Maximum number of connections that are opened again in a tick, which makes 1,000 per second.
 const AGAIN: usize = 10;
 
-/// A function that opens a connection, given its number and its source address.
+/// A function that opens a hostile connection, given its number and its source address.
 pub(super) type Open = Arc<dyn Fn(usize, Ipv4Addr) -> io::Result<Box<dyn Attacker>> + Send + Sync>;
 
-/// The connections of an attack.
+/// The hostile connections of an attack.
 #[derive(Clone)]
 pub(super) struct Attack {
-    /// Number of concurrent connections.
+    /// Number of concurrent connections to keep open.
     pub(super) connections: usize,
-    /// Number of source addresses.
+    /// Number of source addresses that the connections come from.
     pub(super) addresses: usize,
     /// Interval at which each connection acts.
     pub(super) period: Duration,
-    /// Time in which all connections are opened.
+    /// Time over which the opening of all connections is spread.
     pub(super) opening: Duration,
-    /// Opens one connection.
+    /// The function that opens one connection.
     pub(super) open: Open,
 }
 
-/// A running attack. Dropping it ends the attack.
+/// A running attack, which ends when the value is dropped.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -42,14 +42,14 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Connections that are open now.
+    /// Number of connections that are open now.
     open: AtomicUsize,
-    /// Connections opened so far.
+    /// Number of connections opened since the start of the attack.
     opened: AtomicUsize,
 }
 
 impl Pool {
-    /// Starts the attack.
+    /// Starts the attack on a thread of its own.
     pub(super) fn start(attack: &Attack) -> Self {
         let shared = Arc::new(Shared::default());
         let (attack, thread_shared) = (attack.clone(), Arc::clone(&shared));
@@ -57,11 +57,11 @@ impl Pool {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Returns the number of open connections.
+    /// Returns the number of connections that are open now.
     ///
     /// # Errors
     ///
-    /// If none could ever be opened, so that nothing was attacked.
+    /// Fails if no connection could ever be opened, because then nothing was attacked.
     pub(super) fn open(&self) -> io::Result<usize> {
         if self.shared.opened.load(Ordering::Relaxed) == 0 {
             return Err(io::Error::other("no hostile connection could be opened"));
@@ -113,7 +113,7 @@ fn run(attack: &Attack, shared: &Shared) {
     }
 }
 
-/// Opens connection `number`, and lets it act once.
+/// Opens connection `number`, and lets it do the work of one period. Returns `None` if that fails.
 fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
     let source = client_socket::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;

@@ -1,9 +1,9 @@
-//! Attacks on the slots: how much useful work visitors get during slow uploads, slow reads, and one
-//! connection that holds all slots.
+//! Attacks on the slots: measures how much useful work visitors get during slow uploads, slow
+//! reads, and one connection that holds all slots.
 //!
-//! Visitors are open loops at half of the application's capacity: 100 requests/s from 500
-//! addresses, and 100 from an office of 500 connections behind one address. The results before the
-//! attack and during it are compared in the same run.
+//! Visitors are open loops that together use half of the application's capacity: 100 requests/s
+//! from 500 addresses, and 100 requests/s from an office of 500 connections behind one address. The
+//! results before the attack and during it are compared in the same run.
 
 use super::attacker::{SLOW, Script, Scripted};
 use super::honest::{self, Edge, VISITORS};
@@ -17,19 +17,20 @@ use std::time::Duration;
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
 use bywash_harness::tls;
 
-/// Service time in the application: 16 workers handle 400 requests per second.
+/// Service time of a request in the application. With it, 16 workers handle 400 requests per
+/// second.
 pub(super) const SERVICE: Duration = Duration::from_millis(40);
 const RATE: f64 = 100.0;
-/// Time after which an answer is useless.
+/// Time after which an answer is useless to a visitor.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Initial time that is not counted.
+/// Time at the start that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// End of the time in which visitors are alone.
+/// Time from the start of the run until the attack begins.
 const ALONE: Duration = Duration::from_secs(3);
-/// Minimum fraction of visitors served before the attack. With fewer, the machine is too busy to
-/// measure.
+/// Minimum fraction of visitors' requests served before the attack. With fewer, the machine is too
+/// busy to measure.
 const CALM: f64 = 0.9;
-/// Time to open all connections of an attack: at most 5,000 per second.
+/// Time to open all connections of an attack, at most 5,000 per second.
 pub(super) const OPENING: Duration = Duration::from_secs(2);
 
 /// A kind of slow HTTP/1.1 client.
@@ -46,22 +47,22 @@ pub(super) enum Client {
 /// An attack on the slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slots {
-    /// No attack: the control.
+    /// No attack, as the control.
     Nobody,
-    /// HTTP/1.1 connections.
+    /// Slow HTTP/1.1 connections.
     Http1 {
         /// The behaviour of each connection.
         client: Client,
-        /// Whether to use TLS.
+        /// Whether the connections use TLS.
         tls: bool,
-        /// Number of concurrent connections.
+        /// Number of concurrent hostile connections.
         connections: usize,
-        /// Number of source addresses.
+        /// Number of source addresses that the connections come from.
         addresses: usize,
     },
-    /// One HTTP/2 connection.
+    /// One slow HTTP/2 connection with many streams.
     Http2 {
-        /// The behaviour of each stream in a period.
+        /// What each stream does in a period.
         slow: Slow,
         /// Number of concurrent streams.
         streams: usize,
@@ -71,7 +72,7 @@ pub(super) enum Slots {
 }
 
 impl Slots {
-    /// Returns the connections of this attack on the program at `ports`; `None` for the control.
+    /// Returns the hostile connections to the program at `ports`; `None` for the control.
     fn attack(self, ports: Ports) -> io::Result<Option<Attack>> {
         let second = Duration::from_secs(1);
         Ok(match self {
@@ -95,17 +96,19 @@ impl Slots {
         })
     }
 
-    /// Returns one HTTP/2 connection of 100 streams, each of which sends 700 B/s.
+    /// Returns an attack with one HTTP/2 connection of 100 streams, each of which sends 700 B/s.
     pub(super) fn uploading_streams() -> Self {
         Self::Http2 { slow: Slow::Upload(SLOW), streams: 100, period: Duration::from_secs(1) }
     }
 
-    /// Returns one HTTP/2 connection whose windows open by 700 B/s for each of 60 streams.
+    /// Returns an attack with one HTTP/2 connection of 60 streams, whose flow-control windows each
+    /// open by 700 B/s.
     pub(super) fn reading_streams() -> Self {
         Self::Http2 { slow: Slow::Read(SLOW), streams: 60, period: Duration::from_secs(1) }
     }
 
-    /// Returns one HTTP/2 connection of 24 streams, each of which sends 60 bytes every 0.1 s.
+    /// Returns an attack with one HTTP/2 connection of 24 streams, each of which sends 60 bytes
+    /// every 0.1 s.
     pub(super) fn one_connection() -> Self {
         Self::Http2 { slow: Slow::Upload(60), streams: 24, period: Duration::from_millis(100) }
     }
@@ -124,8 +127,9 @@ fn open_http1(script: Arc<Script>, ports: Ports, tls: bool) -> io::Result<Open> 
 }
 
 /// Attacks the program at `ports` for `length` and returns four fractions. The first is the useful
-/// work of visitors relative to that before the attack. The second and third tell whether the
-/// upload and the reader were served (1 or 0). The fourth is the office's served requests.
+/// work of visitors relative to that before the attack. The second and third tell whether an honest
+/// upload and an honest slow reader were served (1 or 0). The fourth is the fraction of the
+/// office's requests that were served.
 pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Result<Vec<f64>> {
     let (port, whole) = (ports.http, ALONE + OPENING + length);
     let visitors = visitors(port, whole).start();
@@ -158,7 +162,7 @@ pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Resul
     Ok(vec![useful, served(upload), served(read), share(&office)])
 }
 
-/// Returns the load of visitors from 500 addresses, half of them on new connections.
+/// Returns the load of visitors from 500 addresses, half of whose requests use new connections.
 pub(super) fn visitors(port: u16, length: Duration) -> Load {
     let phases = vec![Phase::new(RATE, length)];
     Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: VISITORS }
@@ -170,7 +174,7 @@ mod tests {
     use super::super::texts::SLOTS;
     use super::*;
 
-    /// The stub is an application without a proxy, in which each upload holds one worker.
+    /// Without a proxy, each upload holds one worker of the application.
     #[test]
     fn visitors_lose_their_work_to_uploads_that_hold_every_worker() {
         let origin = Origin::start(Duration::from_millis(5), 200).unwrap();

@@ -1,4 +1,4 @@
-//! The values of rounds, and the tables that show them.
+//! The measured values of all rounds, and the tables that show them.
 
 use super::connection_limit::CONNECTION_LIMIT;
 use super::memory::MOST;
@@ -11,22 +11,23 @@ use bywash_harness::stats::Spread;
 use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
-/// A column of the tables.
+/// A column of the tables: a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
-    /// The program.
+    /// The program of the column.
     pub(super) kind: PeerKind,
-    /// Whether the program was selected.
+    /// Whether the user selected the program.
     pub(super) is_wanted: bool,
     /// Whether the program can be started.
     pub(super) is_installed: bool,
 }
 
-/// All results of a run.
+/// The results of all trials of a run.
 #[derive(Debug)]
 pub(super) struct Results {
     columns: Vec<Column>,
-    /// Values of the current trial: the program, and one value for each measure.
+    /// The values of the current trial, one entry for each round: the program, and one value for
+    /// each measure.
     rounds: Vec<(PeerKind, Vec<f64>)>,
     rows: Vec<Row>,
 }
@@ -39,14 +40,14 @@ struct Row {
     json: Value,
 }
 
-/// How the values of several rounds are combined.
+/// The way in which the values of several rounds are combined into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// The median of fractions, in percent.
+    /// The values are fractions. Shows their median in percent.
     Ratio,
-    /// The fraction of rounds, in percent.
+    /// The values are 0 or 1. Shows in how many rounds the value is 1, in percent.
     Rounds,
-    /// The median.
+    /// The values are numbers. Shows their median.
     Number,
 }
 
@@ -97,19 +98,19 @@ impl Results {
         Self { columns, rounds: Vec::new(), rows: Vec::new() }
     }
 
-    /// Returns the programs that are measured.
+    /// Returns the programs that are selected and installed.
     pub(super) fn present(&self) -> impl Iterator<Item = PeerKind> {
         self.columns.iter().filter(|column| column.is_installed).map(|column| column.kind)
     }
 
-    /// Adds the values of one round of `trial`.
+    /// Adds the values that program `kind` reached in one round of `trial`.
     pub(super) fn add(&mut self, trial: &Trial, kind: PeerKind, values: &[f64]) {
         let cell = cell(trial.shown(), &[values]);
         eprintln!("  {cell}");
         self.rounds.push((kind, values.to_vec()));
     }
 
-    /// Combines the rounds of `trial` into a row.
+    /// Combines the rounds of `trial` into a row of its table, and discards their values.
     pub(super) fn finish(&mut self, trial: &Trial) {
         let rounds = std::mem::take(&mut self.rounds);
         let of = |kind: PeerKind| -> Vec<&[f64]> {
@@ -131,7 +132,7 @@ impl Results {
         self.rows.push(Row { shown: trial.shown(), label: trial.label.clone(), cells, json });
     }
 
-    /// Returns a report for each table that has rows.
+    /// Returns a report for each table that has at least one row.
     pub(super) fn reports(&self, run: &Run<'_>, rounds: u32) -> Vec<Report> {
         let tables =
             [(Shown::Slots, "slots"), (Shown::Memory, "memory"), (Shown::Shares, "shares")];
@@ -153,7 +154,7 @@ impl Results {
     }
 }
 
-/// Formats the values of all rounds as one cell.
+/// Formats the combined values of all rounds of one program as one cell.
 fn cell(shown: Shown, rounds: &[&[f64]]) -> String {
     let count = rounds.iter().map(|values| values.len()).min().unwrap_or(0);
     let parts = shown.measures().iter().take(count).enumerate().map(|(index, measure)| {

@@ -1,5 +1,6 @@
-//! Attack on the session table: invented cookies, each of which is answered once. The result is how
-//! many buyers that had reached the last step before the attack are still known.
+//! An attack on the session table: requests with invented cookies, each of which is answered once.
+//! The result is the fraction of buyers that the gateway still knows, of those that had reached the
+//! last step before the attack.
 
 use super::honest::VISITORS;
 use super::target::Target;
@@ -12,17 +13,17 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Size of the gateway's session table: small, and overfilled by the same factor as a large one
-/// would be.
+/// Size of the gateway's session table, in sessions. It is small, but overfilled by the same factor
+/// as a large one would be.
 pub(super) const TABLE: u32 = 1000;
 const BUYERS: usize = 50;
-/// Number of invented sessions.
+/// Number of invented sessions in an attack.
 const INVENTED: usize = 4 * TABLE as usize;
 /// Time limit for an answer, and for lines to appear in the log.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// Logs 50 buyers in, sends invented sessions from this many addresses, lets the buyers pay, and
-/// returns the fraction of buyers that the gateway still knew.
+/// Logs 50 buyers in, sends the invented sessions from `addresses` addresses, and lets the buyers
+/// pay. Returns the fraction of buyers that the gateway still knew.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let mut buyers = (0..BUYERS)
         .map(|number| connect(client_socket::address(VISITORS.start + number), target.ports().http))
@@ -58,7 +59,8 @@ fn each_asks(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the access log's lines about payments, once it has one for each buyer.
+/// Returns the lines of the access log about payments, once the log has one for each buyer. Fails
+/// if it has fewer in time.
 fn paid(target: &Target) -> io::Result<Vec<Value>> {
     let start = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! One hostile HTTP/2 connection without TLS: many streams, each of which makes slow progress.
+//! One hostile HTTP/2 connection without TLS, with many streams that each make slow progress.
 //!
 //! A stream that ends is replaced in the next period. The connection obeys the protocol (windows,
-//! replies to SETTINGS and PING), because a proxy closes a connection that breaks it, and a hostile
-//! client wants to stay.
+//! replies to SETTINGS and PING). A proxy closes a connection that breaks the protocol, and a
+//! hostile client wants to stay.
 
 use super::attacker::{ANSWER, Attacker, LARGE, ready};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,40 +11,41 @@ use std::net::{Ipv4Addr, TcpStream};
 use bywash_harness::client_socket;
 use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
 
-/// The initial flow-control window of a connection (RFC 9113 §6.9.2).
+/// The initial flow-control window of a connection, in bytes (RFC 9113 §6.9.2).
 const WINDOW: u32 = 65_535;
-/// The identifier of `SETTINGS_INITIAL_WINDOW_SIZE`.
+/// The identifier of the setting `SETTINGS_INITIAL_WINDOW_SIZE`.
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// Connection window large enough for all answers, so that only the streams' windows limit them.
+/// The number of bytes by which the client extends the connection's window: large enough for all
+/// answers, so that only the windows of the streams limit them.
 const CONNECTION_ROOM: u32 = 100_000_000;
 const CANCEL: u32 = 8;
 
-/// The behaviour of each stream in a period.
+/// What each stream does in a period.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slow {
-    /// Sends this many bytes of a large body.
+    /// The stream sends this many bytes of a large body.
     Upload(u32),
-    /// Extends the window for a large answer by this many bytes.
+    /// The stream extends its window for a large answer by this many bytes.
     Read(u32),
 }
 
-/// A hostile HTTP/2 connection.
+/// A hostile HTTP/2 connection and its streams.
 #[derive(Debug)]
 pub(super) struct Streams {
     stream: TcpStream,
     frames: Frames,
     unsent: Vec<u8>,
     slow: Slow,
-    /// Number of streams to keep open.
+    /// Number of streams that the connection keeps open.
     wanted: usize,
     open: Vec<u32>,
     next: u32,
-    /// Bytes of bodies that the server's connection window allows.
+    /// Number of body bytes that the server's connection window still allows.
     window: u32,
 }
 
 impl Streams {
-    /// Starts a connection with `wanted` streams.
+    /// Starts a connection from `source` to `port` with `wanted` streams.
     pub(super) fn open(source: Ipv4Addr, port: u16, slow: Slow, wanted: usize) -> io::Result<Self> {
         let settings = match slow {
             Slow::Upload(_) => Vec::new(),
@@ -91,8 +92,8 @@ impl Streams {
             }
             kind::RST_STREAM => self.forget(got.stream),
             kind::HEADERS | kind::DATA if got.flags & END_STREAM != 0 => self.forget(got.stream),
-            // An answer before the end of the body is a refusal, so the stream is reset and
-            // replaced.
+            // An answer before the end of the body is a refusal. The stream is reset, and another
+            // one replaces it.
             kind::HEADERS if matches!(self.slow, Slow::Upload(_)) => {
                 let reset = frame(kind::RST_STREAM, 0, got.stream, &CANCEL.to_be_bytes());
                 self.unsent.extend(reset);
@@ -145,7 +146,7 @@ impl Streams {
 impl Attacker for Streams {
     fn act(&mut self) -> io::Result<()> {
         self.receive()?;
-        // Limits the queued bytes for a peer that does not read.
+        // This limits the queued bytes if the peer does not read.
         if self.unsent.len() < WINDOW as usize {
             self.begin_streams();
             self.move_streams();

@@ -1,4 +1,4 @@
-//! A program under attack: its configuration, start and end.
+//! A program under attack: its configuration, its start and its end.
 
 use super::texts::{self, Ports, Setup};
 use bywash_harness::confine::{Confinement, MemoryGroup};
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A running program. Dropping it ends the program.
+/// A running program under attack, which ends when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Target {
     kind: PeerKind,
@@ -21,12 +21,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Writes the configuration of `kind` for `setup`, starts the program, confined to `group` if
-    /// one is given, and waits until it accepts connections.
+    /// Writes the configuration of `kind` for `setup`, starts the program and waits until it
+    /// accepts connections. If `group` is given, the program runs in that control group.
     ///
     /// # Errors
     ///
-    /// The program's output if it does not start.
+    /// Returns the program's output if it does not start.
     pub(super) fn start(
         kind: PeerKind,
         programs: &Programs,
@@ -57,32 +57,33 @@ impl Target {
         Ok(Self { kind, ports, running, program, scratch })
     }
 
-    /// Returns the kind of program.
+    /// Returns the kind of the program.
     pub(super) fn kind(&self) -> PeerKind {
         self.kind
     }
 
-    /// Returns the program's ports.
+    /// Returns the ports that the program listens on.
     pub(super) fn ports(&self) -> Ports {
         self.ports
     }
 
-    /// Returns the process number.
+    /// Returns the process ID of the program.
     pub(super) fn pid(&self) -> u32 {
         self.running.pid()
     }
 
-    /// Returns whether the process is running.
+    /// Returns whether the program's process is running.
     pub(super) fn is_alive(&self) -> bool {
         procfs::is_alive(self.pid())
     }
 
-    /// Returns the path of bywash's access log.
+    /// Returns the path of the gateway's access log; only bywash writes one.
     pub(super) fn access_log(&self) -> PathBuf {
         self.scratch.join("access.log")
     }
 
-    /// Runs a command of the `bywash` program as an operator of this gateway.
+    /// Runs a command of the `bywash` program as an operator of this gateway, and returns its
+    /// output.
     pub(super) fn operator(&self, arguments: &[&str]) -> io::Result<Output> {
         let admin = format!("127.0.0.1:{}", self.ports.admin);
         let mut command = Command::new(absolute(&self.program)?);

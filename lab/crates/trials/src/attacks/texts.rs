@@ -1,29 +1,29 @@
 //! The configurations of the three programs, as an administrator who expects hostile clients would
 //! write them.
 //!
-//! Equal in all three: client connections, 16 slots to the application, one worker, TLS and HTTP/2
-//! to clients. Everything else is what each program offers against slow clients, according to its
-//! manual. No program limits an address to fewer than 600 connections, because 500 people of one
-//! office may share an address. nginx has no queue: a request above `max_conns` gets 502.
+//! All three have the same client connections, 16 slots to the application, one worker, and TLS and
+//! HTTP/2 to clients. Everything else is what each program offers against slow clients, according
+//! to its manual. No program limits an address to fewer than 600 connections, because 500 people of
+//! one office may share an address. nginx has no queue: a request above `max_conns` gets 502.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// Maximum concurrent requests at the application.
+/// Maximum number of concurrent requests at the application.
 pub(super) const SLOTS: usize = 16;
-/// Connections that HAProxy and nginx accept from one address.
+/// Maximum number of connections that HAProxy and nginx accept from one address.
 const PER_ADDRESS: u32 = 600;
 
 /// The ports of one program, all on 127.0.0.1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ports {
-    /// HTTP/1.1 without TLS.
+    /// Port for HTTP/1.1 without TLS.
     pub(super) http: u16,
-    /// HTTP/2 without TLS; a separate port only with nginx.
+    /// Port for HTTP/2 without TLS; it differs from `http` only with nginx.
     pub(super) h2c: u16,
-    /// TLS.
+    /// Port for HTTP/1.1 and HTTP/2 with TLS.
     pub(super) https: u16,
-    /// bywash's admin listener.
+    /// Port of bywash's admin listener.
     pub(super) admin: u16,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Ports {
 pub(super) struct Setup {
     /// Ports of the application's servers.
     pub(super) servers: Vec<u16>,
-    /// Maximum concurrent client connections.
+    /// Maximum number of concurrent client connections.
     pub(super) connections: u32,
-    /// Whether to check `/healthz` of the servers and to take failing ones out.
+    /// Whether the program checks `/healthz` of the servers and takes failing ones out.
     pub(super) checks: bool,
-    /// Size of bywash's session table; `None` for its default.
+    /// Number of places in bywash's session table; `None` for its default.
     pub(super) sessions: Option<u32>,
     /// Lines of bywash's configuration that replace or extend the generated ones.
     pub(super) extra: String,
@@ -82,9 +82,9 @@ access = "{dir}/access.log"
     merge(&text, &setup.extra)
 }
 
-/// Returns HAProxy's configuration. `option http-buffer-request` waits for a body, up to a buffer,
-/// before a request takes a slot; `timeout http-request` bounds that wait. `observe layer7` counts
-/// bad answers to requests.
+/// Returns HAProxy's configuration. With `option http-buffer-request`, HAProxy waits for a body, up
+/// to a buffer, before a request takes a slot. `timeout http-request` bounds that wait. `observe
+/// layer7` counts bad answers to requests.
 pub(super) fn haproxy(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, https, .. } = ports;
     let (connections, dir) = (setup.connections, folder.display());
@@ -128,12 +128,12 @@ backend app
 }
 
 /// Returns nginx's configuration. nginx reads a whole body before it contacts the application
-/// (`proxy_request_buffering on`) and a whole answer before its client has read it
-/// (`proxy_buffering on`). Files hold what does not fit into memory.
+/// (`proxy_request_buffering on`). It reads a whole answer before its client has read it
+/// (`proxy_buffering on`). It writes what does not fit into memory to files.
 pub(super) fn nginx(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, h2c, https, .. } = ports;
     let dir = folder.display();
-    // A proxied request uses two connections.
+    // A proxied request uses two of nginx's connections.
     let connections = setup.connections * 2;
     let slots = SLOTS / setup.servers.len().max(1);
     let fails = if setup.checks { "max_fails=5 fail_timeout=10s" } else { "max_fails=0" };
@@ -173,8 +173,8 @@ http {{
     )
 }
 
-/// Merges the lines of `extra` into their tables in `text`. If both have a key, `extra` wins. A
-/// table that only `extra` has is appended.
+/// Merges the lines of `extra` into the TOML tables in `text`. If both set a key, the line of
+/// `extra` wins. A table that only `extra` has is appended.
 fn merge(text: &str, extra: &str) -> String {
     let mut tables = tables(text);
     for (name, lines) in self::tables(extra) {
@@ -195,7 +195,8 @@ fn merge(text: &str, extra: &str) -> String {
     merged
 }
 
-/// Returns the lines of each table in order. Lines above the first table have no name.
+/// Returns the tables of a TOML text in order: the name, and the lines. Lines above the first table
+/// have no name.
 fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     let mut tables: Vec<(Option<&str>, Vec<&str>)> = vec![(None, Vec::new())];
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -208,7 +209,7 @@ fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     tables
 }
 
-/// Returns the name before the first equals sign.
+/// Returns the key of a TOML line, which is the text before the first equals sign.
 fn key(line: &str) -> Option<&str> {
     line.split_once('=').map(|(key, _)| key.trim())
 }

@@ -1,4 +1,4 @@
-//! The list of trials, with the setup of each.
+//! The list of trials, with the settings of each trial.
 
 use super::memory::Kinds;
 use super::origin::Origin;
@@ -50,7 +50,7 @@ impl Attack {
         Self::Watchers,
     ];
 
-    /// Returns the trials of this attack. The largest have `many` connections.
+    /// Returns the trials of this attack. The largest of them have `many` connections.
     pub(super) fn trials(self, many: usize) -> Vec<Trial> {
         let trial = |label: &str, what| Trial { label: label.to_owned(), what };
         match self {
@@ -93,8 +93,8 @@ fn slow_http1(client: Client, tls: bool, connections: usize, addresses: usize) -
     What::Slots(Slots::Http1 { client, tls, connections, addresses })
 }
 
-/// Returns the trials of `client` with HTTP/1.1 and with TLS, and that of the HTTP/2 connection
-/// `stream`.
+/// Returns three trials of a slow attack: `client` with HTTP/1.1, `client` with TLS, and the HTTP/2
+/// connection `stream`.
 fn slow(name: &str, client: Client, many: usize, stream: (&str, Slots)) -> Vec<Trial> {
     let http1 = |tls, connections, addresses| {
         let what = slow_http1(client, tls, connections, addresses);
@@ -134,10 +134,10 @@ fn from(addresses: usize) -> String {
     }
 }
 
-/// A trial: one row of a table.
+/// One trial: an attack with its settings, shown as one row of a table.
 #[derive(Debug, Clone)]
 pub(super) struct Trial {
-    /// Label of the row.
+    /// Label of the row in the table.
     pub(super) label: String,
     what: What,
 }
@@ -152,12 +152,14 @@ enum What {
     Watchers,
 }
 
-/// The table of a trial, which determines the content of its cells.
+/// The kind of table that shows a trial, which determines the content of its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Useful work, upload, reader, office.
+    /// Visitors' useful work relative to before the attack, whether an honest upload and an honest
+    /// slow reader were served, and the fraction served of an office's requests.
     Slots,
-    /// Survival, peak memory, 99th percentile, fraction served.
+    /// Whether the program survived, its peak memory, the 99th percentile of response times, and
+    /// the fraction of requests served.
     Memory,
     /// One fraction of successes. For watchers, three: of probes of `/livez`, of probes of
     /// `/metrics`, and of `bywash bypass on`.
@@ -166,24 +168,24 @@ pub(super) enum Shown {
 
 /// Parameters that all trials of a run share.
 pub(super) struct Run<'a> {
-    /// The programs.
+    /// Paths of the programs under test.
     pub(super) programs: &'a Programs,
     /// Duration of each attack.
     pub(super) length: Duration,
-    /// Connections of the largest attack.
+    /// Number of connections of the largest attack.
     pub(super) many: usize,
-    /// Further configuration of bywash.
+    /// Lines that replace or extend bywash's configuration.
     pub(super) extra: &'a str,
 }
 
-/// Client connections in addition to the hostile ones.
+/// Number of client connections that are allowed in addition to the hostile ones.
 pub(super) const BESIDE: usize = 1000;
-/// Maximum number of slow readers with nginx, which writes their answers to files: more would fill
-/// a disk.
+/// Maximum number of slow readers with nginx. nginx writes their answers to files, and more would
+/// fill a disk.
 const MOST_FILES: usize = 200;
 
 impl Trial {
-    /// Returns the table of this trial.
+    /// Returns the kind of table that shows this trial.
     pub(super) fn shown(&self) -> Shown {
         match self.what {
             What::Slots(_) => Shown::Slots,
@@ -195,7 +197,7 @@ impl Trial {
         }
     }
 
-    /// Returns whether the trial makes sense for `kind`.
+    /// Returns whether the trial is meaningful for the program `kind`.
     pub(super) fn suits(&self, kind: PeerKind) -> bool {
         match self.what {
             What::Sessions { .. } | What::Watchers => kind == PeerKind::Bywash,
@@ -209,7 +211,8 @@ impl Trial {
         }
     }
 
-    /// Starts `kind` and attacks it once.
+    /// Starts `kind` and attacks it once. Returns the measured values in the order of the table's
+    /// cells.
     pub(super) fn measure(&self, kind: PeerKind, run: &Run<'_>) -> io::Result<Vec<f64>> {
         let service = match self.what {
             What::Sessions { .. } => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! Attack on the operators' listener: watchers with a read-only token, while probes and the
+//! An attack on the operators' listener: many watchers with a read-only token. Probes and the
 //! emergency switch must still work.
 
 use super::target::Target;
@@ -12,9 +12,9 @@ use bywash_harness::http;
 
 const WATCHERS: usize = 300;
 const PROBES: usize = 15;
-/// Time limit of a probe.
+/// Time limit for an answer to a probe.
 const BOUND: Duration = Duration::from_secs(2);
-/// Time for the gateway to accept the watchers.
+/// Time for the gateway to accept the watchers' connections.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Opens 300 event streams at `target`. Returns the fractions of 15 probes of `/livez` and of
@@ -32,7 +32,7 @@ pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     let mut watchers = Vec::new();
     for _ in 0..WATCHERS {
         let mut stream = client_socket::connect_from(Ipv4Addr::LOCALHOST, port)?;
-        // If the connection was closed at once, the watcher was refused.
+        // If the connection was closed at once, the gateway has refused the watcher.
         let _ = stream.write_all(watch.as_bytes());
         watchers.push(stream);
     }

@@ -1,6 +1,7 @@
-//! Tests whether gateway and origin understand messages in the same way. Sends the corpus and its
-//! mutations through bywash to a recorder, replays the forwarded bytes to real servers, and prints
-//! all disagreements.
+//! Tests whether gateway and origin understand messages in the same way.
+//!
+//! The program sends the corpus and mutations of it through bywash to a recorder. It replays the
+//! forwarded bytes to real servers, and prints all disagreements.
 //!
 //! The exit code is 1 if there is any disagreement, or if a case is not handled as the corpus
 //! expects.
@@ -33,7 +34,7 @@ struct Options {
     /// Test this program instead of bywash
     #[arg(long, value_enum)]
     peer: Option<Peer>,
-    /// Only these origins, separated by commas; `none`: only the recorder
+    /// Use only these origins, separated by commas; `none`: only the recorder
     #[arg(long, value_delimiter = ',')]
     origins: Vec<String>,
     /// Folder into which scripts/origins installed the origins
@@ -42,7 +43,7 @@ struct Options {
     /// Folder of the corpus
     #[arg(long, default_value = "lab/messages")]
     corpus: PathBuf,
-    /// Only cases whose class or name contains this text
+    /// Send only cases whose class or name contains this text
     #[arg(long)]
     only: Option<String>,
     /// Number of mutations of each case
@@ -54,7 +55,7 @@ struct Options {
     /// Number of gateways that work in parallel
     #[arg(long, default_value_t = 2)]
     lanes: usize,
-    /// Minutes after which the program leaves out the rest
+    /// Minutes after which the program leaves out the remaining messages
     #[arg(long, default_value_t = 60)]
     minutes: u64,
     /// Number of findings to print
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs everything and returns whether all programs agree.
+/// Runs the selected parts and returns whether all programs agree.
 fn run(options: &Options) -> io::Result<bool> {
     let front = match options.peer {
         Some(peer) => Front::Peer(peer),
@@ -122,7 +123,8 @@ fn run(options: &Options) -> io::Result<bool> {
     Ok(results.is_clean())
 }
 
-/// Returns the selected origins that are installed, with their versions.
+/// Returns the selected origins that are installed, each with its version. Fails if a name is
+/// unknown.
 fn origins<'a>(options: &Options, paths: &OriginPaths) -> io::Result<Vec<(&'a Origin, String)>> {
     static KNOWN: [Origin; 13] = ORIGINS;
     let asked = |origin: &&Origin| options.origins.iter().any(|name| name == origin.name);

@@ -1,8 +1,9 @@
 //! Tests that there are no ghosts: a queued request whose client has left never starts, and a
-//! running one is stopped.
+//! running request whose client leaves is stopped.
 //!
-//! Runs every way of leaving against bywash and HAProxy (`abortonclose`, `maxconn 1`), with one
-//! slot each, and prints counts and reaction times. The exit code is 99 if bywash started a ghost.
+//! The program tries every way of leaving with bywash and with HAProxy (`abortonclose`, `maxconn
+//! 1`), with one slot each, and prints counts and reaction times. The exit code is 99 if bywash
+//! started a ghost.
 
 use bywash_harness::machine::{self, Machine};
 use bywash_harness::peer::{PeerKind, Programs, Task};
@@ -24,8 +25,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const PROMISE_NOT_KEPT: u8 = 99;
-/// Number of control requests whose client stays. All must arrive before a count of zero ghosts is
-/// meaningful.
+/// Number of control requests whose client stays. All of them must reach the upstream, or a count
+/// of zero ghosts would mean nothing.
 const CONTROLS: usize = 5;
 
 /// Count requests that bywash and HAProxy start although their client has left
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all trials and returns the number of bywash's ghosts.
+/// Runs all trials and returns the number of ghosts that bywash started.
 fn run(options: &Options) -> io::Result<usize> {
     let candidates = candidates(options)?;
     let machine = Machine::here();

@@ -3,7 +3,7 @@
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
-//! The exit code is 99 if an innocent query was cancelled despite a lease.
+//! The exit code is 99 if the query of another request was cancelled despite a lease.
 
 use std::io;
 use std::path::PathBuf;
@@ -73,7 +73,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the measurements and returns the number of wrong victims under a lease.
+/// Runs the measurements. Returns the number of cancelled queries of other requests despite a
+/// lease.
 fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<DatabaseKind> =
         DatabaseKind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();

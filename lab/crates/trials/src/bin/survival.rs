@@ -1,5 +1,7 @@
 //! Tests whether the gateway survives floods, faults and upgrades, continues to serve, and loses no
-//! state. The exit code is 99 if a promise was broken.
+//! state.
+//!
+//! The exit code is 99 if a promise was broken.
 
 use bywash_peer::child_guard;
 use bywash_trials::{faults, floods, hostile, pulse, updown};

@@ -1,51 +1,51 @@
-//! Splits a connection's bytes into responses: how many there are, with which status, fields and
-//! body.
+//! Splits a connection's bytes into responses, each with its status, fields and body.
 //!
 //! Unlike requests, responses are parsed tolerantly. How a server formats its own refusal is not
-//! under test; whether it answered once or twice is.
+//! under test, but whether it answered once or twice is.
 
-/// One response.
+/// One HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Status code, 100 to 599.
     pub status: u16,
-    /// Fields, with names in lower case.
+    /// Header fields, with names in lower case.
     pub fields: Vec<(String, Vec<u8>)>,
     /// Body without chunk framing.
     pub body: Vec<u8>,
 }
 
-/// The parse result for the start of some bytes.
+/// The result of parsing the first response in some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// A response, and its length in bytes.
     Whole(Answer, usize),
     /// The beginning of a response, or no bytes at all.
     Unfinished,
-    /// Bytes that are not a response.
+    /// Bytes that cannot become a response.
     Garbage,
 }
 
 impl Answer {
-    /// Returns the first field of this name (in lower case).
+    /// Returns the value of the first field called `name`, which must be in lower case; `None` if
+    /// there is none.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_slice())
     }
 
-    /// Returns whether this is an interim response, after which the final one follows.
+    /// Returns whether this is an interim response (1xx), after which the final one follows.
     pub fn is_interim(&self) -> bool {
         self.status < 200
     }
 
-    /// Returns whether the server announces that it closes the connection.
+    /// Returns whether the server announces in `Connection` that it closes the connection.
     pub fn says_close(&self) -> bool {
         let closes = |value: &[u8]| value.to_ascii_lowercase().windows(5).any(|w| w == b"close");
         self.field("connection").is_some_and(closes)
     }
 }
 
-/// Parses the first response in `bytes`. `to_head` means that it answers HEAD; `ended` means that
-/// no more bytes come.
+/// Parses the first response in `bytes`. `to_head` tells whether it answers a HEAD request, and
+/// `ended` whether no more bytes will come.
 pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
     let start = b"HTTP/1.";
     if !bytes.starts_with(&start[..start.len().min(bytes.len())]) {
@@ -65,7 +65,8 @@ pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
     }
 }
 
-/// Returns every response in `bytes`, and whether bytes follow that are not a response.
+/// Returns every response in `bytes`, and whether bytes follow that are not a response. `heads`
+/// tells for each request whether its method is HEAD.
 pub fn all(bytes: &[u8], heads: &[bool], ended: bool) -> (Vec<Answer>, bool) {
     let (mut answers, mut rest, mut finals) = (Vec::new(), bytes, 0);
     loop {
@@ -93,7 +94,8 @@ fn head_of(head: &[u8]) -> Option<Answer> {
     Some(Answer { status, fields: lines.filter_map(field).collect(), body: Vec::new() })
 }
 
-/// Returns the body and its length on the wire; `None` if the body is incomplete.
+/// Returns the body of a response and its length on the wire, from the bytes after its head; `None`
+/// if the body is incomplete.
 fn body(answer: &Answer, rest: &[u8], to_head: bool, ended: bool) -> Option<(Vec<u8>, usize)> {
     if to_head || answer.is_interim() || matches!(answer.status, 204 | 304) {
         return Some((Vec::new(), 0));

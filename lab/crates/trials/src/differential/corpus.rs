@@ -12,29 +12,31 @@
 //! |
 //! ```
 //!
-//! `| text` is the text and CR LF, `> text` the text alone. Both know `\r \n \t \0 \s` (a space)
-//! `\\ \xHH` and `\{1000*text}` (the text a thousand times; no braces inside). A line never ends in
-//! an invisible blank: write `\s` or `\t` for that.
+//! `| text` is the text followed by CR LF. `> text` is the text alone. Both forms have the escapes
+//! `\r \n \t \0 \s` (a space) `\\ \xHH` and `\{1000*text}` (the text a thousand times; no braces
+//! inside). Trailing blanks are written `\s` or `\t`, because a line must not end in an invisible
+//! blank.
 //!
 //! | `expect:` | required result |
 //! |---|---|
 //! | `refuse 400` | this status, the connection closed, no whole request at the upstream |
-//! | `refuse 4xx` | the same with any 4xx status |
-//! | `refuse` | the same with any status or none |
+//! | `refuse 4xx` | as `refuse 400`, with any 4xx status |
+//! | `refuse` | as `refuse 400`, with any 4xx or 5xx status, or closed without an answer |
 //! | `forward`, `forward 2` | this number of requests reaches the upstream and is answered |
 //! | `forward 1 then refuse 400` | both, in this order |
 //! | `either` | both are correct; only agreement is required |
 //!
-//! `sees:` is the target that the upstream must receive; `lacks:` is a text that must not reach it.
+//! `sees:` is the target that the upstream must receive. `lacks:` is a text that must not reach the
+//! upstream.
 //!
-//! Only `std` is used, because the gateway's tests include this file.
+//! This module uses only `std`, because the gateway's tests include its source file.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// Maximum length of a message in bytes, so that a typing error in a repetition does not exhaust
-/// the memory.
+/// memory.
 const LONGEST: usize = 2 << 20;
 
 /// One message and its required result.
@@ -44,29 +46,32 @@ pub struct Case {
     pub class: String,
     /// Name of the case, unique in the corpus.
     pub name: String,
-    /// The rule that the message breaks or keeps, with its source.
+    /// The rule of the specification that the message breaks or keeps, with its source.
     pub why: String,
-    /// The required result at a gateway.
+    /// The required result when the message is sent through a gateway.
     pub expect: Expect,
-    /// The target that must arrive at the upstream, if specified.
+    /// The request target that must arrive at the upstream; `None` if the case does not specify
+    /// one.
     pub sees: Option<Vec<u8>>,
-    /// Texts that must not arrive at the upstream, in lower case; they are compared without case.
+    /// Texts that must not arrive at the upstream, in lower case. The comparison ignores case.
     pub lacks: Vec<Vec<u8>>,
-    /// The message, or several.
+    /// The bytes to send: one message, or several one after the other.
     pub bytes: Vec<u8>,
 }
 
 /// The required result of a case at a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// The given number of requests is forwarded. The rest is refused, if a refusal is given.
+    /// Exactly this number of requests is forwarded. If a refusal is given, the next request is
+    /// refused.
     Exactly {
-        /// Number of complete requests at the upstream.
+        /// Number of complete requests that the upstream receives.
         forwarded: usize,
-        /// The refusal of the rest.
+        /// The required refusal of the bytes after the forwarded requests; `None` if there is
+        /// nothing to refuse.
         refusal: Option<Refusal>,
     },
-    /// Any result, as long as all programs understand the message in the same way.
+    /// Any result, as long as the gateway and all servers understand the message in the same way.
     Either,
 }
 
@@ -77,7 +82,7 @@ pub enum Refusal {
     Status(u16),
     /// A refusal with any 4xx status.
     ClientError,
-    /// A refusal with any 4xx or 5xx status, or by closing the connection.
+    /// A refusal with any 4xx or 5xx status, or by closing the connection without an answer.
     Anyhow,
 }
 
@@ -90,7 +95,8 @@ pub struct Mistake {
     pub what: String,
 }
 
-/// Reads every case of every `.txt` file in `folder`, in order of the file names.
+/// Reads every case of every `.txt` file in `folder`, in order of the file names. A malformed case
+/// is an error that names the file and the line.
 pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     let mut files =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -112,7 +118,7 @@ pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Parses the cases of one file.
+/// Parses the cases of one corpus file, whose name without the extension is `class`.
 pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
     let mut cases = Vec::new();
     let mut open: Option<Draft> = None;

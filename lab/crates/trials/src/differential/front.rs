@@ -1,4 +1,4 @@
-//! The program under test: the gateway, a peer in its place, or nothing at all.
+//! The program between client and origin: the gateway, a peer in its place, or nothing.
 
 use super::program::Program;
 use std::fmt;
@@ -18,17 +18,18 @@ pub enum Peer {
     Direct,
 }
 
-/// The program between client and origin.
+/// What stands between client and origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Front {
-    /// bywash, at this path.
+    /// The bywash program at this path.
     Gateway(PathBuf),
-    /// Another program, for comparison.
+    /// Another program in the place of bywash, for comparison.
     Peer(Peer),
 }
 
 impl Front {
-    /// Starts the program in front of the upstream at this port; `None` if no program is needed.
+    /// Starts the program in front of the upstream on port `upstream`. Returns `None` for a direct
+    /// connection.
     pub fn start(&self, upstream: u16) -> io::Result<Option<Program>> {
         let program = match self {
             Self::Peer(Peer::Direct) => return Ok(None),
@@ -71,8 +72,8 @@ fn written(
     Ok(command)
 }
 
-/// Returns bywash's configuration: the defaults, except that decisions are enforced and the access
-/// log is off.
+/// Returns bywash's configuration. It has the defaults, except that decisions are enforced and the
+/// access log is off.
 fn gateway(port: u16, admin: u16, upstream: u16) -> String {
     format!(
         r#"version = 1
@@ -109,8 +110,8 @@ backend app
     )
 }
 
-/// Returns nginx's configuration. `master_process off` makes it one process, so no worker outlives
-/// it.
+/// Returns nginx's configuration. `master_process off` makes nginx a single process, so no worker
+/// outlives the process that the test started.
 fn nginx(port: u16, upstream: u16, folder: &Path) -> String {
     let dir = folder.display();
     format!(

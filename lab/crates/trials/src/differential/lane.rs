@@ -1,9 +1,9 @@
 //! A gateway between a test client and a recorder, both driven by one thread.
 //!
-//! The recorder is an upstream that keeps every received byte and answers 204 to each request that
-//! the [reference](super::reading) finds in them. Client and recorder are read by the same loop.
-//! Bytes that have arrived when the client's connection ends therefore belong to that client, and
-//! no timer decides which message a byte came from.
+//! The recorder is an upstream. It keeps every received byte, and answers 204 to each request that
+//! the [reference](super::reading) finds in these bytes. Client and recorder are read by the same
+//! loop. Bytes that have arrived when the client's connection ends therefore belong to that client,
+//! and no timer decides which message a byte came from.
 
 use super::answers::{self, Answer};
 use super::front::Front;
@@ -18,51 +18,53 @@ use bywash_harness::sys::Epoll;
 
 const CLIENT: usize = 0;
 const LISTENER: usize = 1;
-/// Maximum wait in milliseconds before the end conditions are checked again.
+/// Maximum wait for events in milliseconds, after which the loop checks its end conditions again.
 const LOOK: i32 = 5;
-/// Time limit for a gateway to close after the client has finished sending.
+/// Time limit for a gateway to close a connection after its peer has finished sending.
 const CLOSE_BOUND: Duration = Duration::from_secs(1);
-/// Maximum bytes that the recorder keeps of one connection.
+/// Maximum bytes that the recorder keeps of one upstream connection.
 const LONGEST: usize = 8 << 20;
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
-/// When to stop waiting for a gateway that neither answers nor closes.
+/// The conditions under which a trial stops waiting for a gateway that does not close.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Number of final answers after which no more are expected; `None` to wait until the
     /// connection ends.
     pub answers: Option<usize>,
-    /// Maximum time without any progress.
+    /// Maximum time without any byte from the gateway.
     pub limit: Duration,
 }
 
-/// The result of sending a message.
+/// The result of sending one message through the gateway.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// The client's answers, without interim ones.
+    /// The answers that the client received, without interim (1xx) ones.
     pub answers: Vec<Answer>,
-    /// Whether the gateway closed the client's connection first.
+    /// Whether the gateway closed the client's connection before the client did.
     pub closed: bool,
-    /// The upstream's received bytes, one entry per connection, in the order in which they began.
+    /// The bytes that the upstream received, one entry per connection, in the order in which the
+    /// connections began.
     pub streams: Vec<Stream>,
 }
 
 /// The bytes that the upstream received on one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// All bytes.
+    /// All received bytes of the connection.
     pub bytes: Vec<u8>,
     /// The reference's reading of the bytes.
     pub reading: Reading,
-    /// The position of each complete request in the order of arrival, over all streams of the
-    /// trial.
+    /// The position of each complete request of this connection in the order of arrival, over all
+    /// streams of the trial.
     pub arrivals: Vec<usize>,
-    /// Whether the gateway kept the connection open.
+    /// Whether the gateway left the connection open after the message.
     pub kept: bool,
 }
 
 impl Trial {
-    /// Returns the complete requests at the upstream, in the order of arrival.
+    /// Returns the complete requests that the upstream received on all connections, in the order of
+    /// arrival.
     pub fn requests(&self) -> impl Iterator<Item = &reading::Request> {
         let mut all: Vec<_> = self
             .streams
@@ -73,13 +75,13 @@ impl Trial {
         all.into_iter().map(|(_, request)| request)
     }
 
-    /// Returns the number of bytes at the upstream.
+    /// Returns the number of bytes that the upstream received on all connections.
     pub fn bytes(&self) -> usize {
         self.streams.iter().map(|stream| stream.bytes.len()).sum()
     }
 }
 
-/// A gateway with the client's and the upstream's side.
+/// A running gateway, with the upstream connections behind it.
 #[derive(Debug)]
 pub struct Lane {
     gateway: Program,
@@ -88,18 +90,18 @@ pub struct Lane {
     listener: TcpListener,
     upstream_connections: BTreeMap<usize, UpstreamConnection>,
     next: usize,
-    /// Number of complete requests received so far.
+    /// Number of complete requests that the upstream has received in the current trial.
     arrived: usize,
 }
 
-/// One upstream connection.
+/// A connection from the gateway to the recorder.
 #[derive(Debug)]
 struct UpstreamConnection {
     /// The socket; `None` after the connection has ended.
     stream: Option<TcpStream>,
     /// Bytes received since the last trial.
     bytes: Vec<u8>,
-    /// Number of those bytes that belong to answered requests.
+    /// Number of the bytes in `bytes` that belong to answered requests.
     answered: usize,
     arrivals: Vec<usize>,
 }
@@ -113,7 +115,8 @@ struct Client<'a> {
 }
 
 impl Lane {
-    /// Starts the gateway; `None` if no program is to stand between client and origin.
+    /// Starts the gateway. Returns `None` if `front` stands for a direct connection without any
+    /// gateway.
     pub fn open(front: &Front) -> io::Result<Option<Self>> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -125,7 +128,8 @@ impl Lane {
         Ok(Some(Self { gateway, epoll, tokens, listener, upstream_connections, next, arrived: 0 }))
     }
 
-    /// Sends a message and returns the result. `heads` tells which of its requests are HEAD.
+    /// Sends a message through the gateway and returns the result. `heads` tells for each request
+    /// of the message whether its method is HEAD.
     pub fn run(&mut self, message: &[u8], heads: &[bool], patience: Patience) -> io::Result<Trial> {
         let stream = TcpStream::connect(("127.0.0.1", self.gateway.port()))?;
         stream.set_nodelay(true)?;
@@ -148,8 +152,8 @@ impl Lane {
         Ok(Trial { answers, closed, streams: self.take() })
     }
 
-    /// Exchanges bytes until there are enough answers, the gateway closes, or nothing happens any
-    /// more.
+    /// Exchanges bytes until the client has enough answers, the gateway closes, or no byte has
+    /// arrived for `patience.limit`.
     fn converse(
         &mut self,
         client: &mut Client<'_>,
@@ -164,7 +168,7 @@ impl Lane {
                 let (answers, _) = answers::all(&client.received, heads, false);
                 let finals = answers.iter().filter(|answer| !answer.is_interim()).count();
                 if patience.answers.is_some_and(|enough| finals >= enough) {
-                    // Anything else in flight arrives shortly.
+                    // Read what is still in flight, until no byte has arrived for a moment.
                     while self.turn(client, 2 * LOOK)? && !client.ended {}
                     return Ok(());
                 }
@@ -173,7 +177,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Ends the client's sending, and waits until the gateway closes.
+    /// Closes the client's sending side, and waits at most [`CLOSE_BOUND`] for the gateway to
+    /// close.
     fn part(&mut self, client: &mut Client<'_>) -> io::Result<()> {
         // The connection may already be closed.
         let _ = client.stream.shutdown(Shutdown::Write);
@@ -184,8 +189,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads all bytes that have arrived upstream. Waits for the gateway to cut a request that is
-    /// incomplete there.
+    /// Reads all bytes that have arrived at the upstream. If a request is incomplete there, waits
+    /// at most [`CLOSE_BOUND`] for the gateway to complete it or to close its connection.
     fn settle(&mut self) -> io::Result<()> {
         let start = Instant::now();
         while self.look(0, None)? {}
@@ -201,7 +206,7 @@ impl Lane {
         self.look(millis, Some(client))
     }
 
-    /// Waits for events and handles them. Returns whether there were any.
+    /// Waits at most `millis` for events and handles them. Returns whether there were any.
     fn look(&mut self, millis: i32, mut client: Option<&mut Client<'_>>) -> io::Result<bool> {
         let mut tokens = std::mem::take(&mut self.tokens);
         self.epoll.wait(millis, &mut tokens)?;
@@ -233,7 +238,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Takes the streams received since the last trial.
+    /// Returns the streams that the upstream received since the last trial, and forgets them.
     fn take(&mut self) -> Vec<Stream> {
         let upstream_connections = self
             .upstream_connections
@@ -264,7 +269,8 @@ impl UpstreamConnection {
         self.answer(arrived);
     }
 
-    /// Answers each complete request. Bytes that are not a request end the connection.
+    /// Answers each complete request with 204. Bytes that are not a valid request close the
+    /// connection.
     fn answer(&mut self, arrived: &mut usize) {
         let reading = reading::read(self.bytes.get(self.answered..).unwrap_or_default(), SPEAKER);
         for request in &reading.requests {
@@ -284,13 +290,14 @@ impl UpstreamConnection {
         }
     }
 
-    /// Returns whether the gateway keeps a connection on which it has begun a request.
+    /// Returns whether the gateway keeps a connection open on which it has sent an incomplete
+    /// request.
     fn is_unfinished(&self) -> bool {
         self.stream.is_some() && self.answered < self.bytes.len()
     }
 
-    /// Takes the received bytes. Closes a connection with an incomplete request, which would
-    /// otherwise become the start of the next trial.
+    /// Returns the received bytes, and forgets them. Closes the connection if its last request is
+    /// incomplete, because the rest would become the start of the next trial.
     fn take(&mut self) -> Stream {
         let kept = self.stream.is_some();
         if self.is_unfinished() {
@@ -303,7 +310,7 @@ impl UpstreamConnection {
     }
 }
 
-/// The speaker whose messages the recorder reads.
+/// The sender by whose rules the recorder reads messages.
 const SPEAKER: Speaker = Speaker::Gateway;
 
 impl Client<'_> {
@@ -312,7 +319,7 @@ impl Client<'_> {
             match self.stream.write(self.unsent) {
                 Ok(count) => self.unsent = self.unsent.get(count..).unwrap_or_default(),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // The gateway reads no more. Earlier answers can still be read.
+                // The gateway reads no more. Its earlier answers can still be read.
                 Err(_) => self.unsent = &[],
             }
         }

@@ -1,5 +1,5 @@
-//! The first part of a run: sends every case, alone and followed by a canary, and its mutations
-//! through the gateway to the recorder.
+//! The first part of a run. It sends every case, alone and followed by a canary, and mutations of
+//! it, through the gateway to the recorder.
 
 use super::corpus::{Case, Expect, Refusal};
 use super::front::Front;
@@ -15,32 +15,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for a result that the case requires, which may take long on a busy machine.
+/// Time limit for a response that the case requires. It is long, because the machine may be busy.
 const PATIENT: Duration = Duration::from_secs(3);
-/// Time limit for a message that may be incomplete and then gets no response.
+/// Time limit for a message that may be incomplete. A gateway sends no response to such a message.
 const IMPATIENT: Duration = Duration::from_millis(150);
 
 /// The messages to send, and how.
 #[derive(Debug, Clone)]
 pub struct MessagePlan<'a> {
-    /// The program under test.
+    /// The gateway under test.
     pub front: &'a Front,
-    /// The corpus.
+    /// The cases of the corpus.
     pub cases: &'a [Case],
     /// Number of mutations of each case.
     pub mutations: usize,
     /// Seed of the mutations.
     pub seed: u64,
-    /// Number of gateways that work in parallel.
+    /// Number of gateways that run in parallel, each with a lane of its own.
     pub lanes: usize,
     /// Time after which no more mutations are sent.
     pub until: Instant,
 }
 
-/// Bytes that were forwarded on one connection, to be replayed.
+/// The bytes that a gateway forwarded on one connection, to be replayed to origins.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// The first message that resulted in these bytes.
+    /// The first message that made the gateway forward these bytes.
     pub source: Source,
     /// All bytes of the connection.
     pub bytes: Vec<u8>,
@@ -48,14 +48,15 @@ pub struct Sample {
     pub reading: Reading,
 }
 
-/// A case that ended by itself, to be sent again to real origins.
+/// A case after which the connection can end normally, to be sent again to origins behind the
+/// gateway.
 #[derive(Debug, Clone)]
 pub struct LiveCase {
-    /// The case.
+    /// The corpus case.
     pub source: Source,
-    /// The message, followed by the canary.
+    /// The bytes of the case, followed by the canary.
     pub message: Vec<u8>,
-    /// The requests that were forwarded.
+    /// The requests that the gateway forwarded for the case.
     pub requests: Vec<Request>,
 }
 
@@ -66,12 +67,12 @@ pub struct Gathered {
     pub results: Results,
     /// One sample for each distinct forwarded stream.
     pub samples: HashMap<Vec<u8>, Sample>,
-    /// Cases for the live part.
+    /// Cases to send to origins behind the gateway.
     pub live: Vec<LiveCase>,
 }
 
 impl MessagePlan<'_> {
-    /// Sends all messages.
+    /// Sends all messages, and returns what the gateways forwarded.
     pub fn fire(&self) -> io::Result<Gathered> {
         let next = AtomicUsize::new(0);
         let progress = Progress::new("cases", self.cases.len());
@@ -123,13 +124,13 @@ struct MessageSender {
 }
 
 impl MessageSender {
-    /// Sends a case as it is in the corpus, and checks its expectation.
+    /// Sends a case as it is in the corpus, and checks that its expectation is met.
     fn alone(&mut self, case: &Case) -> io::Result<()> {
         let reading = reading::read(&case.bytes, Speaker::Client);
         let sent = Sent { bytes: &case.bytes, reading: &reading };
         let trial = self.send(&sent, patience(case.expect))?;
         let source = source(case, 0);
-        // Without a program in between, nothing is refused.
+        // Without a gateway between client and origin, nothing is refused.
         let why =
             if self.lane.is_some() { verdict::unmet(case, &sent, &trial) } else { Vec::new() };
         let tally = self.found.results.classes.entry(case.class.clone()).or_default();
@@ -184,7 +185,7 @@ impl MessageSender {
         Ok(Trial { answers: Vec::new(), closed: false, streams })
     }
 
-    /// Checks the forwarded bytes and keeps them for the origins.
+    /// Checks the forwarded bytes and keeps them for the replay to origins.
     fn check(&mut self, source: &Source, sent: &Sent<'_>, trial: &Trial) {
         if self.lane.is_some() {
             let (faults, beyond) = verdict::faults(sent, trial);
@@ -211,7 +212,7 @@ fn source(case: &Case, mutation: usize) -> Source {
     Source { class: case.class.clone(), case: case.name.clone(), mutation }
 }
 
-/// Returns the patience for an expectation: long for a required status, short if no response is
+/// Returns the time to wait for an expectation: long for a required response, short if none is
 /// expected.
 fn patience(expect: Expect) -> Patience {
     match expect {
@@ -227,12 +228,13 @@ fn patience(expect: Expect) -> Patience {
     }
 }
 
-/// Returns which requests of a message are HEAD, whose answers have no body.
+/// Returns for each request of a message whether its method is HEAD. Answers to HEAD have no body.
 fn heads(reading: &Reading) -> Vec<bool> {
     reading.requests.iter().map(|request| request.method == b"HEAD").collect()
 }
 
-/// Returns the forwarded bytes without the request name, which is unique for each request.
+/// Returns the forwarded bytes without the name of the request, which is unique for each request.
+/// So streams that differ only in it count as one.
 fn kind(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"bywash-request:";
     let named =

@@ -1,7 +1,7 @@
-//! A test that gateway and origin understand the same, whatever a client sends.
+//! Tests that gateway and origin understand messages in the same way, whatever a client sends.
 //!
-//! Request smuggling needs two programs that read different messages from the same bytes. A corpus
-//! of malformed and borderline messages (`lab/messages`) and their mutations therefore go through
+//! Request smuggling needs two programs that read different messages from the same bytes. Therefore
+//! a corpus of malformed and borderline messages (`lab/messages`) and their mutations go through
 //! the gateway to a recorder. A strict reference reads the bytes that arrive there, and they are
 //! replayed to real servers. Each server has an application that reflects how the server understood
 //! the request. Method, target, host, path, body and number of requests must be the same
@@ -57,8 +57,8 @@ mod tests {
         }
     }
 
-    /// Checks that the reference accepts everything that must be forwarded, so that an error in a
-    /// case does not look like the gateway's.
+    /// Checks that the reference accepts everything that must be forwarded. Otherwise an error in a
+    /// case would look like an error of the gateway.
     #[test]
     fn the_reference_reads_what_must_be_forwarded() {
         let mut wrong = Vec::new();

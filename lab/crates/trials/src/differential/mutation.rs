@@ -1,20 +1,20 @@
-//! Mutations of messages, drawn from a seed: the same seed, case and number give the same bytes.
+//! Mutations of messages, drawn from a seed. The same seed, case and number give the same bytes.
 
 use bywash_harness::splitmix64::SplitMix64;
 
 /// Maximum length of a mutated message, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Returns the random numbers for the mutation of this number of a case of this name.
+/// Returns the random number generator for mutation `number` of the case called `name`.
 pub fn rng(seed: u64, name: &str, number: usize) -> SplitMix64 {
-    // FNV-1a, so that a case keeps its mutations when others are added.
+    // FNV-1a of the name, so that a case keeps its mutations when other cases are added.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     SplitMix64::new(seed ^ hash ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Returns a number below `bound`, or 0.
+/// Returns a random number from 0 to below `bound`; 0 if `bound` is 0.
 fn below(rng: &mut SplitMix64, bound: usize) -> usize {
     rng.below(bound as u64) as usize
 }
@@ -23,7 +23,7 @@ fn pick<'a, T: ?Sized>(rng: &mut SplitMix64, of: &[&'a T]) -> &'a T {
     of[below(rng, of.len())]
 }
 
-/// Byte sequences to insert.
+/// Byte sequences that a mutation may insert.
 const BYTES: [&[u8]; 20] = [
     b" ",
     b"\t",
@@ -47,7 +47,7 @@ const BYTES: [&[u8]; 20] = [
     b"\r\n\r\n",
 ];
 
-/// Fields that matter to framing, routing or trust.
+/// Header fields that matter to framing, routing or trust, which a mutation may insert.
 const FIELDS: [&[u8]; 24] = [
     b"Content-Length: 0",
     b"Content-Length: 5",
@@ -75,10 +75,11 @@ const FIELDS: [&[u8]; 24] = [
     b" folded: line",
 ];
 
-/// Invalid and valid line ends.
+/// Invalid and valid line ends that may replace a CR LF.
 const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
 
-/// Returns a copy with one to three changes. `other` is a message that may be appended.
+/// Returns a copy of `message` with one to three random changes. `other` is a message that a change
+/// may append.
 pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = message.to_vec();
     for _ in 0..=below(rng, 3) {
@@ -111,7 +112,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
     bytes.splice(at.min(bytes.len())..at.min(bytes.len()), piece.iter().copied());
 }
 
-/// Returns the positions of CR LF.
+/// Returns the positions of every CR LF in `bytes`.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     let pairs = bytes.windows(2).enumerate();
     pairs.filter(|(_, two)| *two == b"\r\n").map(|(at, _)| at).take(200).collect()
@@ -128,7 +129,7 @@ fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     }
 }
 
-/// Repeats a line, after itself or after the request line.
+/// Repeats a random line, after itself or after the request line.
 fn repeat_line(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let ends = line_ends(bytes);
     let number = below(rng, ends.len());

@@ -1,31 +1,31 @@
 //! The reflection of a request: an origin's report of how it understood the request.
 //!
 //! A reflection is JSON with `method`, `target`, `host`, `route` and `body`. The body is in
-//! hexadecimal digits, the others have one character per byte, and `null` means that the origin
-//! does not report the value. It is in the body of the answer, or for HEAD in the field
-//! `Reflection`.
+//! hexadecimal digits. The other values have one character per byte. `null` means that the origin
+//! does not report the value. The reflection is in the body of the answer, or for HEAD in the
+//! header field `Reflection`.
 
 use super::answers::Answer;
 use super::reading::Request;
 use serde_json::{Value, json};
 
-/// One reflection.
+/// The reflection of one request. A value is `None` if the origin does not report it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedRequest {
-    /// Method; `None` here and below means that the origin does not report the value.
+    /// Method as the origin received it.
     pub method: Option<Vec<u8>>,
-    /// Target as received, without decoding.
+    /// Target as the origin received it, without decoding.
     pub target: Option<Vec<u8>>,
-    /// Host, without surrounding blanks.
+    /// Host without surrounding blanks.
     pub host: Option<Vec<u8>>,
-    /// Path as the origin matches it.
+    /// Path that the origin used for routing.
     pub route: Option<Vec<u8>>,
     /// Body without framing.
     pub body: Option<Vec<u8>>,
 }
 
 impl ObservedRequest {
-    /// Returns the reflection in an answer, if the answer is one.
+    /// Returns the reflection in `answer`; `None` if the answer contains none.
     pub fn of(answer: &Answer) -> Option<Self> {
         let text = answer.field("reflection").unwrap_or(&answer.body);
         let value: Value = serde_json::from_slice(text).ok()?;
@@ -39,7 +39,8 @@ impl ObservedRequest {
         })
     }
 
-    /// Returns the reflection of a request that the reference has read.
+    /// Returns the reflection that an origin should report for a request that the reference has
+    /// read.
     pub fn json(request: &Request) -> Value {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
         let hex: String =
@@ -53,7 +54,8 @@ impl ObservedRequest {
         })
     }
 
-    /// Describes the first difference from `request`; `None` if there is none.
+    /// Describes the first difference between the reflection and `request`; `None` if there is
+    /// none. Values that the origin does not report are not compared.
     pub fn differs(&self, request: &Request) -> Option<String> {
         let differ = |what: &str, observed: &[u8], is: &[u8]| {
             let (observed, is) = (excerpt(observed), excerpt(is));
@@ -65,7 +67,7 @@ impl ObservedRequest {
         if method != request.method {
             return differ("method", method, &request.method);
         }
-        // An absolute target may be reported unchanged, or as path and query.
+        // An origin may report an absolute target unchanged, or as path and query.
         if unlike(&request.target) && unlike(request.path_and_query()) {
             return differ("target", target.unwrap_or_default(), &request.target);
         }
@@ -85,21 +87,21 @@ impl ObservedRequest {
     }
 }
 
-/// Normalizes a target: removes an empty query, as ASGI does, and merges doubled slashes, as Apache
+/// Normalizes a target: removes an empty query as ASGI does, and merges doubled slashes as Apache
 /// does.
 fn plain(target: &[u8]) -> Vec<u8> {
     single_slashes(target.strip_suffix(b"?").unwrap_or(target))
 }
 
-/// Returns whether an origin's route is the decoded path of the target. Doubled slashes are merged,
-/// as nginx does. Paths beyond ASCII are not compared, because origins decode them differently.
+/// Returns whether an origin's route is the decoded path of `target`. Doubled slashes are merged,
+/// as nginx does. Paths beyond ASCII count as equal, because origins decode them differently.
 fn same_route(observed: &[u8], target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let route = single_slashes(&decoded(path));
     !path.starts_with(b"/") || !route.is_ascii() || single_slashes(observed) == route
 }
 
-/// Decodes percent encodings, once.
+/// Decodes the percent encodings of `path` once.
 pub fn decoded(path: &[u8]) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::new(), path);
     while let Some((first, behind)) = rest.split_first() {
@@ -112,19 +114,20 @@ pub fn decoded(path: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Merges runs of slashes.
+/// Merges each run of slashes into one slash.
 pub fn single_slashes(path: &[u8]) -> Vec<u8> {
     let mut single = path.to_vec();
     single.dedup_by(|this, before| *this == b'/' && *before == b'/');
     single
 }
 
-/// Returns a text with one character per byte.
+/// Returns `bytes` as text with one character per byte.
 pub fn latin(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// Returns JSON whose characters beyond ASCII are escaped; all of them are below 256.
+/// Returns `value` as JSON text in which characters beyond ASCII are escaped. All characters are
+/// below 256.
 pub fn ascii(value: &Value) -> String {
     let escape = |c: char| match c {
         ' '..='~' => c.to_string(),
@@ -133,7 +136,7 @@ pub fn ascii(value: &Value) -> String {
     value.to_string().chars().map(escape).collect()
 }
 
-/// Returns a readable excerpt of limited length, for a report.
+/// Returns a readable excerpt of `bytes` with limited length, for a report.
 pub fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 120;
     let shown = bytes.get(..LONGEST).unwrap_or(bytes).escape_ascii();

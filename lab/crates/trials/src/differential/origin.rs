@@ -1,5 +1,6 @@
 //! The origins: widely used application servers, each with a small application that reflects how
-//! the server understood a request (`lab/origins`, installed by `scripts/origins`).
+//! the server understood a request. Their files are in `lab/origins`, and `scripts/origins`
+//! installs them.
 
 use super::program::Program;
 use std::fs;
@@ -9,19 +10,21 @@ use std::process::{Command, Stdio};
 
 use bywash_harness::sys;
 
-/// A description of how to start an origin.
+/// A server to test as an origin, and how to start it.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// Name for reports and `--origins`.
+    /// Name of the origin, for reports and for `--origins`.
     pub name: &'static str,
-    /// The program. `{installed}` is the folder of `scripts/origins`.
+    /// The program to start. `{installed}` stands for the folder into which `scripts/origins`
+    /// installs.
     program: &'static str,
-    /// Arguments. `{port}` is the listening port, `{config}` the path of the generated
-    /// configuration.
+    /// Arguments of the program. `{port}` stands for the listening port, and `{config}` for the
+    /// path of the generated configuration.
     arguments: &'static [&'static str],
-    /// A file of `lab/origins` with `@PORT@`, `@DIR@` and `@BACKEND@`.
+    /// Name of the configuration template in `lab/origins`, with the placeholders `@PORT@`, `@DIR@`
+    /// and `@BACKEND@`; `None` if the program needs none.
     config: Option<&'static str>,
-    /// A command that prints the version.
+    /// The command that prints the version of the program.
     version: &'static [&'static str],
 }
 
@@ -133,16 +136,16 @@ pub const ORIGINS: [Origin; 13] = [
 /// Paths and ports that origins need.
 #[derive(Debug, Clone)]
 pub struct OriginPaths {
-    /// Absolute path of `lab/origins`.
+    /// Absolute path of the folder `lab/origins`.
     pub sources: PathBuf,
-    /// Absolute path of the output of `scripts/origins`.
+    /// Absolute path of the folder into which `scripts/origins` has installed the origins.
     pub installed: PathBuf,
-    /// The reflector's port.
+    /// Port of the reflector, to which proxies among the origins forward.
     pub backend: u16,
 }
 
 impl Origin {
-    /// Returns the version that the origin prints; `None` if it is not installed.
+    /// Returns the version that the origin prints; `None` if the origin is not installed.
     pub fn version(&self, paths: &OriginPaths) -> Option<String> {
         let (program, arguments) = self.version.split_first()?;
         let mut command = Command::new(fill(program, paths));
@@ -153,7 +156,7 @@ impl Origin {
         Some(number_in(&String::from_utf8_lossy(&text)))
     }
 
-    /// Starts the origin.
+    /// Starts the origin and waits until it accepts connections.
     pub fn start(&self, paths: &OriginPaths) -> io::Result<Program> {
         Program::start(self.name, |port, folder| {
             let config = folder.join("config");
@@ -173,7 +176,7 @@ impl Origin {
     }
 }
 
-/// Returns the first word that looks like a version number.
+/// Returns the first word of `text` that looks like a version number.
 fn number_in(text: &str) -> String {
     let looks = |word: &&str| word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
     let word = text.split([' ', '/', '\n', '(', ')']).find(looks).unwrap_or(text);

@@ -1,5 +1,5 @@
-//! The second part of a run: replays the forwarded bytes to each origin, and sends the cases
-//! through the gateway to the origin itself.
+//! The second part of a run. It replays the forwarded bytes to each origin, and sends the live
+//! cases through the gateway to the origin itself.
 
 use super::answers;
 use super::front::Front;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Number of parallel connections to an origin.
 const HANDS: usize = 4;
-/// Time limit for a live case. All live cases have ended by themselves before.
+/// Time limit for a live case. In the first part, all live cases ended without a time limit.
 const LIVE_BOUND: Duration = Duration::from_secs(3);
 
-/// Runs both tests with one origin.
+/// Runs both tests with one origin, and returns the results.
 pub fn run_origin(
     origin: &Origin,
     paths: &OriginPaths,
@@ -96,8 +96,8 @@ fn replay_all<'a>(
     Ok(parts.into_iter().collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Sends the live cases and records how the origin's reading differs from the recorder's. Returns
-/// the number of cases sent.
+/// Sends the live cases through the gateway, and records how the origin's reading differs from the
+/// reference's. Returns the number of cases sent.
 fn live(
     front: &Front,
     upstream: u16,

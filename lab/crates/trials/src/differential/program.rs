@@ -1,4 +1,5 @@
-//! The programs of a run. Each has its own folder and port. Dropping the value ends the program.
+//! The programs of a run. Each has a folder and a port of its own, and ends when the value is
+//! dropped.
 
 use bywash_peer::{Running, Scratch, free_port};
 use std::io;
@@ -14,8 +15,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the program and waits until it accepts connections. `command` gets the port and the
-    /// folder.
+    /// Starts the program and waits until it accepts connections. `command` returns the command for
+    /// a given port and folder.
     pub fn start(
         name: &str,
         command: impl FnOnce(u16, &Path) -> io::Result<Command>,
@@ -28,17 +29,17 @@ impl Program {
         Ok(Self { port, running, _folder: folder })
     }
 
-    /// Returns the listening port.
+    /// Returns the port that the program listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns whether the program is running.
+    /// Returns whether the program is still running.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }
 
-    /// Returns the program's output.
+    /// Returns the program's output since its start.
     pub fn log(&self) -> String {
         self.running.log()
     }

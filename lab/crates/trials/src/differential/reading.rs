@@ -1,9 +1,9 @@
-//! The reference: a strict reader of messages (RFC 9112).
+//! The reference: a strict reader of HTTP messages (RFC 9112).
 //!
-//! The reference deliberately shares no code with the gateway, and is not fast. Everything that a
-//! specification lets a reader tolerate (a bare LF, folded lines, lists of equal lengths, blanks
-//! before a chunk size) is a fault here, because another reader may be less tolerant, or tolerate
-//! it differently.
+//! The reference deliberately shares no code with the gateway, and is not fast. A specification
+//! lets a reader tolerate some deviations: a bare LF, folded lines, lists of equal lengths, blanks
+//! before a chunk size. Each of them is a fault here, because another reader may be less tolerant,
+//! or tolerate it differently.
 
 use super::rules::{self, Stop};
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::ops::Range;
 /// The sender of a message, which determines the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// A client, which may send anything that a server has to understand. Trailers to be dropped
-    /// are dropped.
+    /// A client, which may send anything that a server has to understand. The reference drops
+    /// trailers that a recipient must drop.
     Client,
     /// A gateway, which must use the plainest form: HTTP/1.1, one `Host`, a path, no empty line, no
     /// chunk extensions, and no trailers that belong in a head.
@@ -22,37 +22,37 @@ pub enum Speaker {
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Method as received; a token.
+    /// Method as received.
     pub method: Vec<u8>,
-    /// Target as received.
+    /// Request target as received.
     pub target: Vec<u8>,
-    /// Minor version: HTTP/1.0 or HTTP/1.1.
+    /// Minor version of HTTP/1: 0 or 1.
     pub minor: u8,
-    /// Fields: names as received, values without surrounding blanks.
+    /// Header fields: names as received, values without surrounding blanks.
     pub fields: Vec<Field>,
     /// Body without chunk framing.
     pub body: Vec<u8>,
-    /// Position in the bytes, including body and trailers.
+    /// Byte range of the request in the connection's bytes, including body and trailers.
     pub span: Range<usize>,
 }
 
-/// Name and value of a field.
+/// Name and value of a header field.
 pub type Field = (Vec<u8>, Vec<u8>);
 
 /// The bytes after the last complete request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tail {
-    /// No bytes.
+    /// There are no more bytes.
     Nothing,
-    /// The beginning of a head.
+    /// The beginning of a request's head.
     Head,
     /// A complete head and part of its body.
     Body(Box<Request>),
-    /// Bytes that are not a valid request.
+    /// Bytes that cannot become a valid request.
     Fault {
-        /// The broken rule.
+        /// The rule that the bytes break.
         what: &'static str,
-        /// Whether the head before the fault is valid.
+        /// Whether the fault is in the body, after a valid head.
         in_body: bool,
     },
 }
@@ -62,18 +62,19 @@ pub enum Tail {
 pub struct Reading {
     /// Complete requests, in order.
     pub requests: Vec<Request>,
-    /// The bytes after the requests.
+    /// The bytes after the last complete request.
     pub tail: Tail,
 }
 
 impl Request {
-    /// Returns the values of all fields of this name.
+    /// Returns the values of all fields called `name`, which is compared without case.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let of_name = move |field: &&Field| field.0.eq_ignore_ascii_case(name.as_bytes());
         self.fields.iter().filter(of_name).map(|field| field.1.as_slice())
     }
 
-    /// Returns whether the connection ends after this request.
+    /// Returns whether the connection ends after this request: the request asks to close it, or is
+    /// HTTP/1.0 without keep-alive.
     pub fn is_last(&self) -> bool {
         let says = |word: &str| {
             let mut options = self.all("connection").flat_map(|v| v.split(|byte| *byte == b','));
@@ -82,13 +83,13 @@ impl Request {
         says("close") || (self.minor == 0 && !says("keep-alive"))
     }
 
-    /// Returns the host: the request line's authority, or else `Host`.
+    /// Returns the host: the authority of the request line, or else the value of `Host`.
     pub fn host(&self) -> Option<Vec<u8>> {
         let authority = rules::absolute(&self.target).map(|(authority, _)| authority);
         authority.or_else(|| self.all("host").next()).map(<[u8]>::to_vec)
     }
 
-    /// Returns path and query of the target.
+    /// Returns the path and the query of the target.
     pub fn path_and_query(&self) -> &[u8] {
         match rules::absolute(&self.target) {
             Some((_, b"")) => b"/",
@@ -98,7 +99,7 @@ impl Request {
     }
 }
 
-/// Reads all bytes of one connection.
+/// Reads all bytes of one connection by the rules for `speaker`.
 pub fn read(bytes: &[u8], speaker: Speaker) -> Reading {
     let mut requests = Vec::new();
     let mut at = 0;
@@ -135,7 +136,8 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads up to CR LF. A bare CR or LF, or a NUL, is a fault as soon as it is seen.
+    /// Reads a line up to CR LF, and returns it without them. A bare CR or LF, or a NUL, is a fault
+    /// as soon as it is seen.
     fn line(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n' | 0)) else {

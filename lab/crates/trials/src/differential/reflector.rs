@@ -1,5 +1,5 @@
-//! The application behind origins that are proxies themselves (nginx, Apache, HAProxy): it reflects
-//! how the [reference](super::reading) reads the requests that they forward.
+//! The application behind origins that are proxies themselves (nginx, Apache, HAProxy). It answers
+//! each forwarded request with the [reference](super::reading)'s reading of it.
 
 use super::observed::{self, ObservedRequest};
 use super::reading::{self, Request, Speaker, Tail};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const IDLE: Duration = Duration::from_secs(30);
 const LONGEST: usize = 8 << 20;
 
-/// A running reflector. Dropping it stops accepting connections.
+/// A running reflector, which stops accepting connections when the value is dropped.
 #[derive(Debug)]
 pub struct Reflector {
     port: u16,
@@ -33,14 +33,14 @@ impl Reflector {
                 if thread_ends.load(Ordering::SeqCst) {
                     return;
                 }
-                // A broken connection matters only to its origin.
+                // A broken connection matters only to the origin that opened it.
                 thread::spawn(move || drop(serve(stream)));
             }
         });
         Ok(Self { port, ends })
     }
 
-    /// Returns the reflector's port.
+    /// Returns the port that the reflector listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -49,7 +49,7 @@ impl Reflector {
 impl Drop for Reflector {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
-        // Wakes the thread. If that fails, the thread ends with the process.
+        // The connect wakes the accepting thread. If it fails, the thread ends with the process.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -92,8 +92,8 @@ fn reflection(request: &Request) -> Vec<u8> {
     message.into_bytes()
 }
 
-/// Returns the answer to bytes from an origin that the reference rejects. Those would be the
-/// origin's own fault.
+/// Returns the answer to bytes that the reference rejects. The origin itself is at fault if it
+/// sends such bytes.
 fn refusal(what: &str) -> Vec<u8> {
     let length = what.len();
     format!(

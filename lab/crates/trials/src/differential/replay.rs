@@ -1,8 +1,9 @@
-//! Replays a gateway's bytes to an origin, and compares how the origin understands them.
+//! Replays the bytes that a gateway forwarded to an origin, and compares how the origin understands
+//! them.
 //!
 //! Each request is sent after the answer to the previous one, as a gateway does on a kept
-//! connection. A canary follows, a request that cannot be misread. If the origin still expects
-//! bytes of the message, it interprets the canary as such.
+//! connection. After the last request, the replay sends a canary: a request that cannot be misread.
+//! An origin that still expects bytes of the message takes the canary for such bytes.
 
 use super::answers::{self, Answer, Next};
 use super::observed::ObservedRequest;
@@ -13,29 +14,29 @@ use std::time::{Duration, Instant};
 
 /// Time limit for an origin's answer to a complete request.
 const ANSWER_BOUND: Duration = Duration::from_secs(5);
-/// Time to wait for an answer that should not come.
+/// Time to wait for an answer that a correct origin does not send.
 const NO_ANSWER_BOUND: Duration = Duration::from_millis(300);
 const LONGEST: usize = 8 << 20;
 
-/// The request after every message.
+/// The canary, which follows every message.
 pub const CANARY: &[u8] = b"GET /canary HTTP/1.1\r\nHost: canary.test\r\nConnection: close\r\n\r\n";
 
-/// The result of replaying one connection's bytes.
+/// The result of replaying the bytes of one connection to an origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Number of requests that the origin understood correctly.
+    /// Number of requests that the origin understood as the reference does.
     pub agreed: usize,
     /// Statuses of the requests that the origin refused.
     pub refused: Vec<u16>,
     /// Number of requests that the origin answered without calling the application.
     pub own: usize,
-    /// Number of requests that the origin understood but the reference does not find.
+    /// Number of requests that the origin understood but the reference does not find in the bytes.
     pub beyond: usize,
-    /// Descriptions of requests that the origin understood differently.
+    /// Descriptions of the requests that the origin understood differently from the reference.
     pub faults: Vec<String>,
 }
 
-/// Replays `bytes`, whose reading by the reference is `reading`.
+/// Replays `bytes` to the origin at `port`. `reading` is the reference's reading of `bytes`.
 pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> {
     let mut connection = OriginConnection::open(port)?;
     let mut replay = Replay::default();
@@ -70,13 +71,14 @@ pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> 
     Ok(replay)
 }
 
-/// Returns the canary as the reference reads it.
+/// Returns the canary as a request of the reference.
 pub fn canary() -> Request {
     reading::read(CANARY, Speaker::Gateway).requests.swap_remove(0)
 }
 
 impl Replay {
-    /// Records the outcome of a request, and returns whether the connection continues.
+    /// Records the outcome of a request, and returns whether the connection can be used for the
+    /// next request.
     fn judge(
         &mut self,
         outcome: ReadOutcome,
@@ -107,7 +109,7 @@ impl Replay {
 
     /// Tests an origin that did not answer, by sending the canary. Puma sends nothing in response
     /// to some requests that it rejects, and refuses the next one. An origin that still waits for
-    /// the end of a request would take the canary as part of it.
+    /// the end of a request takes the canary as part of that request.
     fn silence(&mut self, connection: &mut OriginConnection) -> io::Result<()> {
         connection.send(CANARY);
         match connection.answer(&canary(), ANSWER_BOUND)? {
@@ -120,7 +122,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Replays an incomplete request. The origin may see the part that was sent, but no other
+    /// Replays an incomplete request. The origin may report the part that was sent, but no other
     /// request.
     fn unfinished(
         &mut self,
@@ -138,8 +140,8 @@ impl Replay {
             ([observed], Some(request)) => {
                 let part = |body: &Vec<u8>| request.body.starts_with(body);
                 let body = observed.body.as_ref().filter(|body| !part(body)).cloned();
-                // If the body is only part of the expected one, it is compared as if it were
-                // complete.
+                // If the origin reports only a part of the body, the other values are compared as
+                // if the body were complete.
                 let body = Some(body.unwrap_or_else(|| request.body.clone()));
                 self.faults.extend(ObservedRequest { body, ..observed.clone() }.differs(request));
             }
@@ -149,11 +151,11 @@ impl Replay {
     }
 }
 
-/// The outcome of waiting for an answer.
+/// The outcome of waiting for an origin's answer.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadOutcome {
     Answer(Answer),
-    /// The connection has ended.
+    /// The connection ended without an answer.
     End,
     Silence,
 }
@@ -167,7 +169,7 @@ pub struct OriginConnection {
 }
 
 impl OriginConnection {
-    /// Connects to the origin at this port.
+    /// Connects to the origin at `port` of 127.0.0.1.
     pub fn open(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -175,13 +177,13 @@ impl OriginConnection {
         Ok(Self { stream, received: Vec::new(), ended: false })
     }
 
-    /// Sends `bytes`, and ignores errors.
+    /// Sends `bytes` and ignores errors.
     pub fn send(&mut self, bytes: &[u8]) {
         // An origin may have answered and closed before it has read everything.
         let _ = self.stream.write_all(bytes);
     }
 
-    /// Ends the sending side.
+    /// Shuts down the sending side of the connection.
     fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
@@ -204,7 +206,8 @@ impl OriginConnection {
         }
     }
 
-    /// Reads until the end, or until no bytes have arrived for `bound`.
+    /// Reads until the origin closes the connection, or until no bytes have arrived for `bound`.
+    /// Returns the bytes.
     pub fn rest(&mut self, bound: Duration) -> io::Result<Vec<u8>> {
         loop {
             let before = self.received.len();

@@ -1,13 +1,13 @@
-//! The findings of a run, counted by class and by origin.
+//! The findings of a run, counted by corpus class and by origin.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The results for the messages of a class.
+/// The results for the messages of one corpus class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of cases in the corpus.
+    /// Number of cases of the class in the corpus.
     pub cases: usize,
     /// Number of cases of which no complete request was forwarded.
     pub refused: usize,
@@ -17,36 +17,36 @@ pub struct Tally {
     pub mutations: usize,
     /// Number of mutations of which no complete request was forwarded.
     pub mutations_refused: usize,
-    /// Number of messages, including mutations, of which more requests were forwarded than the
-    /// reference finds.
+    /// Number of messages, including mutations, of which the gateway forwarded more requests than
+    /// the reference finds in them.
     pub beyond: usize,
     /// Number of messages, including mutations, whose forwarded bytes are not plain, not complete
     /// or not the client's request.
     pub faulty: usize,
 }
 
-/// The results at one origin.
+/// The results with one origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginTally {
-    /// Name, as in the table of origins.
+    /// Name of the origin, as in [`ORIGINS`](super::origin::ORIGINS).
     pub name: String,
-    /// Version, as the origin reports it.
+    /// Version of the origin, as the origin reports it.
     pub version: String,
-    /// Number of connections replayed.
+    /// Number of forwarded connections whose bytes were replayed.
     pub streams: usize,
-    /// Number of connections omitted because of the time limit.
+    /// Number of forwarded connections that were not replayed because of the time limit.
     pub left_out: usize,
-    /// Number of requests understood correctly.
+    /// Number of requests that the origin understood as the reference does.
     pub agreed: usize,
-    /// Number of requests refused.
+    /// Number of requests that the origin refused.
     pub refused: usize,
-    /// Number of requests answered without calling the application.
+    /// Number of requests that the origin answered without calling the application.
     pub own: usize,
-    /// Number of requests that the origin understood but the reference does not find.
+    /// Number of requests that the origin understood but the reference does not find in the bytes.
     pub beyond: usize,
     /// Number of cases sent through the gateway to this origin.
     pub live: usize,
-    /// Number of disagreements of both kinds.
+    /// Number of disagreements, in replayed bytes and in cases sent through the gateway.
     pub faults: usize,
 }
 
@@ -55,56 +55,56 @@ pub struct OriginTally {
 pub enum Stage {
     /// The case's expectation is not met.
     Expectation,
-    /// The forwarded bytes are wrong in themselves.
+    /// The forwarded bytes are wrong, whatever an origin makes of them.
     Forwarded,
-    /// An origin understands the replayed bytes differently.
+    /// The named origin understands the replayed bytes differently from the reference.
     Origin(String),
-    /// An origin behind the gateway understands the case differently.
+    /// The named origin behind the gateway understands the case differently from the reference.
     Live(String),
-    /// The reference does not find the forwarded request in the client's bytes. By itself this is
-    /// not a fault.
+    /// The reference does not find the forwarded request in the client's bytes. This alone is not a
+    /// fault.
     Beyond,
 }
 
-/// One finding.
+/// One disagreement, or one unmet expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The message.
+    /// The message that led to the finding.
     pub source: Source,
-    /// The stage of the test.
+    /// The stage of the test in which it was found.
     pub stage: Stage,
     /// Description of the finding.
     pub what: String,
-    /// The message, or its forwarded bytes.
+    /// The bytes of the message, or the bytes that were forwarded for it.
     pub bytes: Vec<u8>,
 }
 
-/// A reference to a message.
+/// A reference to a message: a case of the corpus, or a mutation of one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// Class in the corpus.
+    /// Class of the case in the corpus.
     pub class: String,
-    /// Name of the case in the corpus.
+    /// Name of the case.
     pub case: String,
-    /// Number of the mutation; 0 is the case itself.
+    /// Number of the mutation, from 1; 0 means the case itself.
     pub mutation: usize,
 }
 
 /// All results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Results {
-    /// Tallies by class.
+    /// Tallies by corpus class.
     pub classes: BTreeMap<String, Tally>,
-    /// Tallies by origin, in the order of the table of origins.
+    /// Tallies of the origins, in the order in which they are defined.
     pub origins: Vec<OriginTally>,
     /// Findings, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// Number of mutations omitted because of the time limit.
+    /// Number of mutations that were not sent because of the time limit.
     pub left_out: usize,
 }
 
 impl Results {
-    /// Adds the results of another thread.
+    /// Adds the results of another thread to these.
     pub fn join(&mut self, other: Self) {
         for (class, tally) in other.classes {
             let sum = self.classes.entry(class).or_default();
@@ -121,7 +121,8 @@ impl Results {
         self.left_out += other.left_out;
     }
 
-    /// Records at most one finding for a message and a stage, even if `what` has several entries.
+    /// Records one finding for a message and a stage, with the texts of `what`. Records nothing if
+    /// `what` is empty.
     pub fn find(&mut self, source: &Source, stage: Stage, what: &[String], bytes: &[u8]) {
         let known = self.findings.iter().any(|f| f.source == *source && f.stage == stage);
         if !what.is_empty() && !known {
@@ -130,12 +131,12 @@ impl Results {
         }
     }
 
-    /// Returns whether there are no findings that count as faults.
+    /// Returns whether no finding counts as a fault.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.stage == Stage::Beyond)
     }
 
-    /// Returns the JSON for a report's file.
+    /// Returns the results as JSON for a report.
     pub fn json(&self) -> Value {
         let classes: BTreeMap<&str, Value> =
             self.classes.iter().map(|(name, tally)| (name.as_str(), tally.json())).collect();

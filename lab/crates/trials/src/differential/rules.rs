@@ -1,18 +1,19 @@
-//! The rules of the reference reader, one function each, for a line, a field, a target, a host and
-//! a body's framing (RFC 9112 §2–§7, RFC 9110 §5, RFC 3986 §3).
+//! The rules of the reference reader, one function each: for a line, a field, a target, a host and
+//! the framing of a body (RFC 9112 §2–§7, RFC 9110 §5, RFC 3986 §3).
 
 use super::reading::{Field, Request, Speaker};
 
-/// The reason why reading stops.
+/// The reason why the reader stops before the end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The bytes end here.
+    /// The received bytes end before the message does.
     More,
-    /// A rule is broken.
+    /// The bytes break a rule, which the text describes.
     Fault(&'static str),
 }
 
-/// Splits an absolute target `http://authority/path`, or the same with https, after its authority.
+/// Splits an absolute target `http://authority/path` (or `https`) into its authority and the rest.
+/// Returns `None` for a target of another form.
 pub(super) fn absolute(target: &[u8]) -> Option<(&[u8], &[u8])> {
     let after = |scheme: &[u8]| {
         let (start, rest) = target.split_at_checked(scheme.len())?;
@@ -50,7 +51,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
         Some(_) if speaker == Speaker::Gateway => {
             return Err(Stop::Fault("an absolute target from a gateway"));
         }
-        // The path may be missing.
+        // The path of an absolute target may be missing.
         Some((_, rest)) => rest,
         None if request.target.starts_with(b"/") => &request.target,
         None => return Err(Stop::Fault("a target that is invalid")),
@@ -60,7 +61,8 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     }
     let is_end = |byte: &u8| *byte == b'?';
     let (path, query) = path.split_at(path.iter().position(is_end).unwrap_or(path.len()));
-    // Browsers send these unencoded. In queries they also send backslashes and bare percent signs.
+    // Browsers send these characters unencoded. In queries they also send backslashes and bare
+    // percent signs.
     let tolerated = |byte: u8| b"\"<>[]^`{|}".contains(&byte);
     let plain = |byte: u8| {
         byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte) || tolerated(byte)
@@ -76,7 +78,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     }
 }
 
-/// Returns whether two hexadecimal digits follow every percent sign.
+/// Returns whether two hexadecimal digits follow every percent sign of `path`.
 fn encodings_are_whole(path: &[u8]) -> bool {
     let mut pieces = path.split(|byte| *byte == b'%');
     pieces.next();
@@ -97,8 +99,8 @@ pub(super) fn check_host(request: &Request) -> Result<(), Stop> {
     }
 }
 
-/// Returns whether this is a name or an address, with an optional port (RFC 3986 §3.2.2). An empty
-/// host is allowed.
+/// Returns whether `host` is a name or an address, with an optional port (RFC 3986 §3.2.2). An
+/// empty host is allowed.
 fn is_host(host: &[u8]) -> bool {
     let colon = host.iter().rposition(|byte| matches!(byte, b':' | b']'));
     let (name, port) = match colon {
@@ -165,7 +167,8 @@ pub(super) fn chunk_size(line: &[u8], speaker: Speaker) -> Result<usize, Stop> {
     size.ok_or(Stop::Fault("a chunk size that is invalid"))
 }
 
-/// Parses digits and nothing else, up to the maximum of a signed 64-bit number.
+/// Parses a number of digits only, up to the maximum of a signed 64-bit number. Returns `None` for
+/// any other text.
 pub(super) fn decimal(text: &[u8]) -> Option<usize> {
     let digits = text.iter().all(u8::is_ascii_digit) && text.len() <= 19;
     let number: i64 = str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! The verdict on a gateway's handling of a message: whether the case's expectation is met, and
-//! whether the forwarded bytes are plain, complete and the client's request.
+//! The verdict on a gateway's handling of a message. It checks whether the case's expectation is
+//! met, and whether the forwarded bytes are plain, complete and the client's request.
 
 use super::corpus::{Case, Expect, Refusal};
 use super::lane::{Stream, Trial};
@@ -7,16 +7,16 @@ use super::observed::{decoded, excerpt, single_slashes};
 use super::reading::{Reading, Request, Tail};
 use super::replay::CANARY;
 
-/// A message as the client sends it, with the reference's reading.
+/// A message as the client sends it, with the reference's reading of it.
 #[derive(Debug, Clone)]
 pub struct Sent<'a> {
-    /// All bytes, including the canary.
+    /// All bytes that the client sends, including the canary.
     pub bytes: &'a [u8],
     /// The reference's reading of the bytes.
     pub reading: &'a Reading,
 }
 
-/// Returns the reasons why a case's expectation is not met.
+/// Returns the reasons why the expectation of `case` is not met; empty if it is met.
 pub fn unmet(case: &Case, sent: &Sent<'_>, trial: &Trial) -> Vec<String> {
     let mut why = Vec::new();
     if let Expect::Exactly { forwarded, refusal } = case.expect {
@@ -72,8 +72,9 @@ fn not_served(count: usize, trial: &Trial) -> Option<String> {
     (!served).then(|| format!("answered with {statuses:?}"))
 }
 
-/// Returns the faults of the forwarded bytes, for any message, and the number of forwarded requests
-/// that the reference does not find in the client's bytes.
+/// Returns two results that apply to any message: descriptions of the faults in the forwarded
+/// bytes, and the number of forwarded requests that the reference does not find in the client's
+/// bytes.
 pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     let mut faults = Vec::new();
     for stream in &trial.streams {
@@ -99,7 +100,7 @@ pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     (faults, beyond)
 }
 
-/// Describes how the forwarded request differs from the client's, if it does.
+/// Describes how the forwarded request differs from the client's; `None` if they agree.
 fn misread(request: &Request, forwarded: &Request) -> Option<String> {
     let differ = |what: &str, sent: &[u8], forwarded: &[u8]| {
         Some(format!("{what} `{}` is forwarded as `{}`", excerpt(sent), excerpt(forwarded)))
@@ -120,8 +121,9 @@ fn misread(request: &Request, forwarded: &Request) -> Option<String> {
     None
 }
 
-/// Returns whether the targets have the same path and query, in any spelling. `OPTIONS http://host`
-/// asks about the whole server (RFC 9112 §3.2.4).
+/// Returns whether both targets have the same path and query, in any equivalent spelling. The
+/// target of `OPTIONS http://host` equals `*`, because it asks about the whole server (RFC 9112
+/// §3.2.4).
 fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
     let sent = request.path_and_query();
     let whole = request.method == b"OPTIONS" && sent == b"/" && request.target != b"/";
@@ -155,7 +157,8 @@ fn plain_path(path: &[u8]) -> Vec<u8> {
     single_slashes(&segments.join(&b'/'))
 }
 
-/// Returns the fields that a gateway must not forward, even if the client sent them.
+/// Describes the fields of a forwarded request that a gateway must not forward, even if the client
+/// sent them.
 fn not_plain(request: &Request) -> Vec<String> {
     let mut why = Vec::new();
     let upgrades = request.all("upgrade").next().is_some();
@@ -185,13 +188,13 @@ fn not_plain(request: &Request) -> Vec<String> {
     why
 }
 
-/// Returns whether this is a framing field's name. Some servers accept variants of these, as in
-/// CGI.
+/// Returns whether `name` is the name of a framing field, or a variant that some servers accept
+/// because of CGI.
 fn is_framing(name: &str) -> bool {
     matches!(name, "content-length" | "transfer-encoding")
 }
 
-/// Returns the message followed by the canary.
+/// Returns the bytes of `message` followed by the canary.
 pub fn followed(message: &[u8]) -> Vec<u8> {
     [message, CANARY].concat()
 }

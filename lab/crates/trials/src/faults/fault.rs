@@ -1,4 +1,4 @@
-//! The list of faults: how long each lasts, and which results clients may get meanwhile.
+//! The list of faults: how long each lasts, and which results clients may get during it.
 
 use super::test_bed::SERVICE;
 use std::fmt;
@@ -53,9 +53,9 @@ impl Fault {
         Self::Memory,
     ];
 
-    /// Returns whether a client may get this result during the fault. If part of an answer was
-    /// sent, the answer must end as incomplete. Requests that were in flight when the fault began
-    /// may have been answered.
+    /// Returns whether a client may get the result `end` during the fault. If part of an answer was
+    /// sent, the client must see that the answer is incomplete. Requests that were in flight when
+    /// the fault began may have been answered.
     pub(super) fn allows(self, end: End) -> bool {
         let allowed: &[End] = match self {
             Self::Crash | Self::Refuse | Self::Garbage | Self::HalfClose => {
@@ -73,7 +73,7 @@ impl Fault {
         allowed.contains(&end)
     }
 
-    /// Returns the cause of the fault.
+    /// Returns what causes the fault.
     pub(super) fn cause(self) -> Cause {
         match self {
             Self::Crash => Cause::Upstream(Behaviour::Crash),
@@ -91,7 +91,7 @@ impl Fault {
         }
     }
 
-    /// Returns how long the fault lasts.
+    /// Returns the duration of the fault.
     pub(super) fn length(self) -> Duration {
         Duration::from_secs(match self.cause() {
             Cause::Upstream(_) => 3,
@@ -101,18 +101,18 @@ impl Fault {
     }
 }
 
-/// The means of causing a fault.
+/// What causes a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The upstream, with this behaviour.
+    /// The upstream changes to this behaviour.
     Upstream(Behaviour),
-    /// Signals to the gateway.
+    /// The gateway is stopped and continued by signals.
     Stop,
-    /// A library that changes the wall clock as the gateway sees it.
+    /// A library changes the wall clock as the gateway sees it.
     Clock,
-    /// A separate disk of the gateway.
+    /// The gateway has a small disk of its own, which is filled.
     Disk,
-    /// A control group, and the load.
+    /// A control group limits the gateway's memory, under a high load.
     Memory,
 }
 

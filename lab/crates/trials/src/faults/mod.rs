@@ -1,9 +1,9 @@
-//! `survival faults`: lets the upstream fail in every way and the machine in some. For each fault,
-//! it measures which results clients got, whether every slot was freed, and how soon service was
-//! normal again.
+//! `survival faults`: lets the upstream fail in every way, and the machine in some ways. For each
+//! fault, it measures which results clients got, whether every slot was freed, and how soon service
+//! was normal again.
 //!
-//! Each fault has its own run of the gateway, in the middle of a steady open loop. `test_bed.rs`
-//! causes the fault, and this file evaluates the results.
+//! Each fault has its own run of the gateway, and happens in the middle of a steady open loop.
+//! `test_bed.rs` causes the fault, and this module evaluates the results.
 
 mod fault;
 mod test_bed;
@@ -33,33 +33,34 @@ pub struct Options {
     fault: Vec<Fault>,
 }
 
-/// Promised time from the end of a fault to normal service.
+/// Promised maximum time from the end of a fault to normal service.
 const BACK: Duration = Duration::from_secs(2);
-/// Length of normal service that counts as recovered.
+/// Length of normal service without interruption that counts as recovered.
 const CALM: Duration = Duration::from_secs(1);
-/// Interval between the moments that are tested as the start of normal service.
+/// Interval between the times that are tested as the start of normal service.
 const STEP: Duration = Duration::from_millis(50);
-/// Time after the last answer in which the slots must become free.
+/// Time after the last answer within which all slots must become free.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// The result of one fault.
 struct Row {
     fault: Fault,
-    /// Outcomes of requests that were due during the fault.
+    /// The outcomes of the requests that were due during the fault.
     during: Vec<Answer>,
-    /// The first of them that is not allowed and that ended before the fault did.
+    /// The first outcome in `during` that the fault does not allow and that ended before the fault
+    /// did; `None` if there is none.
     odd: Option<End>,
     after: Vec<Answer>,
     back: Option<Duration>,
-    /// Requests that still hold a slot or wait when no client is left; `None` if the gateway does
-    /// not report it.
+    /// The number of requests that still hold a slot or wait although no client is left; `None` if
+    /// the gateway does not report it.
     left: Option<u64>,
     note: String,
-    /// Error that only this kind of fault can show, if any.
+    /// The reason why a result that only this fault has is wrong; `None` if it is right.
     broken: Option<String>,
 }
 
-/// Runs all faults and publishes the report.
+/// Causes all selected faults and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let programs = &options.common.programs;
@@ -98,14 +99,15 @@ impl Row {
     }
 }
 
-/// The range of normal response times.
+/// The limit up to which a response time counts as normal.
 #[derive(Debug, Clone, Copy)]
 struct Normal {
     most: Duration,
 }
 
 impl Normal {
-    /// Derives the limit from these answers: somewhat above their 99th percentile.
+    /// Derives the limit from answers before the fault: somewhat above their 99th percentile.
+    /// Returns `None` if no request was answered.
     fn of(calm: &[Answer]) -> Option<Self> {
         let p99 = Duration::from_secs_f64(open_loop::percentile_us(calm, 0.99)? / 1e6);
         Some(Self { most: (p99 * 3).max(p99 + Duration::from_millis(50)) })
@@ -115,7 +117,7 @@ impl Normal {
         answer.end == End::Status(200) && answer.took <= self.most
     }
 
-    /// Returns how long after `end` normal service begins.
+    /// Returns the time from `end` until normal service begins; `None` if it does not begin.
     fn back(self, after: &[Answer], end: Duration) -> Option<Duration> {
         let last = after.iter().map(|answer| answer.due).max()?;
         let starts = (0..).map(|n| end + STEP * n).take_while(|start| *start + CALM <= last);
@@ -127,8 +129,8 @@ impl Normal {
     }
 }
 
-/// Returns the number of requests that the gateway still has, after it has had time to release
-/// them.
+/// Returns the number of requests that the gateway still has, after it had the time [`IDLE`] to
+/// release them. Returns `None` if the gateway does not report it.
 fn left(proxy: &Proxy) -> Option<u64> {
     let start = Instant::now();
     loop {

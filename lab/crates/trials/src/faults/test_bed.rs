@@ -1,5 +1,5 @@
-//! One fault in the middle of a steady load: causes it, ends it, and records the values that are
-//! specific to it.
+//! Runs one fault in the middle of a steady load: causes the fault, ends it, and records values
+//! that are specific to it.
 
 use super::fault::{Cause, Fault};
 use bywash_harness::confine::{Confinement, OwnedGroup};
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Description of every run, for the report.
+/// The conditions of every run, as text for the report.
 pub(super) const METHOD: &str = "100 requests/s, half of them on new connections; 16 slots; the \
                                  upstream takes 10 ms per request; the timeout until the \
                                  first\nbyte of an answer is 1 s; clients wait 5 s. The fault \
@@ -24,18 +24,18 @@ pub(super) const METHOD: &str = "100 requests/s, half of them on new connections
                                  clock\nand disk: 5 s). 256 MiB: 4,000 requests/s for 5 s, of \
                                  which 400/s can be served; clients wait 2 s.";
 
-/// Service time of the upstream without a fault.
+/// Service time of the upstream while there is no fault.
 pub(super) const SERVICE: Duration = Duration::from_millis(10);
 const RATE: f64 = 100.0;
 const LIMIT: u32 = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time of normal load before the fault. Its first second is not counted.
+/// Length of normal load before the fault. Its first second is not counted.
 const BEFORE: Duration = Duration::from_secs(4);
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// Time of normal load after the fault.
+/// Length of normal load after the fault.
 const AFTER: Duration = Duration::from_secs(6);
 
-/// Load in the memory fault: requests per second, service time and patience.
+/// Load in the memory fault: requests per second, service time, and patience of the clients.
 const CROWD: (f64, Duration, Duration) =
     (4000.0, Duration::from_millis(40), Duration::from_secs(2));
 const MEMORY: u64 = 256 << 20;
@@ -43,21 +43,21 @@ const DISK_KIB: u32 = 1024;
 
 /// The observations of one fault.
 pub(super) struct Seen {
-    /// Outcomes of the whole load.
+    /// The outcomes of all requests of the run.
     pub(super) answers: Vec<Answer>,
-    /// The time before the fault.
+    /// The counted time before the fault, on the load's clock.
     pub(super) calm: Range<Duration>,
-    /// The time of the fault.
+    /// The time of the fault, on the load's clock.
     pub(super) period: Range<Duration>,
-    /// The gateway, now without load.
+    /// The gateway after the run, without load.
     pub(super) proxy: Proxy,
-    /// A result that is specific to the fault.
+    /// Text of a result that is specific to the fault; empty for most faults.
     pub(super) note: String,
-    /// Error in that result, if any.
+    /// The reason why that result is wrong; `None` if it is right.
     pub(super) broken: Option<String>,
 }
 
-/// The parts of a run.
+/// The parts of a run with one fault.
 struct TestBed {
     cause: Cause,
     length: Duration,
@@ -67,7 +67,8 @@ struct TestBed {
     group: Option<OwnedGroup>,
 }
 
-/// Runs one fault. Fails if the fault cannot be caused on this machine.
+/// Runs one fault and returns the observations. Fails if the fault cannot be caused on this
+/// machine.
 pub(super) fn run(fault: Fault, programs: &Programs) -> io::Result<Seen> {
     let length = fault.length();
     let test_bed = TestBed::start(fault.cause(), length, programs)?;
@@ -137,7 +138,7 @@ impl TestBed {
         Ok(())
     }
 
-    /// Does what is due at half of the fault's length.
+    /// Changes the fault at half of its length. Only the clock fault does: the clock is set back.
     fn at_midpoint(&self) -> io::Result<()> {
         match self.cause {
             Cause::Clock => set_clock(self.folder.path(), "-10d"),
@@ -156,22 +157,24 @@ impl TestBed {
         Ok(())
     }
 
-    /// Returns the path of the gateway's disk, which only the gateway has mounted.
+    /// Returns the path of the gateway's small disk, as this process sees it. The disk is mounted
+    /// only in the gateway's mount namespace.
     fn disk(&self) -> PathBuf {
         let folder = self.folder.path();
         let inside = folder.strip_prefix("/").unwrap_or(folder);
         Path::new("/proc").join(self.proxy.pid().to_string()).join("root").join(inside)
     }
 
-    /// Returns the result that is specific to the fault, and an error if it is wrong.
+    /// Returns the text of the result that is specific to the fault, and the reason if the result
+    /// is wrong.
     fn note(&self, answers: &[Answer]) -> (String, Option<String>) {
         match self.cause {
             Cause::Upstream(_) | Cause::Clock => (String::new(), None),
             Cause::Stop => {
                 let served = open_loop::ends(answers).remove(&End::Status(200)).unwrap_or(0);
                 let vain = self.upstream.requests().saturating_sub(served as u64);
-                // Up to twice the limit is tolerated, for requests that were running when it was
-                // stopped.
+                // Up to twice the limit is tolerated, for requests that were running when the
+                // gateway was stopped.
                 let broken = vain > u64::from(2 * LIMIT);
                 (
                     format!("in vain: {vain}"),
@@ -194,7 +197,7 @@ impl TestBed {
     }
 }
 
-/// Writes until the disk is full.
+/// Writes into `file` until its disk is full.
 fn fill(file: &Path) -> io::Result<()> {
     let mut file = fs::File::create(file)?;
     loop {
@@ -206,8 +209,8 @@ fn fill(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns an environment in which a file sets the wall clock, while the monotonic clock is
-/// unchanged. Fails if the library for that is not installed or has no effect.
+/// Returns environment variables with which a library lets a file set the wall clock of a program.
+/// The monotonic clock is unchanged. Fails if the library is not installed or has no effect.
 fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let found = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path());
     let library = found.map(|path| path.join("faketime/libfaketimeMT.so.1")).find(|p| p.exists());
@@ -233,7 +236,8 @@ fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(environment)
 }
 
-/// Sets the offset of the clock. The library reads it once per second.
+/// Sets the offset of the wall clock in the file, such as `-10d`. The library reads the file once
+/// per second.
 fn set_clock(folder: &Path, offset: &str) -> io::Result<()> {
     fs::write(folder.join("clock"), format!("{offset}\n"))
 }

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection with raw frames, and the reason why it was stopped.
+//! An HTTP/2 client that sends raw frames, and finds out why a connection was stopped.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,25 +9,25 @@ use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::sys;
 
-/// Time without progress after which the other side counts as stalled.
+/// Time without progress after which the server counts as stalled.
 pub(super) const STALLED: Duration = Duration::from_secs(3);
-/// Time for the reason to arrive after a write has failed.
+/// Time for a GOAWAY to arrive after a write has failed.
 const REASON: Duration = Duration::from_millis(500);
-/// The smallest receive buffer that the kernel allows.
+/// The smallest receive buffer that the kernel allows, in bytes.
 const SMALL: i32 = 4096;
-/// Payload of the PING whose answer shows that everything before it has been read.
+/// Payload of the PING whose answer shows that the server has read everything before it.
 const MARK: &[u8; 8] = b"all read";
 
-/// The way in which a flood ended.
+/// The reason why a flood ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The other side sent GOAWAY with a reason.
+    /// The server sent GOAWAY with an error code.
     GoneAway(GoAway),
-    /// The other side closed the connection.
+    /// The server closed the connection without a GOAWAY.
     Closed,
-    /// The other side stopped reading or answering.
+    /// The server stopped reading or answering.
     Stalled,
-    /// The flood was not stopped: everything was read.
+    /// Nothing stopped the flood: the server read everything.
     Nothing,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// An HTTP/2 client.
+/// An HTTP/2 client with one connection.
 pub(super) struct Client {
     stream: TcpStream,
     frames: Frames,
@@ -50,7 +50,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects and sends the preface and SETTINGS.
+    /// Connects to `proxy`, and sends the preface and SETTINGS.
     pub(super) fn connect(proxy: &Proxy) -> io::Result<Self> {
         let mut stream = proxy.connect()?;
         stream.write_all(&[h2::PREFACE, &frame(kind::SETTINGS, 0, 0, b"")].concat())?;
@@ -63,8 +63,8 @@ impl Client {
         sys::set_receive_buffer(&self.stream, SMALL)
     }
 
-    /// Returns `None` if the other side has read everything and the connection is still open, or
-    /// the reason why it was stopped.
+    /// Sends a PING and waits for its answer. Returns `None` if the server has read everything and
+    /// the connection is still open, or else the reason why the flood was stopped.
     pub(super) fn check_all_read(&mut self) -> io::Result<Option<Stop>> {
         if let Some(stop) = self.send(&frame(kind::PING, 0, 0, MARK))? {
             return Ok(Some(stop));
@@ -72,12 +72,12 @@ impl Client {
         self.read_until(STALLED, |frame| frame.kind == kind::PING && frame.payload == MARK)
     }
 
-    /// Sends `bytes`. If that fails, returns the reason why the flood was stopped.
+    /// Sends `bytes`. Returns `None`, or the reason why the flood was stopped.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<Option<Stop>> {
         match self.stream.write_all(bytes) {
             Ok(()) => Ok(None),
             Err(e) if is_timeout(&e) => Ok(Some(Stop::Stalled)),
-            // The reason is in the bytes received before.
+            // The server may have sent its reason before it closed the connection.
             Err(e) if is_end(&e) => {
                 let read = self.read_until(REASON, |_| false)?;
                 Ok(read.filter(|stop| *stop != Stop::Stalled).or(Some(Stop::Closed)))
@@ -86,9 +86,9 @@ impl Client {
         }
     }
 
-    /// Reads until a `wanted` frame arrives. If it does not arrive in time, returns the reason why
-    /// the flood was stopped. A GOAWAY is such a reason even if the connection stays open for a
-    /// while.
+    /// Reads until a `wanted` frame arrives, and returns `None`. If none arrives within `bound`,
+    /// returns the reason why the flood was stopped. A GOAWAY is such a reason even if the
+    /// connection stays open for a while.
     pub(super) fn read_until(
         &mut self,
         bound: Duration,

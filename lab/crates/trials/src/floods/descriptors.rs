@@ -1,5 +1,5 @@
-//! More connections than the process has descriptors for. The process may be unable to accept, but
-//! must not spin, stop answering or crash.
+//! Opens more connections than the process under test has descriptors for. The process may be
+//! unable to accept, but must not spin, stop answering or crash.
 
 use bywash_harness::client_socket;
 use bywash_harness::confine::Confinement;
@@ -19,30 +19,31 @@ use std::time::{Duration, Instant};
 
 const DESCRIPTORS: u32 = 256;
 const CONNECTIONS: usize = 500;
-/// Promised maximum use of a core while the process has no descriptors left.
+/// Promised maximum CPU use while the process has no descriptors left, as a fraction of a core.
 const BUSY: f64 = 0.1;
-/// Promised time until service is normal after the clients have left.
+/// Promised maximum time from when the clients have left until service is normal.
 const RECOVERED: Duration = Duration::from_secs(2);
-/// Time to accept as many connections as possible.
+/// Time for the process to accept as many connections as possible.
 const SETTLE: Duration = Duration::from_secs(1);
-/// Length of the CPU measurement.
+/// Length of the CPU measurement while the process has no descriptors left.
 const STARVED: Duration = Duration::from_secs(5);
-/// Time limit for recovery.
+/// Time after which the process counts as not recovered.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// The result of one program.
 struct Row {
     kind: PeerKind,
     served: usize,
-    /// CPU time as a fraction of a core.
+    /// CPU time that the process used without descriptors, as a fraction of a core.
     busy: f64,
-    /// Response time of bywash's admin listener; `None` for peers.
+    /// Response time of bywash's admin listener while there are no descriptors left; `None` for
+    /// other programs.
     admin: Option<io::Result<Duration>>,
     alive: bool,
     recovered: Option<Duration>,
 }
 
-/// Measures each of `kinds`.
+/// Measures each program of `kinds`.
 pub(super) fn measure(kinds: &[PeerKind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
@@ -66,7 +67,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     for n in 0..CONNECTIONS {
         let mut client =
             client_socket::begin_connect(client_socket::address(n / 50), proxy.port())?;
-        // A client that is not connected yet sends nothing, which is equally good here.
+        // A client that is not connected yet sends nothing, which makes no difference here.
         let _ = client.write(http::get("/item").as_bytes());
         clients.push(client);
     }
@@ -93,7 +94,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     Ok(Row { kind: proxy.kind(), served, busy, admin, alive: proxy.is_alive(), recovered })
 }
 
-/// Returns the time until a new client is served; `None` after [`BOUND`].
+/// Returns the time until a new client is served; `None` if none is served within [`BOUND`].
 fn recover(proxy: &Proxy) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < BOUND {

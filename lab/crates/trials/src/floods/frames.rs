@@ -1,5 +1,5 @@
-//! Floods of HTTP/2 frames on one connection: how many frames until it is closed, and what they
-//! cost.
+//! Floods of HTTP/2 frames on one connection. Measures how many frames a server reads before it
+//! closes the connection, and what they cost.
 //!
 //! Rapid reset is CVE-2023-44487. CVE-2025-8671 is its reverse: an error follows each request, and
 //! the server resets the stream. CONTINUATION is CVE-2024-27316. SETTINGS, PING and empty DATA are
@@ -19,40 +19,42 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of requests of a rapid reset that may reach the upstream.
+/// Maximum number of requests of a rapid reset that may reach the upstream, over the whole flood.
 const AT_UPSTREAM: u64 = 100;
-/// Number of frames between two checks of the other side.
+/// Number of units between two checks whether the server still reads.
 const STRETCH: u32 = 256;
-/// Time for sent requests to reach the upstream.
+/// Time that sent requests get to reach the upstream before they are counted.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// One flood.
+/// One kind of flood.
 #[derive(Clone, Copy)]
 struct Flood {
     name: &'static str,
-    /// Bytes at the start.
+    /// Returns the bytes that the client sends once, after the connection preface.
     opening: fn() -> Vec<u8>,
-    /// Bytes of the repeated unit, given its index from 0.
+    /// Returns the bytes of the repeated unit with the given index, from 0.
     unit: fn(u32) -> Vec<u8>,
-    /// Maximum number of units.
+    /// Maximum number of units to send.
     most: u32,
-    /// Units per write.
+    /// Number of units in one write.
     batch: u32,
-    /// When the client checks the other side.
+    /// When the client checks whether the server still reads.
     check: Check,
-    /// Whether it has requests that should not reach the upstream.
+    /// Whether the flood sends requests and has them reset, so that few of them should reach the
+    /// upstream.
     resets: bool,
 }
 
-/// When the client checks the other side.
+/// When the client checks whether the server still reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// After each [`STRETCH`], wait for the answer to a PING, which shows that everything was read.
+    /// After each [`STRETCH`], the client waits for the answer to a PING. The answer shows that the
+    /// server has read everything.
     Often,
-    /// Wait for a PING only at the end, because waiting would weaken the flood.
+    /// The client waits for a PING only at the end, because waiting would weaken the flood.
     AtEnd,
-    /// After each [`STRETCH`], give the other side a moment. A head must not be interrupted by a
-    /// PING, so the head is ended before the final one.
+    /// After each [`STRETCH`], the client pauses for a moment. A PING must not interrupt a head, so
+    /// the client ends the head before a final PING.
     InHead,
 }
 
@@ -92,8 +94,8 @@ const fn of_head(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
     Flood { check: Check::InHead, ..flood(name, begun_head, unit) }
 }
 
-/// Returns a flood of more answers than the kernel buffers for a client that reads nothing. The
-/// proxy has to buffer the rest.
+/// Returns a flood whose answers exceed the kernel's buffers while the client reads nothing. The
+/// server has to buffer the rest itself.
 const fn unread(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
     Flood { check: Check::AtEnd, most: 500_000, ..flood(name, Vec::new, unit) }
 }
@@ -141,13 +143,13 @@ struct Row {
     stop: Stop,
     at_upstream: u64,
     cpu_ms: f64,
-    /// Growth of the process's memory in bytes, at the end.
+    /// Growth of the process's memory from before the flood to its end, in bytes.
     grown: i64,
-    /// Whether an honest client is served after the flood.
+    /// Whether another client is served after the flood.
     serves: bool,
 }
 
-/// Measures each flood at each of `kinds`.
+/// Measures each flood with each program of `kinds`.
 pub(super) fn measure(kinds: &[PeerKind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {
@@ -183,7 +185,7 @@ fn pour(flood: &'static Flood, proxy: &Proxy, upstream: &Upstream) -> io::Result
     Ok(Row { kind, flood, sent, stop, at_upstream, cpu_ms, grown, serves: serves(proxy)? })
 }
 
-/// Sends the flood. Returns how many units were sent, and why the flood stopped.
+/// Sends the flood. Returns the number of units sent, and the reason why the flood stopped.
 fn send(flood: &Flood, client: &mut Client) -> io::Result<(u32, Stop)> {
     if flood.check == Check::AtEnd {
         client.take_little()?;
@@ -219,7 +221,7 @@ fn check(how: Check, client: &mut Client) -> io::Result<Option<Stop>> {
     }
 }
 
-/// Returns whether another client's request is answered with status 200.
+/// Returns whether a request of another client is answered with status 200.
 fn serves(proxy: &Proxy) -> io::Result<bool> {
     let is_answer =
         |frame: &Frame| frame.kind == kind::HEADERS && frame.payload.contains(&STATUS_200);
@@ -227,7 +229,7 @@ fn serves(proxy: &Proxy) -> io::Result<bool> {
     Ok(client.send(&head(0))?.is_none() && client.read_until(STALLED, is_answer)?.is_none())
 }
 
-/// Index of `:status: 200` in the static table, as an indexed field.
+/// HPACK representation of `:status: 200`: an indexed field of the static table.
 const STATUS_200: u8 = 0x88;
 
 fn report(rows: &[Row]) -> Report {

@@ -1,7 +1,7 @@
-//! `survival floods`: cheap floods by one client, or by a thousand.
+//! `survival floods`: floods that cost a client little, by one client or by a thousand.
 //!
-//! Three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads that
-//! never end) and `descriptors.rs` (more connections than the process may have open).
+//! There are three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads
+//! that never end) and `descriptors.rs` (more connections than the process may have open).
 
 mod client;
 mod descriptors;
@@ -43,7 +43,7 @@ pub enum Part {
     Descriptors,
 }
 
-/// Measures all parts and publishes the report.
+/// Measures all selected parts and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let limit = sys::raise_descriptor_limit()?;
     let kinds = if options.only.is_empty() { &PeerKind::ALL[..] } else { &options.only };

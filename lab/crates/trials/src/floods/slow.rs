@@ -1,7 +1,8 @@
-//! Slow heads (slowloris): thousands of connections whose head arrives at a byte per second.
+//! Slow heads (slowloris): thousands of connections whose request head arrives at one byte per
+//! second.
 //!
-//! A steady open loop of other clients, half of it on new connections, runs before the flood and
-//! during it. The ratio of the two goodputs is the cost of the flood to other clients.
+//! A steady open loop of other clients runs before the flood and during it, half of it on new
+//! connections. The ratio of the two goodputs is the cost of the flood to other clients.
 
 use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
@@ -19,47 +20,52 @@ use std::time::{Duration, Instant};
 
 /// Promised maximum lifetime of a slow connection.
 const GONE: Duration = Duration::from_secs(10);
-/// Tolerance for a timer's tick and ten thousand closes.
+/// Tolerance of [`GONE`] for a timer's tick and for ten thousand closes.
 const SLACK: Duration = Duration::from_millis(500);
-/// Promised minimum ratio of the other clients' goodput to that before.
+/// Promised minimum ratio of the other clients' goodput during the flood to their goodput before
+/// it.
 const UNCHANGED: f64 = 0.99;
-/// Requests per second of the other clients.
+/// Total requests per second of the other clients.
 const RATE: f64 = 200.0;
-/// Patience of the other clients.
+/// Time that the other clients wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time in which the other clients are alone, including a first second that is not counted.
+/// Time for which the other clients run before the flood, including a first second that is not
+/// counted.
 const BEFORE: Duration = Duration::from_secs(6);
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// Time after which a connection counts as never closed.
+/// Time after which an open slow connection counts as never closed.
 const BOUND: Duration = Duration::from_secs(20);
-/// Number of slow connections per address.
+/// Number of slow connections from each source address.
 const EACH: usize = 200;
-/// Length of a tick. In each tick, one connection in a hundred is opened, and one in a hundred gets
-/// its next byte.
+/// Length of a tick. In each tick, one slow connection in a hundred is opened, and one in a hundred
+/// gets its next byte.
 const TICK: Duration = Duration::from_millis(10);
 const TICKS: usize = 100;
-/// Descriptors for other purposes.
+/// Number of descriptors reserved for purposes other than connections.
 const SPARE: u64 = 500;
 
 const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: bench.test\r\nX-Slow: ";
 
-/// The result of a flood at one program.
+/// The result of a flood against one program.
 struct Row {
     kind: PeerKind,
     connections: usize,
-    /// Lifetime of each connection that has ended.
+    /// Lifetime of each slow connection that has ended.
     lasted: Vec<Duration>,
-    /// Time from the first connect to the last close, or to the end if some stayed open.
+    /// Time from the first connect to the last close, or to the end of the trial if some
+    /// connections stayed open.
     last: Duration,
-    /// Goodput of the other clients, alone and during the flood.
+    /// Fractions of the other clients' requests that were served: before the flood, and during it.
     goodput: [f64; 2],
-    /// 99th percentile of the other clients in µs, alone and during the flood.
+    /// 99th percentiles of the other clients' response times in µs: before the flood, and during
+    /// it.
     p99: [Option<f64>; 2],
-    /// Delay of the other clients' load during the flood.
+    /// Delay of the other clients' load generator during the flood, formatted for the table.
     late: String,
 }
 
-/// Measures each of `kinds` with this many connections, if `descriptors` allows.
+/// Measures each program of `kinds` with this many slow connections, or with as many as
+/// `descriptors` allows.
 pub(super) fn measure(
     kinds: &[PeerKind],
     programs: &Programs,
@@ -109,7 +115,7 @@ fn flood(kind: PeerKind, port: u16, connections: usize) -> io::Result<Row> {
     })
 }
 
-/// The slow connections.
+/// The clients with slow heads.
 struct SlowClients {
     epoll: Epoll,
     clients: Vec<Option<(TcpStream, Instant)>>,
@@ -121,8 +127,8 @@ impl SlowClients {
         Ok(Self { epoll: Epoll::new(1024)?, clients: Vec::new(), lasted: Vec::new() })
     }
 
-    /// Opens the connections within a second, and sends to them until all are closed or [`BOUND`]
-    /// is over.
+    /// Opens the connections within a second. Then sends their bytes until all are closed or
+    /// [`BOUND`] is over.
     fn drip(&mut self, port: u16, connections: usize) -> io::Result<()> {
         let (start, mut ready) = (Instant::now(), Vec::new());
         for tick in 0.. {
@@ -131,10 +137,10 @@ impl SlowClients {
                 return Ok(());
             }
             for (stream, _) in self.clients.iter().skip(tick % TICKS).step_by(TICKS).flatten() {
-                // If the write fails, the close is detected below.
+                // If the write fails, the reading below detects the close.
                 let _ = (&*stream).write(b"a");
             }
-            // Even a late tick must detect closed connections.
+            // Closed connections must be detected even if the tick is late.
             let due = TICK * (tick as u32 + 1);
             while {
                 let left = due.saturating_sub(start.elapsed());
@@ -152,15 +158,16 @@ impl SlowClients {
         for n in self.clients.len()..most.min(self.clients.len() + more) {
             let stream = client_socket::begin_connect(client_socket::address(n / EACH), port)?;
             self.epoll.add(&stream, n)?;
-            // A client that is not connected yet sends its head without these bytes. It is closed
-            // as soon as its bytes are not a valid head, which is no harder for the proxy.
+            // A client that is not connected yet loses these bytes, and sends only the later ones.
+            // The proxy then closes the connection as soon as the bytes are not a valid head, which
+            // is no harder for the proxy.
             let _ = (&stream).write(HEAD);
             self.clients.push(Some((stream, Instant::now())));
         }
         Ok(())
     }
 
-    /// Reads any bytes from the proxy, and detects the end of the connection.
+    /// Reads any bytes from the proxy on connection `n`, and records the end of the connection.
     fn look(&mut self, n: usize) {
         let Some((stream, opened)) = &self.clients[n] else { return };
         let gone = loop {
@@ -223,12 +230,12 @@ fn report(rows: &[Row]) -> Report {
 }
 
 impl Row {
-    /// Returns the seconds until the last connection was closed; `None` if some stayed open.
+    /// Returns the seconds until the last slow connection was closed; `None` if some stayed open.
     fn last_s(&self) -> Option<f64> {
         (self.lasted.len() == self.connections).then_some(self.last.as_secs_f64())
     }
 
-    /// Returns the longest lifetime of a connection that was closed.
+    /// Returns the longest lifetime of a slow connection that was closed.
     fn longest(&self) -> Duration {
         self.lasted.iter().copied().max().unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Clients that leave while the proxy itself is blocked: uploading to an upstream that does not
-//! read, or connecting to one that does not accept.
+//! Clients that leave while the proxy itself is blocked: it uploads to an upstream that does not
+//! read, or connects to one that does not accept.
 //!
-//! In neither case can the upstream see that the proxy has given up. The kernel is therefore
-//! queried for when the proxy closed its socket ([`SockDiag`]).
+//! In neither case can the upstream see that the proxy has given up. The kernel therefore tells
+//! when the proxy closed its socket ([`SockDiag`]).
 
 use super::client::{self, Leave};
 use super::tally::Tally;
@@ -19,10 +19,10 @@ use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys;
 
-/// Size of the upload: more than all buffers on the path can hold.
+/// Size of the upload in bytes: more than all buffers on the path can hold.
 const UPLOAD: usize = 64 << 20;
 
-/// Runs one trial of an upload that blocks and whose client then sends RST.
+/// Runs one trial of an upload that blocks, and whose client then resets the connection.
 pub fn uploading(
     test_bed: &mut TestBed<'_>,
     diag: &mut SockDiag,
@@ -49,13 +49,13 @@ pub fn uploading(
     Ok(())
 }
 
-/// Returns a body for [`uploading`].
+/// Returns the body of the upload for [`uploading`].
 pub fn upload_body() -> Vec<u8> {
     vec![b'x'; UPLOAD]
 }
 
-/// A port on which a connect neither succeeds nor fails: its accept queue is full, so that the
-/// kernel drops every further SYN.
+/// A port on which a connect neither succeeds nor fails. Its accept queue is full, so the kernel
+/// drops every further SYN.
 #[derive(Debug)]
 pub struct HungPort {
     address: SocketAddrV4,
@@ -64,7 +64,7 @@ pub struct HungPort {
 }
 
 impl HungPort {
-    /// Fills the accept queue of a new listener until a connect hangs.
+    /// Starts a listener, and fills its accept queue until a connect hangs.
     pub fn open() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         sys::set_backlog(&listener, 0)?;
@@ -80,14 +80,15 @@ impl HungPort {
         Ok(Self { address, _listener: listener, _fillers: fillers })
     }
 
-    /// Returns the port.
+    /// Returns the number of the port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 }
 
-/// Runs trials of a client that leaves while its request's upstream connect hangs. Returns two
-/// tallies: when the socket was closed, and, for bywash, when its status showed no running request.
+/// Runs trials of a client that leaves while the proxy connects to an upstream that hangs. Returns
+/// two tallies of the time until the proxy reacted: until it closed its socket, and, for bywash,
+/// until its status showed no running request.
 pub fn connecting(
     plan: &Plan<'_>,
     hung: &HungPort,
@@ -118,8 +119,8 @@ pub fn connecting(
     Ok([released, idle].into_iter().filter(|tally| tally.trials > 0).collect())
 }
 
-/// Lets a client leave during the connect. Returns when it left, and the proxy's socket; `None` if
-/// the proxy did not begin to connect.
+/// Lets a client leave during the proxy's connect. Returns the time at which it left, and the
+/// proxy's socket. Returns `None` if the proxy did not begin to connect.
 fn leave_while_connecting(
     proxy: &Proxy,
     hung: &HungPort,

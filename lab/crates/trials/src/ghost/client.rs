@@ -1,4 +1,5 @@
-//! The client's side: sends as much as the kernel accepts, reads with a time limit, and leaves.
+//! The client's side of a trial: it sends as much as the kernel accepts, reads with a time limit,
+//! and leaves.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::sys;
 
-/// Time without progress after which a write counts as blocked.
+/// Time without progress after which a write counts as blocked by the other side.
 const BLOCKED: Duration = Duration::from_millis(50);
 
 /// The way in which a client leaves.
@@ -14,11 +15,11 @@ const BLOCKED: Duration = Duration::from_millis(50);
 pub enum Leave {
     /// The client stays: the control, which shows that a ghost would be detected.
     Stay,
-    /// FIN, with the socket closed.
+    /// The client closes its socket, which sends FIN.
     Fin,
-    /// RST.
+    /// The client resets the connection, which sends RST.
     Rst,
-    /// FIN, with the socket still open for reading.
+    /// The client closes only its sending side, which sends FIN. It can still read.
     HalfClose,
 }
 
@@ -27,14 +28,14 @@ pub enum Leave {
 pub enum Patience {
     /// The wanted bytes arrived.
     Satisfied,
-    /// The other side closed or reset the connection, at this time.
+    /// The other side closed or reset the connection at this time.
     Ended(Instant),
-    /// The time limit was reached.
+    /// The time limit was reached before either.
     Exhausted,
 }
 
-/// Sends `bytes` as far as the other side and the kernel's buffers accept them. Returns how many
-/// were accepted.
+/// Sends as many of `bytes` as the other side and the kernel's buffers accept. Returns the number
+/// of accepted bytes.
 pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut stream = stream;
     stream.set_write_timeout(Some(BLOCKED))?;
@@ -49,8 +50,8 @@ pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(sent)
 }
 
-/// Reads until the bytes `wanted` arrive (never, if empty), the other side ends, or `bound` is
-/// over.
+/// Reads until the bytes `wanted` have arrived, the other side has closed, or `bound` is over. If
+/// `wanted` is empty, bytes do not end the wait.
 pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result<Patience> {
     let mut stream = stream;
     let deadline = Instant::now() + bound;
@@ -74,7 +75,7 @@ pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result
     }
 }
 
-/// Leaves. Returns the time just before, and the stream if it is still open.
+/// Leaves in the way `how`. Returns the time just before, and the stream if it is still open.
 pub fn leave(stream: TcpStream, how: Leave) -> io::Result<(Instant, Option<TcpStream>)> {
     if how == Leave::Rst {
         sys::reset_on_close(&stream)?;

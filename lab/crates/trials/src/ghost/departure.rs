@@ -1,4 +1,4 @@
-//! The ways in which a client can leave: bytes to send, and a way to close.
+//! The ways in which a client can leave: which bytes it sends, and how it closes its connection.
 
 use bywash_harness::http;
 
@@ -9,27 +9,27 @@ use super::client::Leave;
 pub struct Script {
     /// Bytes sent in one write at the beginning.
     pub first: Vec<u8>,
-    /// Bytes sent in one write after the request is queued or running; may be empty.
+    /// Bytes sent in one write once the request is queued or running; may be empty.
     pub later: Vec<u8>,
 }
 
-/// The paths of a trial's request and of the request pipelined after it, if any.
+/// The paths of a trial's request, and of a second request pipelined after it.
 #[derive(Debug)]
 pub struct Paths {
-    /// Path of the first request.
+    /// Path of the request.
     pub first: String,
-    /// Path of the second request.
+    /// Path of the pipelined request; unused in a trial without one.
     pub second: String,
 }
 
-/// One way to leave.
+/// One way in which a client can leave.
 #[derive(Debug)]
 pub struct Departure {
     /// Name in the report.
     pub name: &'static str,
-    /// Returns the bytes to send for these paths.
+    /// The function that returns the bytes to send for the trial's paths.
     pub script: fn(&Paths) -> Script,
-    /// The way to close after that.
+    /// How the client closes its connection after it has sent the bytes.
     pub leave: Leave,
 }
 
@@ -37,10 +37,11 @@ const fn departure(name: &'static str, script: fn(&Paths) -> Script, leave: Leav
     Departure { name, script, leave }
 }
 
-/// The control: a client that stays. Its request must arrive, or the harness cannot detect ghosts.
+/// The control: a client that stays. Its request must reach the upstream, or the trial could not
+/// detect ghosts.
 pub const CONTROL: Departure = departure("GET, stays", get, Leave::Stay);
 
-/// Ways to leave while queued.
+/// Ways to leave while the request is queued.
 pub const QUEUED: [Departure; 11] = [
     departure("GET, FIN", get, Leave::Fin),
     departure("GET, RST", get, Leave::Rst),
@@ -55,7 +56,7 @@ pub const QUEUED: [Departure; 11] = [
     departure("POST 200 KB, FIN behind it", post_large, Leave::Fin),
 ];
 
-/// Ways to leave while the upstream is silent.
+/// Ways to leave while the request runs and the upstream sends nothing.
 pub const RUNNING: [Departure; 5] = [
     departure("GET, FIN", get, Leave::Fin),
     departure("GET, RST", get, Leave::Rst),
@@ -64,7 +65,7 @@ pub const RUNNING: [Departure; 5] = [
     departure("POST 1 KB complete, FIN", post_at_once, Leave::Fin),
 ];
 
-/// Ways to leave while the upstream is in the middle of its response.
+/// Ways to leave while the upstream sends its response.
 pub const STREAMING: [Departure; 2] =
     [departure("GET, FIN", get, Leave::Fin), departure("GET, RST", get, Leave::Rst)];
 
@@ -103,7 +104,8 @@ fn post_expect(paths: &Paths) -> Script {
     Script { first: head.into(), ..Script::default() }
 }
 
-/// Returns a body that is longer than a proxy reads ahead, so that the FIN is behind unread bytes.
+/// Returns a request with a body that is longer than a proxy reads ahead. So the FIN follows bytes
+/// that the proxy has not read.
 fn post_large(paths: &Paths) -> Script {
     Script { first: sized_post(paths, 200_000, 200_000), ..Script::default() }
 }
@@ -120,8 +122,8 @@ mod tests {
     use super::*;
     use bywash_harness::http::{Head, request_length};
 
-    /// Returns how many bytes of the first request's body are sent, and whether the request is
-    /// complete.
+    /// Returns the number of body bytes that are sent of the first request, and whether that
+    /// request is complete.
     fn first_request(name: &str) -> (usize, bool) {
         let paths = Paths { first: "/a".into(), second: "/b".into() };
         let departure = QUEUED.iter().find(|departure| departure.name == name).unwrap();

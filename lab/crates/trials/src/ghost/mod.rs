@@ -1,11 +1,11 @@
-//! A test of whether a proxy notices that a client has left, for every way and phase of leaving.
+//! Tests whether a proxy notices that a client has left, for every way and phase of leaving.
 //!
 //! One process acts as the clients and the upstream, so that both ends of every interval are on one
-//! clock. A *ghost* is a request that reaches the upstream although its client left while it was
-//! queued. There is one file per observation. [`queued`] observes whether the request arrives, and
-//! [`running`] when the upstream connection is closed. [`blocked`] observes when the proxy closes
-//! an upstream connection whose upstream cannot see it, because an upload is blocked or a connect
-//! is pending.
+//! clock. A *ghost* is a request that reaches the upstream although its client left while the
+//! request was queued. There is one module per observation. [`queued`] observes whether the request
+//! arrives, and [`running`] when the upstream connection is closed. [`blocked`] observes when the
+//! proxy closes an upstream connection whose upstream cannot see it, because an upload is blocked
+//! or a connect is pending.
 
 pub mod blocked;
 pub mod client;
@@ -26,15 +26,15 @@ use bywash_harness::http;
 use bywash_harness::peer::PeerKind;
 use bywash_harness::proxy::{Plan, Proxy};
 
-/// Time for a proxy to handle the bytes that were sent before.
+/// Time for a proxy to handle the bytes that it has received.
 const MOMENT: Duration = Duration::from_millis(5);
-/// Time after which a peer without a status counts as having queued a request.
+/// Time after which a request counts as queued by a peer, which has no status to tell.
 const QUEUEING: Duration = Duration::from_millis(20);
-/// Time limit for anything that must happen.
+/// Time limit for any event that must happen.
 const BOUND: Duration = Duration::from_secs(2);
-/// Time limit for a reaction to a departure; a later one counts as missed.
+/// Time limit for a reaction to a departure. A later reaction counts as missed.
 const REACTION: Duration = Duration::from_millis(500);
-/// Time limit for a fresh request. If it takes longer, the slot was lost.
+/// Time limit for a new request after a departure. If it takes longer, the slot was lost.
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// A proxy with one slot, and the upstream behind it.
@@ -58,7 +58,8 @@ impl<'a> TestBed<'a> {
         Ok(Self { proxy: plan.start()?, origin, trial: 0 })
     }
 
-    /// Begins a trial without earlier events. The trial's number makes its paths unique.
+    /// Begins a trial: forgets earlier events, and returns the trial's number. The number makes the
+    /// paths of the trial unique.
     fn begin(&mut self) -> usize {
         self.origin.forget();
         self.trial += 1;
@@ -84,7 +85,8 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// Waits until a request is queued. Returns whether it is, which for a peer is assumed.
+    /// Waits until a request is queued. Returns whether it is. For a peer, which does not report
+    /// it, waits [`QUEUEING`] and returns true.
     fn wait_queued(&self) -> io::Result<bool> {
         match self.proxy.kind() {
             PeerKind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
@@ -95,8 +97,8 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// Sends a fresh request, and returns whether it gets through, which means that the slot was
-    /// freed.
+    /// Sends a new request, and returns whether it reaches the upstream in time. If it does, the
+    /// slot was freed.
     fn probe(&mut self, trial: usize) -> io::Result<bool> {
         let path = format!("/probe/{trial}");
         let client = self.proxy.connect()?;
@@ -108,7 +110,8 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// Waits until `field` of bywash's status is `value`, and returns when; `None` after [`REACTION`].
+/// Waits until `field` of bywash's status is `value`, and returns the time at which it was; `None`
+/// after [`REACTION`].
 fn wait_status(proxy: &Proxy, field: &str, value: u64) -> io::Result<Option<Instant>> {
     let start = Instant::now();
     while start.elapsed() < REACTION {

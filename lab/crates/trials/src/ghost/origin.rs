@@ -1,10 +1,10 @@
-//! The slow upstream: reports when a request arrives and when its connection ends, and answers on
-//! command.
+//! A slow upstream, which reports when a request arrives and when its connection ends. It answers
+//! on command.
 //!
 //! Each connection has a thread that is blocked in `read`, so that the end of a connection is timed
-//! as soon as the kernel knows it. The path selects the response: `/hold/…` gets none until
-//! [`Origin::answer`], `/stream/…` gets the beginning of a response, and `/stall/…` gets none, with
-//! its body unread. Any other request is answered immediately.
+//! as soon as the kernel knows it. The path selects the response. `/hold/…` gets none until
+//! [`Origin::answer`]. `/stream/…` gets the beginning of a response. `/stall/…` gets none, and its
+//! body stays unread. Any other request is answered immediately.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::http;
 
-/// Beginning of a streamed response, for which the client waits before it leaves.
+/// The beginning of a streamed response. The client waits for these bytes before it leaves.
 pub const STREAMED: &[u8] = b"the beginning of a long body";
 
-/// A connection from the proxy.
+/// A connection from the proxy to the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
     id: usize,
-    /// Address of the proxy's end.
+    /// Address of the proxy's end of the connection.
     pub peer: SocketAddrV4,
 }
 
@@ -35,7 +35,7 @@ enum Seen {
 
 type Streams = Arc<Mutex<HashMap<usize, TcpStream>>>;
 
-/// The upstream. It serves until the process ends.
+/// A running upstream, which serves until this process ends.
 #[derive(Debug)]
 pub struct Origin {
     address: SocketAddrV4,
@@ -45,7 +45,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Starts the upstream on a free port.
+    /// Starts an upstream on a free port of 127.0.0.1.
     pub fn open() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = v4(listener.local_addr()?)?;
@@ -61,14 +61,14 @@ impl Origin {
         self.address
     }
 
-    /// Discards all events so far.
+    /// Discards all events that the upstream has reported so far.
     pub fn forget(&mut self) {
         while self.seen.try_recv().is_ok() {}
         self.log.clear();
     }
 
-    /// Waits for the request for `path` since the last [`Origin::forget`], and returns its
-    /// connection.
+    /// Waits at most `bound` for a request for `path` since the last [`Origin::forget`], and
+    /// returns its connection. Returns `None` if none arrives in time.
     pub fn wait_arrival(&mut self, path: &str, bound: Duration) -> Option<Connection> {
         self.wait(bound, |seen| match seen {
             Seen::Arrived { path: arrived, on } => (arrived == path).then_some(*on),
@@ -76,7 +76,8 @@ impl Origin {
         })
     }
 
-    /// Waits until the proxy closes or resets the connection, and returns when.
+    /// Waits at most `bound` until the proxy closes or resets `connection`, and returns the time at
+    /// which it did. Returns `None` if it does not in time.
     pub fn wait_end(&mut self, connection: Connection, bound: Duration) -> Option<Instant> {
         self.wait(bound, |seen| match seen {
             Seen::Ended { on, at } => (*on == connection).then_some(*at),
@@ -102,11 +103,11 @@ impl Origin {
         stream.write_all(http::ok("done").as_bytes())
     }
 
-    /// Ends the connection from the upstream's side.
+    /// Closes the connection from the upstream's side.
     pub fn sever(&self, connection: Connection) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = streams.remove(&connection.id) {
-            // An error means that it is no longer connected, as intended.
+            // An error means that the connection has already ended.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -148,7 +149,8 @@ fn introduce(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream
     Ok((Connection { id, peer: v4(stream.peer_addr()?)? }, stream.try_clone()?))
 }
 
-/// Serves until the connection ends. Returns `None` if the connection must stay open and unread.
+/// Serves requests until the connection ends. Returns `None` if the connection must stay open and
+/// unread.
 fn serve(mut stream: TcpStream, on: Connection, tell: &Sender<Seen>) -> Option<()> {
     let mut unread = Vec::new();
     while let Ok(head) = http::read_head(&mut stream, &mut unread) {

@@ -1,10 +1,10 @@
-//! Clients that leave while queued: the only slot is taken, the victim waits and leaves, and its
-//! request must never arrive.
+//! Clients that leave while their request is queued. Another request holds the only slot, the
+//! victim's request waits, and the victim leaves. Its request must never reach the upstream.
 //!
 //! A FIN is sent by shutting down the sending side. The socket is then read to its end for at most
-//! `NOTICE`, which measures how long the proxy takes to close the connection, and only then
-//! closed (a half-closed one stays open until the end of the trial). The wire shows the same
-//! packets as with `close`, and the reaction can be measured. After an RST no reaction can be
+//! `NOTICE`, which measures how long the proxy takes to close the connection. Only then it is
+//! closed (a half-closed socket stays open until the end of the trial). The network sees the same
+//! packets as with `close`, but the reaction can be measured. After an RST no reaction can be
 //! measured.
 
 use super::client::{self, Leave, Patience};
@@ -16,12 +16,12 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-/// Time limit for the proxy to close the connection after its client has left.
+/// Time limit for the proxy to close a connection whose client has left.
 const NOTICE: Duration = Duration::from_millis(200);
 /// Time to wait for a ghost after the slot has become free.
 const WATCH: Duration = Duration::from_millis(60);
 
-/// Runs one trial of `departure` and adds it to `tally`.
+/// Runs one trial of `departure` and adds the result to `tally`.
 pub fn trial(
     test_bed: &mut TestBed<'_>,
     departure: &Departure,
@@ -51,7 +51,8 @@ pub fn trial(
     Ok(())
 }
 
-/// Leaves and records how soon the proxy reacts. Returns the stream if it stays open.
+/// Lets the client leave in the way `how`, and records how soon the proxy reacts. Returns the
+/// stream if it stays open.
 fn leave(victim: TcpStream, how: Leave, tally: &mut Tally) -> io::Result<Option<TcpStream>> {
     let on_wire = if how == Leave::Fin { Leave::HalfClose } else { how };
     let (left, open) = client::leave(victim, on_wire)?;

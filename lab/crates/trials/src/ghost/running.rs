@@ -1,5 +1,5 @@
-//! Clients that leave while their request runs: the upstream connection must be closed at once, and
-//! the slot freed.
+//! Clients that leave while their request runs. The proxy must close the upstream connection at
+//! once, and free the slot.
 //!
 //! The upstream either holds its answer or has sent the beginning of it. The time is measured from
 //! just before the client's close until the upstream's `read` returns the end or the reset of its
@@ -16,7 +16,7 @@ use std::thread;
 
 use bywash_harness::http;
 
-/// The upstream's state when the client leaves.
+/// What the upstream has sent when the client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upstream {
     /// The upstream has the request and has sent nothing.
@@ -25,7 +25,7 @@ pub enum Upstream {
     Streaming,
 }
 
-/// Runs one trial of `departure` and adds it to `tally`.
+/// Runs one trial of `departure` and adds the result to `tally`.
 pub fn trial(
     test_bed: &mut TestBed<'_>,
     upstream: Upstream,
@@ -54,14 +54,16 @@ pub fn trial(
         test_bed.origin.sever(connection);
     }
     tally.lost += usize::from(!test_bed.probe(trial)?);
-    // The probe has passed through the only slot, so a second request would have arrived already.
+    // The new request has passed through the only slot, so the pipelined request would already have
+    // arrived.
     tally.ghosts += usize::from(test_bed.origin.sees(&paths.second, MOMENT));
     drop(open);
     tally.trials += 1;
     Ok(())
 }
 
-/// Runs the trials without a proxy: the delay that the harness and the machine's scheduler add.
+/// Runs the trials without a proxy. The result is the delay that the harness and the machine's
+/// scheduler add.
 pub fn floor(origin: &mut Origin, trials: usize) -> io::Result<Tally> {
     let mut tally = Tally::new("no proxy", "GET, FIN");
     for trial in 0..trials {

@@ -1,30 +1,33 @@
-//! The results of the trials of one way to leave.
+//! The counts and reaction times of all trials of one way to leave.
 
 use bywash_harness::stats::percentile;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Counts over trials, and the reaction times of the proxy.
+/// The counts of trials of one way to leave, and the reaction times of the proxy.
 #[derive(Debug)]
 pub struct Tally {
     phase: &'static str,
     departure: &'static str,
-    /// Number of trials.
+    /// Total number of trials.
     pub trials: usize,
     /// Number of trials in which a request reached the upstream after its client had left.
     pub ghosts: usize,
-    /// Number of trials in which the request was not seen to be waiting or blocked before its
-    /// client left. They show nothing.
+    /// Number of trials in which the request was not seen to be queued or blocked before its client
+    /// left. Such trials show nothing.
     pub unqueued: usize,
-    /// Number of trials after which a fresh request did not get through.
+    /// Number of trials after which a new request did not reach the upstream, so that the slot was
+    /// lost.
     pub lost: usize,
-    /// Number of trials without a reaction in time, where a reaction can be observed.
+    /// Number of trials in which the proxy did not react in time, of those in which a reaction can
+    /// be observed.
     pub missed: usize,
     delays_us: Vec<f64>,
 }
 
 impl Tally {
-    /// Headers for [`Tally::cells`]; the first two columns are words.
+    /// Headers of the columns of [`Tally::cells`]. The first two columns are texts, the others
+    /// numbers.
     pub const HEAD: [&str; 10] = [
         "phase",
         "client",
@@ -49,7 +52,8 @@ impl Tally {
         self.delays_us.push(delay.as_secs_f64() * 1e6);
     }
 
-    /// Records the reaction at `at` to the client's leaving at `left`; `None` counts as missed.
+    /// Records the proxy's reaction at time `at` to a client that left at time `left`. If `at` is
+    /// `None`, the reaction counts as missed.
     pub fn reaction(&mut self, left: Instant, at: Option<Instant>) {
         match at {
             Some(at) => self.noticed(at - left),
@@ -57,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// Formats one row of a table.
+    /// Formats the row of the table for this tally.
     pub fn cells(&self) -> Vec<String> {
         let counts = [self.trials, self.ghosts, self.unqueued, self.lost, self.missed];
         let words = [self.phase, self.departure].map(str::to_owned);
@@ -65,7 +69,7 @@ impl Tally {
         words.into_iter().chain(counts.map(|n| n.to_string())).chain(delays).collect()
     }
 
-    /// Returns the JSON for a report's file.
+    /// Returns the tally as JSON for a report.
     pub fn json(&self) -> Value {
         let [p50, p99, max] = self.delays();
         json!({

@@ -1,4 +1,4 @@
-//! One connection that makes a gateway hold memory, and the kinds of such connections.
+//! Connections that each make a gateway hold memory.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -10,34 +10,34 @@ use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
 use bywash_harness::http;
 use bywash_harness::tls;
 
-/// A kind of connection.
+/// What the client of a connection has done to make the gateway hold memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionKind {
-    /// Sends nothing.
+    /// The client sends nothing.
     Silent,
-    /// Sends 200 bytes of a head.
+    /// The client sends 200 bytes of a request head.
     Half,
-    /// Sends 15 KB of a head.
+    /// The client sends 15 KB of a request head.
     HalfLarge,
-    /// Sends 300 KB of a 10 MB body when the queue is full, and is refused.
+    /// The client sends 300 KB of a 10 MB body while the queue is full, and is refused.
     Refused,
-    /// Sends the same and waits for a slot.
+    /// The client sends 300 KB of a 10 MB body, and its request waits for a slot.
     Waiting,
-    /// Has sent the first chunks of a body to the upstream.
+    /// The client has sent the first chunks of a body, which have reached the upstream.
     Chunks,
-    /// Has received an answer.
+    /// The client has received an answer and keeps the connection.
     Idle,
-    /// Has received an answer to a POST of 60 KB.
+    /// The client has received an answer to a POST of 60 KB and keeps the connection.
     IdlePost,
-    /// Has opened an HTTP/2 connection and sends no request.
+    /// The client has opened an HTTP/2 connection and sends no request.
     Http2,
-    /// Has sent 20 bodies of 60 KB with HTTP/2, none of which is complete.
+    /// The client has sent the beginnings of 20 bodies of 60 KB with HTTP/2.
     Http2Bodies,
-    /// Has begun a TLS handshake.
+    /// The client has begun a TLS handshake and sends nothing more.
     TlsSilent,
-    /// Has received an answer over TLS.
+    /// The client has received an answer over TLS and keeps the connection.
     TlsIdle,
-    /// Holds a slot.
+    /// The client's request holds a slot.
     Holder,
 }
 
@@ -60,7 +60,7 @@ impl ConnectionKind {
         matches!(self, Self::TlsSilent | Self::TlsIdle)
     }
 
-    /// Returns whether it must reach the upstream.
+    /// Returns whether the request of this kind must reach the upstream.
     pub(super) fn needs_slot(self) -> bool {
         matches!(self, Self::Idle | Self::IdlePost | Self::TlsIdle | Self::Chunks)
     }
@@ -86,18 +86,19 @@ impl fmt::Display for ConnectionKind {
     }
 }
 
-/// An open connection.
+/// An open hostile connection.
 pub(super) struct Hostile {
     _wire: tls::MaybeTlsStream,
 }
 
-/// Time limit for an answer.
+/// Time limit for an answer to the client.
 const BOUND: Duration = Duration::from_secs(10);
-/// Connections per address.
+/// Number of connections from each source address.
 const EACH: usize = 200;
 
 impl Hostile {
-    /// Opens the `n`th connection, of kind `what`.
+    /// Opens connection number `n`, of kind `what`, and sends its bytes. Fails if a required answer
+    /// does not arrive.
     pub(super) fn open(what: ConnectionKind, n: usize, port: u16) -> io::Result<Self> {
         let mut stream = client_socket::connect_from(client_socket::address(n / EACH), port)?;
         stream.set_read_timeout(Some(BOUND))?;
@@ -109,7 +110,7 @@ impl Hostile {
         }
         match what {
             ConnectionKind::Silent | ConnectionKind::TlsIdle => {}
-            // The head of a record of 500 bytes.
+            // The first bytes of a TLS record whose length is 500 bytes.
             ConnectionKind::TlsSilent => stream.write_all(&[22, 3, 1, 1, 244, 1, 0, 1])?,
             ConnectionKind::Half => stream.write_all(&head("POST /x", "X-Half: ", 200))?,
             ConnectionKind::HalfLarge => stream.write_all(&head("GET /x", "X-Half: ", 15_000))?,
@@ -146,14 +147,14 @@ fn head(line: &str, field: &str, bytes: usize) -> Vec<u8> {
     head
 }
 
-/// Sends as many bytes as the other side accepts without waiting for it.
+/// Sends as many bytes as the gateway accepts, and stops when it no longer reads.
 fn fill(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let mut pauses = 0;
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
-            // The other side may need a moment. If it still does not read, sending stops.
+            // The gateway may need a moment. If it still does not read, sending stops.
             Err(e) if e.kind() == ErrorKind::WouldBlock && pauses < 2 => {
                 pauses += 1;
                 std::thread::sleep(Duration::from_millis(1));

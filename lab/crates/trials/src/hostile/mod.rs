@@ -1,10 +1,10 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
 //! Measures the memory of one connection of each kind in two ways. The first is the growth of the
-//! gateway's memory (PSS) by a number of connections when as many are already open. The second is
-//! the gateway's own count for them. The first connections take more, because the program allocates
-//! some memory once: pages of its allocator and buffers of its threads. `attacks --attack memory`
-//! opens all kinds at once.
+//! gateway's memory (PSS) by a number of connections, divided by the number, when as many are
+//! already open. The second is the gateway's own count of the memory that they hold. The first
+//! connections take more, because the program allocates some memory once: pages of its allocator
+//! and buffers of its threads. `attacks --attack memory` opens all kinds at once.
 
 mod client;
 
@@ -33,10 +33,11 @@ pub struct Options {
     each: u32,
 }
 
-/// Time for a gateway to handle the bytes that it was sent; shorter than it lingers.
+/// Time for a gateway to handle the bytes that it has received. It is shorter than the time for
+/// which the gateway lingers before it closes a refused connection.
 const SETTLE: Duration = Duration::from_millis(700);
 
-/// Measures all kinds and publishes the report.
+/// Measures all kinds of connections and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let bench = Bench::set(&[peer::PeerKind::Bywash], &options.common.programs);
@@ -71,13 +72,14 @@ fn costs(programs: &Programs, count: u32) -> Report {
     Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }
 
-/// Memory of one connection, in bytes.
+/// The memory that a gateway holds for one connection of a kind, in bytes.
 struct Cost {
-    /// The memory of each of the first connections.
+    /// The memory of each of the first connections, in bytes.
     first: f64,
-    /// The memory of each further connection, opened while the first ones are open.
+    /// The memory of each further connection, opened while the first ones are open, in bytes.
     each: f64,
-    /// The gateway's own count for each of the further connections, if it reports one.
+    /// The gateway's own count for each of the further connections, in bytes; `None` if it reports
+    /// none.
     counted: Option<f64>,
 }
 

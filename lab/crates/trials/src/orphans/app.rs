@@ -1,5 +1,5 @@
-//! The application: handles one request after the other, on one database connection that is leased
-//! for each.
+//! An application that handles one request after the other, on one database connection. It leases
+//! the connection for each request.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::database::End;
 use super::pooled::Pooled;
 
-/// Time limit for events that must happen.
+/// Time limit for events that must happen in every trial.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The application's listening socket. Requests that arrive before the application runs wait.
+/// The application's listening socket. Requests that arrive before the application runs wait in it.
 pub struct AppListener(TcpListener);
 
 /// A running application, which reports when queries begin and end.
@@ -22,29 +22,29 @@ pub struct App {
 }
 
 impl AppListener {
-    /// Listens on a free port.
+    /// Listens on a free port of 127.0.0.1.
     ///
     /// # Errors
     ///
-    /// If no port is free.
+    /// Fails if no port is free.
     pub fn open() -> io::Result<Self> {
         Ok(Self(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?))
     }
 
-    /// Returns the port.
+    /// Returns the port that the application listens on.
     ///
     /// # Errors
     ///
-    /// If the system does not report it.
+    /// Fails if the system does not report the port.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.0.local_addr()?.port())
     }
 
-    /// Runs `query` for each request, until the process ends.
+    /// Starts a thread that runs `query` for each request, until the process ends.
     ///
     /// # Errors
     ///
-    /// If no thread can be started.
+    /// Fails if no thread can be started.
     pub fn serve(self, mut connection: Pooled, query: String) -> io::Result<App> {
         let (begins, begun) = sync_channel(1);
         let (ends, ended) = sync_channel(1);
@@ -61,20 +61,21 @@ impl AppListener {
 }
 
 impl App {
-    /// Waits until a query begins.
+    /// Waits until the application reports that a query begins.
     ///
     /// # Errors
     ///
-    /// If none begins in time.
+    /// Fails if no query begins in time.
     pub fn begun(&self) -> io::Result<()> {
         self.begun.recv_timeout(PATIENCE).map_err(io::Error::other)
     }
 
-    /// Waits until a query ends, and returns when and how, as the application sees it.
+    /// Waits until the application reports that a query has ended. Returns the time and the
+    /// outcome, as the application sees them.
     ///
     /// # Errors
     ///
-    /// If it does not end in time.
+    /// Fails if no query ends in time.
     pub fn ended(&self) -> io::Result<(Instant, End)> {
         self.ended.recv_timeout(PATIENCE).map_err(io::Error::other)
     }
@@ -91,7 +92,7 @@ fn serve(
     let mut length = 0;
     while !head[..length].windows(4).any(|window| window == b"\r\n\r\n") {
         match stream.read(&mut head[length..])? {
-            // The peer only tested whether the port is open.
+            // The gateway only tested whether the port is open.
             0 => return Ok(()),
             count => length += count,
         }
@@ -105,7 +106,7 @@ fn serve(
         let _ = ends.send((Instant::now(), end));
     })?;
     worked.ok_or_else(|| io::Error::other(format!("{name} was stopped before it began")))?;
-    // The client may have left; that does not matter here.
+    // The client may have left, so an error does not matter here.
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A database connection of an application, and a query of a chosen length.
+//! An application's connection to a database, and queries of a chosen length.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub enum DatabaseKind {
     MariaDb,
 }
 
-/// The activity of a query while it runs.
+/// What a query does while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
     /// The query waits.
@@ -37,7 +37,7 @@ pub enum End {
 }
 
 impl DatabaseKind {
-    /// Both databases.
+    /// All database products.
     pub const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
     /// Returns the product's name.
@@ -48,7 +48,7 @@ impl DatabaseKind {
         }
     }
 
-    /// Returns the scheme in `database.NAME.server`.
+    /// Returns the URL scheme for the configuration key `database.NAME.server`.
     pub const fn scheme(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
@@ -63,16 +63,17 @@ impl DatabaseKind {
         }
     }
 
-    /// Returns the address, if `scripts/with-databases` has started the database.
+    /// Returns the database's address; `None` unless `scripts/with-databases` has started the
+    /// database.
     pub fn address(self) -> Option<SocketAddr> {
         std::env::var(self.variable()).ok()?.parse().ok()
     }
 
-    /// Returns the number of the database's first process.
+    /// Returns the process ID of the database's first process.
     ///
     /// # Errors
     ///
-    /// If `scripts/with-databases` has not started it.
+    /// Fails if `scripts/with-databases` has not started the database.
     pub fn process(self) -> io::Result<u32> {
         let name = format!("{}_PROCESS", self.variable());
         let file =
@@ -80,8 +81,8 @@ impl DatabaseKind {
         std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)
     }
 
-    /// Returns a query that takes about this many milliseconds. A query that works takes far longer
-    /// than any test waits.
+    /// Returns a query that waits for about `millis` milliseconds, or that works. A query that
+    /// works takes far longer than any test waits, whatever `millis` is.
     pub fn query(self, query_kind: QueryKind, millis: f64) -> String {
         match (self, query_kind) {
             (Self::Postgres, QueryKind::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),
@@ -91,7 +92,7 @@ impl DatabaseKind {
                     .into()
             }
             (Self::MariaDb, QueryKind::Works) => {
-                // Without a condition the answer is known without counting.
+                // Without the condition, the database would know the answer without counting.
                 "SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE seq % 7 = 3".into()
             }
         }
@@ -107,11 +108,11 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Connects as the user `shop`.
+    /// Connects to the database as the user `shop`.
     ///
     /// # Errors
     ///
-    /// If the database cannot be reached.
+    /// Fails if the database cannot be reached.
     pub fn open(kind: DatabaseKind) -> io::Result<Self> {
         let address = kind.address();
         let address =
@@ -131,11 +132,11 @@ impl Connection {
         }
     }
 
-    /// Returns the database's number for the connection.
+    /// Returns the number by which the database identifies the connection.
     ///
     /// # Errors
     ///
-    /// If the database does not report it.
+    /// Fails if the database does not report it.
     pub fn number(&mut self) -> io::Result<u64> {
         match self {
             Self::Postgres(runtime, client) => {
@@ -147,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Runs a query to its end.
+    /// Runs a query until it ends, and returns how it ended.
     pub fn run(&mut self, query: &str) -> End {
         match self {
             Self::Postgres(runtime, client) => {
@@ -158,7 +159,7 @@ impl Connection {
                     Err(error) => End::Failed(error.to_string()),
                 }
             }
-            // An interrupted SLEEP succeeds and returns 1.
+            // A SLEEP that is interrupted succeeds and returns 1.
             Self::MariaDb(connection) => match connection.query_first::<u64, _>(query) {
                 Ok(Some(1)) if query.contains("SLEEP") => End::Cancelled,
                 Ok(_) => End::Done,

@@ -1,5 +1,5 @@
-//! The time from the client's close at the gateway until the application's query returns as
-//! cancelled.
+//! Measures the time from the client's close at the gateway until the application's query returns
+//! as cancelled.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -16,20 +16,20 @@ use super::pooled::Pooled;
 use super::test_bed::{DaemonSettings, TestBed};
 use crate::ghost::client::{Leave, leave};
 
-/// Number of idle connections, like those of an application's pool.
+/// Number of idle database connections, as in an application's pool.
 const IDLE: usize = 100;
-/// Delay before the client leaves, so that the query has begun in the database. The client then
-/// leaves at any moment of the next fifty milliseconds, because a database may not react while it
-/// prepares a query (PostgreSQL compiles a query that it expects to be slow).
+/// Minimum delay before the client leaves, so that the query has begun in the database. The client
+/// then leaves at any moment of the next fifty milliseconds. A database may not react while it
+/// prepares a query; for example, PostgreSQL compiles a query that it expects to be slow.
 const BEGINS: Duration = Duration::from_millis(3);
 const SPREAD: Duration = Duration::from_millis(50);
 
-/// Measures each kind of query and each way to leave, and adds the rows to `table`. Returns the
-/// results as JSON.
+/// Measures each kind of query with each way to leave, and adds a row for each to `table`. Returns
+/// the results as JSON.
 ///
 /// # Errors
 ///
-/// If a part fails, or a query was not cancelled.
+/// Fails if a part cannot be started, or if a query was not cancelled.
 pub fn measure(
     program: &Path,
     kind: DatabaseKind,
@@ -72,17 +72,18 @@ pub fn measure(
     Ok(results)
 }
 
-/// Returns the table's header.
+/// Returns the empty table with its header.
 pub fn head() -> Table {
     Table::new(3, &["database", "query", "way", "p50 ms", "p90", "p99", "max", "cancelled"])
 }
 
-/// Sends one request whose client leaves, and returns the latency in milliseconds.
+/// Sends a request whose client leaves in the way `how`. Returns the milliseconds until its query
+/// returned as cancelled.
 fn round(test_bed: &TestBed, app: &App, how: Leave, number: usize) -> io::Result<f64> {
     let mut client = TcpStream::connect(("127.0.0.1", test_bed.port))?;
     client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;
     app.begun()?;
-    // The delays follow a scattered order.
+    // The delays are in a scattered order.
     std::thread::sleep(BEGINS + SPREAD * (number * 7919 % 1009) as u32 / 1009);
     let (left, _) = leave(client, how)?;
     match app.ended()? {

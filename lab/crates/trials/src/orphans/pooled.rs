@@ -1,44 +1,45 @@
-//! A pooled connection, leased according to the contract (`sdk/README.md`): if the release does not
-//! succeed, the connection is closed.
+//! A pooled connection that is leased according to the contract (`sdk/README.md`). If the release
+//! does not succeed, the connection is closed.
 
 use std::io;
 
 use super::database::{Connection, DatabaseKind};
 use super::test_bed::{DaemonConnection, TestBed};
 
-/// A connection to the database, and one to the daemon.
+/// A connection to the database, and one to the stop daemon.
 pub struct Pooled {
     kind: DatabaseKind,
     connection: Connection,
     number: u64,
     daemon: DaemonConnection,
-    /// Number of connections closed because their cancellation was not over at once.
+    /// Number of database connections that were closed because their cancellation was not over in
+    /// time.
     pub closed: usize,
 }
 
 impl Pooled {
-    /// Connects to both.
+    /// Connects to the database and to the stop daemon.
     ///
     /// # Errors
     ///
-    /// If one of them cannot be reached.
+    /// Fails if one of them cannot be reached.
     pub fn open(kind: DatabaseKind, test_bed: &TestBed) -> io::Result<Self> {
         let mut connection = Connection::open(kind)?;
         let number = connection.number()?;
         Ok(Self { kind, connection, number, daemon: test_bed.connect_daemon()?, closed: 0 })
     }
 
-    /// Returns the connection without a lease.
+    /// Returns the database connection, without leasing it.
     pub fn unleased(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// Runs `work` on the connection with a lease for `request`; `None` if the request was stopped
-    /// before.
+    /// Leases the connection for `request`, runs `work` on it and releases it. Returns `None` if
+    /// the request was stopped before the lease.
     ///
     /// # Errors
     ///
-    /// If the daemon gives an unexpected answer, or no new connection can be opened.
+    /// Fails if the daemon gives an unexpected answer, or if no new connection can be opened.
     pub fn leased<T>(
         &mut self,
         request: &str,
@@ -52,7 +53,7 @@ impl Pooled {
         }
         let done = work(&mut self.connection);
         let answer = self.daemon.ask(&format!("RELEASE {whose}"))?;
-        // In the first second after a database has started, the daemon forgets what was leased.
+        // In the first second after a database has started, the daemon forgets leases.
         if answer != "OK" && !answer.starts_with("ERR not_leased") {
             self.connection = Connection::open(self.kind)?;
             self.number = self.connection.number()?;

@@ -1,5 +1,5 @@
-//! A storm: thousands of clients reset their connections within a second. Measures the cost to the
-//! database and to other clients.
+//! A storm of disconnects: thousands of clients reset their connections within a second. Measures
+//! the cost to the database and to other clients.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 use super::database::{Connection, DatabaseKind, End, QueryKind};
 use super::test_bed::{DaemonSettings, TestBed};
 
-/// Length of each of the two observations.
+/// Length of each of the two observations, without and with a storm.
 const WINDOW: Duration = Duration::from_secs(3);
-/// Interval between two queries, and between two requests, of other clients.
+/// Interval between two queries of the other clients, and between two of their requests.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Latencies of other clients, in milliseconds, and the database's CPU time, in milliseconds.
+/// What was observed in one [`WINDOW`]: latencies of other clients' queries and requests, and the
+/// database's CPU time, all in milliseconds, and the number of statements.
 #[derive(Clone, Debug)]
 struct Observation {
     queries: Vec<f64>,
@@ -32,7 +33,7 @@ struct Observation {
     statements: f64,
 }
 
-/// Returns the table's header.
+/// Returns the empty table with its header.
 pub fn head() -> Table {
     let head = [
         "database",
@@ -47,11 +48,12 @@ pub fn head() -> Table {
     Table::new(2, &head)
 }
 
-/// Measures three quiet seconds and three with a storm, and adds both rows to `table`.
+/// Observes three seconds without and three with a storm of `resets` resets, and adds a row for
+/// each to `table`. Returns the values as JSON.
 ///
 /// # Errors
 ///
-/// If a part fails, or a query or request of another client does.
+/// Fails if a part cannot be started, or if a query or request of another client fails.
 pub fn measure(
     program: &Path,
     kind: DatabaseKind,
@@ -99,7 +101,8 @@ pub fn measure(
     )
 }
 
-/// Observes other clients, while `crowd` resets its connections in the first second.
+/// Observes other clients for one [`WINDOW`], while `crowd` resets its connections in the first
+/// second.
 fn observe(
     test_bed: &TestBed,
     kind: DatabaseKind,
@@ -176,12 +179,12 @@ fn hanging(port: u16) -> io::Result<TcpStream> {
     Ok(client)
 }
 
-/// Returns the CPU time of the database's processes so far, in milliseconds.
+/// Returns the total CPU time of the database's processes since their start, in milliseconds.
 fn spent(kind: DatabaseKind) -> io::Result<f64> {
     let first = kind.process()?;
     let mut ticks = procfs::cpu_ticks_of_family(first)?;
     for process in procfs::descendants(first)? {
-        // A process that has just ended is counted among its parent's children.
+        // The CPU time of a process that has just ended is counted among its parent's children.
         if let Ok(more) = procfs::cpu_ticks(process) {
             ticks.user += more.user;
             ticks.system += more.system;
@@ -190,7 +193,7 @@ fn spent(kind: DatabaseKind) -> io::Result<f64> {
     Ok(procfs::micros(ticks.user + ticks.system) / 1000.0)
 }
 
-/// An application that answers `/page` at once, and `/search` never.
+/// An application that answers `/page` at once and never answers `/search`.
 struct App {
     port: u16,
     hang: Arc<std::sync::atomic::AtomicUsize>,

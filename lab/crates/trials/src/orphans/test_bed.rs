@@ -1,4 +1,4 @@
-//! A gateway and a stop daemon that are connected to each other.
+//! A gateway and a stop daemon for tests, connected to each other.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,40 +12,41 @@ use bywash_peer::{Running, Scratch, free_port};
 
 use super::database::DatabaseKind;
 
-/// Time limit for events that must happen.
+/// Time limit for events that must happen in every trial.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Settings of the daemon.
+/// The settings of the stop daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct DaemonSettings {
-    /// The database in which it cancels queries.
+    /// The database in which the daemon cancels queries.
     pub database: DatabaseKind,
-    /// Whether it looks for query tags.
+    /// Whether the daemon looks for query tags.
     pub query_tags: bool,
-    /// Maximum statements per second.
+    /// Maximum number of statements per second that the daemon sends to the database.
     pub statements_per_second: u32,
 }
 
-/// A running gateway and a running daemon.
+/// A running gateway and a running stop daemon.
 pub struct TestBed {
     /// The gateway's port for clients.
     pub port: u16,
-    /// The port of the daemon's metrics.
+    /// The port at which the daemon serves its metrics.
     pub operators: u16,
     socket: PathBuf,
-    /// The daemon.
+    /// The process of the stop daemon.
     pub stopd: Running,
-    /// The gateway.
+    /// The process of the gateway.
     pub gateway: Running,
     _scratch: Scratch,
 }
 
 impl TestBed {
-    /// Starts both in front of an application on `upstream`, with more slots than any test needs.
+    /// Starts the daemon and the gateway, in front of an application on port `upstream`. The
+    /// gateway has more slots than any trial needs.
     ///
     /// # Errors
     ///
-    /// If one of them does not start.
+    /// Fails if one of them does not start.
     pub fn start(program: &Path, settings: DaemonSettings, upstream: u16) -> io::Result<Self> {
         let scratch = Scratch::new("orphans")?;
         let (port, admin, operators) = (free_port()?, free_port()?, free_port()?);
@@ -64,11 +65,11 @@ impl TestBed {
         Ok(Self { port, operators, socket, stopd, gateway, _scratch: scratch })
     }
 
-    /// Connects to the daemon.
+    /// Connects to the stop daemon as an application does.
     ///
     /// # Errors
     ///
-    /// If it cannot be reached.
+    /// Fails if the daemon cannot be reached.
     pub fn connect_daemon(&self) -> io::Result<DaemonConnection> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -79,7 +80,7 @@ impl TestBed {
     ///
     /// # Errors
     ///
-    /// If it does not connect in time.
+    /// Fails if the daemon does not connect in time.
     pub fn wait_database(&self) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -91,11 +92,11 @@ impl TestBed {
         Err(self.stopd.complaint("did not connect to its database in time"))
     }
 
-    /// Returns a number of the daemon's `/metrics`; 0 if it is absent.
+    /// Returns the value of the metric `name` in the daemon's `/metrics`; 0 if it is absent.
     ///
     /// # Errors
     ///
-    /// If the daemon does not answer.
+    /// Fails if the daemon does not answer.
     pub fn number(&self, name: &str) -> io::Result<f64> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.operators))?;
         stream
@@ -133,11 +134,11 @@ fn text(
     ))
 }
 
-/// A connection to the daemon, with one message at a time.
+/// A connection to the stop daemon, which exchanges one message at a time.
 pub struct DaemonConnection(BufReader<UnixStream>);
 
 impl DaemonConnection {
-    /// Sends a line, and returns the answer without its number.
+    /// Sends a line to the daemon, and returns the answer without its number.
     ///
     /// # Errors
     ///

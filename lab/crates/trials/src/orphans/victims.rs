@@ -1,5 +1,5 @@
-//! Wrong victims: two requests in turn on each pooled connection, with stops for the first of them
-//! at any moment.
+//! Measures cancelled queries of the wrong request. Two requests run in turn on each pooled
+//! connection, and the stop of the first one may come at any moment.
 
 use std::io;
 use std::path::Path;
@@ -22,27 +22,28 @@ pub enum Attribution {
     QueryTag,
 }
 
-/// Length of a query, in milliseconds.
+/// Length of each query, in milliseconds.
 const QUERY: f64 = 2.0;
-/// Range of the delay of a stop: from the start of the query to half its length after its end.
+/// Range of the delay from the start of a query to its stop. It reaches to half the query's length
+/// after its end.
 const SPREAD: Duration = Duration::from_millis(3);
 
-/// The result of a series of rounds.
+/// The counted outcomes of a series of rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// Number of rounds.
+    /// Total number of rounds.
     pub rounds: usize,
     /// Number of rounds in which the stopped request's query was cancelled.
     pub right: usize,
-    /// Number of rounds in which the other request's query was cancelled.
+    /// Number of rounds in which the query of the other request was cancelled.
     pub wrong: usize,
     /// Number of rounds in which the stop came too late to cancel the stopped request's query.
     pub none: usize,
-    /// Number of connections that had to be closed because their cancellation was not over at once.
+    /// Number of connections that were closed because their cancellation was not over in time.
     pub closed: usize,
 }
 
-/// Returns the table's header.
+/// Returns the empty table with its header.
 pub fn head() -> Table {
     Table::new(
         2,
@@ -50,12 +51,12 @@ pub fn head() -> Table {
     )
 }
 
-/// Runs the rounds, spread evenly over this many connections, and adds a row to `table`. Returns
-/// the counts, and the result as JSON.
+/// Runs `rounds` rounds, spread evenly over `connections` connections, and adds a row to `table`.
+/// Returns the counts, and the result as JSON.
 ///
 /// # Errors
 ///
-/// If a part fails.
+/// Fails if a part cannot be started or does not answer.
 pub fn measure(
     program: &Path,
     kind: DatabaseKind,
@@ -69,7 +70,7 @@ pub fn measure(
         query_tags: attribution == Attribution::QueryTag,
         statements_per_second: 100_000,
     };
-    // The upstream is unused: no test sends requests to the gateway.
+    // Port 9 stands for an upstream that is not used: no trial sends requests to the gateway.
     let test_bed = TestBed::start(program, settings, 9)?;
     test_bed.wait_database()?;
     let count = play(&test_bed, kind, attribution, rounds, connections)?;
@@ -116,7 +117,7 @@ fn play(
     })
 }
 
-/// Runs the rounds of one connection.
+/// Runs the rounds of one connection and counts their outcomes.
 fn play_lane(
     test_bed: &TestBed,
     kind: DatabaseKind,
@@ -148,7 +149,7 @@ fn play_lane(
     let mut count = Count { rounds, ..Count::default() };
     for round in 0..rounds {
         let (victim, innocent) = (format!("a{number}-{round}"), format!("b{number}-{round}"));
-        // The delays follow a scattered order, unrelated to the length of the query.
+        // The delays are in a scattered order, which is unrelated to the length of the query.
         let share = (round * 7919 % 1009) as u32;
         stops.send((victim.clone(), SPREAD * share / 1009)).map_err(io::Error::other)?;
         match run(&victim)? {

@@ -1,5 +1,5 @@
-//! Clients that send one request after the other and record failures: some on a connection that
-//! they keep, some on a new one each time.
+//! Clients that send one request after the other and record failures. Some keep a connection, and
+//! some open a new one for each request.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::http;
 
-/// Number of clients of each manner.
+/// Number of clients of each manner ([`Manner`]).
 const EACH: usize = 4;
-/// Pause between an answer and the next request, so that connections are idle for a while, as real
-/// ones are.
+/// Pause between an answer and the next request. Connections are therefore idle for a while, as
+/// real ones are.
 const THINK: Duration = Duration::from_millis(2);
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,15 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A client's use of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// The client keeps its connection while it lasts. A close that no answer has announced is a
-    /// failure if it meets a request.
+    /// The client keeps its connection as long as possible. If the server closes it without
+    /// announcing that in an answer, a request that meets the close counts as failed.
     Kept,
     /// The client opens a new connection for every request.
     New,
 }
 
 impl Manner {
-    /// Returns the name for the table.
+    /// Returns the name of the manner for the table.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -43,13 +43,13 @@ impl Manner {
 pub(super) struct Asked {
     /// The client's use of connections.
     pub(super) manner: Manner,
-    /// Time from the connect, if there was one, to the end of the request.
+    /// Time from the connect, if the request had one, to the end of the request.
     pub(super) took: Duration,
-    /// The error, unless the request was answered with 200.
+    /// The error; `None` if the request was answered with 200.
     pub(super) failure: Option<String>,
 }
 
-/// Running clients. Dropping them stops them.
+/// Running clients, which stop when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Clients {
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -58,7 +58,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Starts the clients against `port`.
+    /// Starts the clients of all manners against `port`.
     pub(super) fn start(port: u16) -> Self {
         let (asked, stop) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicBool>::default());
         let manners = [[Manner::Kept; EACH], [Manner::New; EACH]].concat();
@@ -69,7 +69,7 @@ impl Clients {
         Self { threads: threads.collect(), asked, stop }
     }
 
-    /// Takes the results since the last call.
+    /// Returns the results of the requests that ended since the last call.
     pub(super) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -100,7 +100,8 @@ fn live(port: u16, manner: Manner, asked: &Mutex<Vec<Asked>>, stop: &AtomicBool)
     }
 }
 
-/// Sends a request and reads the answer. Puts the connection back if it can carry another request.
+/// Sends a request and reads the answer. Stores the connection in `connection` if it can carry
+/// another request. Fails unless the answer is 200.
 fn ask(port: u16, connection: &mut Option<TcpStream>) -> io::Result<()> {
     let mut stream = match connection.take() {
         Some(stream) => stream,

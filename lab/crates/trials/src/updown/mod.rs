@@ -42,26 +42,27 @@ pub struct Options {
 
 /// Service time of the upstream: long enough that requests are in flight at every change.
 const SERVICE: Duration = Duration::from_millis(5);
-/// Length of the comparison without any change.
+/// Length of the run without any change, for comparison.
 const STEADY: Duration = Duration::from_secs(2);
-/// Time between two changes.
+/// Time from one change to the next.
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Time limit for a change to take effect.
 const BOUND: Duration = Duration::from_secs(5);
-/// Time limit for the old process to finish its requests: its grace, and a little more.
+/// Time limit for the old process to finish its requests: the grace period of an upgrade, and a
+/// little more.
 const OLD_ENDS: Duration = Duration::from_secs(40);
 
-/// The clients' results for one kind of change.
+/// The clients' results for one kind of change, such as reloads.
 struct Row {
     what: &'static str,
-    /// Number of changes that took effect, and number of all changes.
+    /// Number of changes that took effect, and total number of changes.
     done: (u32, u32),
     asked: Vec<Asked>,
-    /// Seconds that each change took.
+    /// Seconds that each change took to take effect.
     took: Vec<f64>,
 }
 
-/// Measures all changes and publishes the report.
+/// Measures all kinds of changes and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&PeerKind::ALL, programs);
@@ -115,7 +116,8 @@ fn set(upstream: &Upstream, programs: &Programs) -> io::Result<(Proxy, Clients)>
     Ok((proxy, clients))
 }
 
-/// Returns a task whose limit distinguishes one configuration from the next.
+/// Returns the `n`-th task. Its limit distinguishes the configuration from all others, so that the
+/// status shows which one is in effect.
 fn task(n: u32) -> Task {
     Task::Forward { limit: 100 + n }
 }
@@ -127,7 +129,7 @@ fn reload(proxy: &mut Proxy, n: u32) -> io::Result<()> {
         if !proxy.is_alive() {
             return Err(io::Error::other("SIGHUP ended the process"));
         }
-        // While its listeners are replaced, it may not answer for a moment.
+        // While its listeners are replaced, the gateway may not answer for a moment.
         Ok(proxy.status("limit").is_ok_and(|limit| limit == u64::from(101 + n)))
     })
 }

@@ -1,4 +1,5 @@
-//! A restart after `kill -9`: how soon a new process, started in a plain loop, accepts and serves.
+//! A restart after `kill -9`: measures how soon a new process, started in a plain loop, accepts
+//! connections and serves requests.
 
 use bywash_harness::http;
 use bywash_harness::machine::PROXY_CORE;
@@ -13,21 +14,21 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Promised median time until it accepts connections, in ms.
+/// Promised maximum of the median time until bywash accepts connections, in milliseconds.
 const ACCEPTS: f64 = 50.0;
-/// Time limit for a restart.
+/// Time limit for a restart to serve a request.
 const BOUND: Duration = Duration::from_secs(10);
 /// Pause between two attempts to connect.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// The result of one program, in ms from the start of the new process.
+/// The results of one program: times in milliseconds from the start of the new process.
 struct Row {
     kind: PeerKind,
     accepts: Vec<f64>,
     answers: Vec<f64>,
 }
 
-/// Measures each of `kinds`, `times` times.
+/// Kills and restarts each program of `kinds` `times` times, and reports the times.
 pub(super) fn measure(kinds: &[PeerKind], programs: &Programs, times: u32) -> io::Result<Report> {
     let upstream = Upstream::start()?;
     let mut rows = Vec::new();

@@ -1,11 +1,11 @@
-//! The products. They are generated once, and the browsing stages read them.
+//! The shop's products, which are generated once. The browsing stages read them.
 
 use bywash_site::Sid;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::{Cents, Page, StageResult, Store};
 
-/// The product that `/details` shows if the request names none.
+/// The id of the product that `/details` shows if the request names none.
 const PRODUCT_OF_THE_DAY: i64 = 1;
 
 const MAKES: [&str; 20] = [
@@ -13,7 +13,7 @@ const MAKES: [&str; 20] = [
     "Kelp", "Linen", "Maple", "Nickel", "Ochre", "Pine", "Quartz", "Russet", "Slate", "Tidal",
 ];
 
-/// Products and their categories.
+/// The kinds of products, each with its category.
 const KINDS: [(&str, &str); 20] = [
     ("desk lamp", "light"),
     ("floor lamp", "light"),
@@ -46,7 +46,7 @@ pub(crate) struct Product {
     pub(crate) price: Cents,
 }
 
-/// Fills an empty table with the whole catalogue: every make of every kind, 400 products.
+/// Fills an empty table with the whole catalogue: every make of every kind, 400 products in all.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let insert = "INSERT INTO products (id, name, category, price_cents) VALUES (?1, ?2, ?3, ?4)";
     let mut insert = connection.prepare(insert)?;
@@ -57,34 +57,35 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Returns a price from 1.99 to 99.99 that looks arbitrary and is the same in every shop.
+/// Returns the price of a product in hundredths, from 1.99 to 99.99. It looks arbitrary and is the
+/// same in every shop.
 fn price_of(id: i64) -> i64 {
     199 + id * 37 % 99 * 100
 }
 
 impl Store {
-    /// Returns the front page's products.
+    /// Returns the products of the front page.
     pub(super) fn front(&self) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products ORDER BY id LIMIT 12";
         self.products(select, &[])
     }
 
-    /// Returns the cheapest products of a category, or of all.
+    /// Returns the cheapest products of `category`, or of all categories.
     pub(super) fn shelf(&self, category: Option<&str>) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products
                       WHERE ?1 IS NULL OR category = ?1 ORDER BY price_cents, id LIMIT 20";
         self.products(select, &[&category])
     }
 
-    /// Returns the products whose name contains `words`, in any case.
+    /// Returns the products whose name contains `words`, ignoring case.
     pub(super) fn search(&self, words: &str) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products
                       WHERE instr(lower(name), lower(?1)) > 0 ORDER BY name LIMIT 20";
         self.products(select, &[&words])
     }
 
-    /// Shows one product and puts it into the cart. The session of paper 1 has no separate stage
-    /// for adding to the cart.
+    /// Shows one product and puts it into the session's cart. The session of paper 1 has no
+    /// separate stage for adding to the cart.
     pub(super) fn details(&mut self, sid: Sid, id: Option<&str>) -> rusqlite::Result<StageResult> {
         let id = id.map_or(Ok(PRODUCT_OF_THE_DAY), str::parse);
         let product = id.ok().map(|id| self.product(id)).transpose()?.flatten();

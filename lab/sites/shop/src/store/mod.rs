@@ -31,19 +31,19 @@ pub(crate) use catalogue::Product;
 pub use order::{Cents, Order, orders};
 pub(crate) use order::{Missing, Receipt};
 
-/// The time to wait for another process that writes to the same file.
+/// The maximum wait for another process that writes to the same file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// The number of statements that stay prepared for each connection; more than the shop has.
+/// The number of statements that stay prepared for each connection: more than the shop has.
 const STATEMENTS: usize = 32;
 
-/// One connection, with the lock for writing.
+/// One connection to the shop's database, with the lock for writing.
 #[derive(Debug)]
 pub(crate) struct Store {
     connection: Connection,
-    /// Held while a transaction of this process writes.
+    /// The lock that a thread of this process holds while its transaction writes.
     write_lock: Arc<Mutex<()>>,
-    /// `/dev/urandom`, for session ids.
+    /// The file `/dev/urandom`, for session ids.
     entropy: File,
 }
 
@@ -51,27 +51,28 @@ pub(crate) struct Store {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) result: StageResult,
-    /// The session created for this request, whose identifier the client must get.
+    /// The session created for this request; the answer must give its identifier to the client.
+    /// `None` if the client has a session.
     pub(crate) new_session: Option<Sid>,
 }
 
-/// The result of a stage.
+/// The result of a stage for the client.
 #[derive(Debug)]
 pub(crate) enum StageResult {
-    /// A page.
+    /// The request was successful, with this page as answer.
     Page(Page),
-    /// The order cannot be placed yet.
+    /// The order cannot be placed, because the session lacks this step.
     Missing(Missing),
     /// The requested product does not exist.
     NoSuchProduct,
-    /// The database failed; see stderr.
+    /// The database failed. Standard error has the reason.
     Failed,
 }
 
 /// The content of a page.
 #[derive(Debug)]
 pub(crate) enum Page {
-    /// A list of products.
+    /// A list of products to choose from.
     Shelf(Vec<Product>),
     /// One product, now in the cart.
     Details(Product),
@@ -85,7 +86,7 @@ pub(crate) enum Page {
     Ordered(Receipt),
 }
 
-/// Why a request could not be served from the database.
+/// The reason why a request could not be served from the database.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("{0}")]
@@ -95,7 +96,8 @@ pub(crate) enum StoreError {
 }
 
 impl Store {
-    /// Opens `count` connections to one file, and returns them with the number of orders in it.
+    /// Opens `count` connections to the database file at `path`. Returns them with the number of
+    /// orders in the database.
     pub(crate) fn open_all(path: &Path, count: usize) -> Result<(Vec<Self>, u64), ShopError> {
         let write_lock = Arc::new(Mutex::new(()));
         schema::prepare(path)?;
@@ -111,7 +113,7 @@ impl Store {
         Ok(Self { connection, write_lock, entropy })
     }
 
-    /// Runs the stage of one request. An order that this returns is committed.
+    /// Runs the stage of one request. An order is committed before its answer is returned.
     pub(crate) fn serve(&mut self, request: &ParsedRequest) -> Result<Answer, StoreError> {
         let session = self.find_or_create_session(request.sid)?;
         let result = self.stage(session.sid, request)?;
@@ -134,12 +136,14 @@ impl Store {
         page.map(StageResult::Page)
     }
 
-    /// Runs `work` as one writing transaction and commits it.
+    /// Runs `work` as one writing transaction, and commits it. If `work` fails, the transaction is
+    /// rolled back.
     fn write<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        // A poisoned lock protects nothing half done: SQLite has rolled the transaction back.
+        // A poisoned lock leaves nothing unfinished, because SQLite has rolled the transaction
+        // back.
         let _held = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
@@ -149,7 +153,7 @@ impl Store {
     }
 }
 
-/// Returns the milliseconds since 1970; zero for a clock set before that.
+/// Returns the milliseconds since 1970; zero if the clock is set before that.
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

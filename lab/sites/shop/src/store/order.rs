@@ -10,18 +10,18 @@ use super::schema::database_error;
 use super::{BUSY, Page, StageResult, Store, unix_ms};
 use crate::ShopError;
 
-/// An amount of money in hundredths.
+/// An amount of money in hundredths of the currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cents(pub i64);
 
-/// One committed order.
+/// A committed order in the shop's database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// The session that placed it, 32 hexadecimal digits.
+    /// The session that placed the order, as 32 hexadecimal digits.
     pub session: String,
-    /// The client's own mark, from the header `shop-order-tag`.
+    /// The client's own mark, from the header `shop-order-tag`; `None` if the client sent none.
     pub tag: Option<String>,
-    /// The price of the cart.
+    /// The total price of the cart.
     pub total: Cents,
     /// The time of the order, in milliseconds since 1970.
     pub at_ms: i64,
@@ -34,7 +34,8 @@ pub(crate) struct Receipt {
     pub(crate) total: Cents,
 }
 
-/// The step that a session lacks before it can order, in the order of a visit.
+/// The step of a visit that a session lacks before it can order. The variants are in the order of a
+/// visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     Cart,
@@ -51,8 +52,8 @@ impl fmt::Display for Cents {
     }
 }
 
-/// Returns all orders in the database of a running or stopped shop, oldest first. The file is only
-/// read, and must exist.
+/// Returns all orders in the database of a running or stopped shop, oldest first. It only reads the
+/// file, and fails if the file does not exist.
 pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
     let read = || -> rusqlite::Result<Vec<Order>> {
         let select = "SELECT session, tag, total_cents, at_ms FROM orders ORDER BY id";
@@ -61,7 +62,7 @@ pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
     read().map_err(database_error(database))
 }
 
-/// Returns the number of orders in the database.
+/// Returns the number of orders in the database file.
 pub(super) fn count(database: &Path) -> Result<u64, ShopError> {
     let read = || -> rusqlite::Result<i64> {
         reader(database)?.query_row("SELECT count(*) FROM orders", (), |row| row.get(0))
@@ -85,8 +86,8 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
 }
 
 impl Store {
-    /// Turns the cart into an order if nothing is missing. Check and order are one transaction, so
-    /// that two simultaneous requests cannot order the same cart twice.
+    /// Turns the cart of the session into an order, if no step is missing. The check and the order
+    /// are one transaction, so that two simultaneous requests cannot order the same cart twice.
     pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<StageResult> {
         self.write(|transaction| match basket(transaction, sid)? {
             Ok(total) => {
@@ -98,7 +99,8 @@ impl Store {
     }
 }
 
-/// Returns the total of a session that may order, or the first step that it lacks.
+/// Returns the total price of the session's cart if the session may order, or else the first step
+/// that it lacks.
 fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Cents, Missing>> {
     let select = "SELECT (SELECT sum(quantity * price_cents) FROM cart
                           JOIN products ON products.id = product WHERE cart.sid = ?1),
@@ -116,7 +118,7 @@ fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Ce
     })
 }
 
-/// Writes the order, and removes the cart and the payment. Customer and address are kept for the
+/// Writes the order, and removes the session's cart and payment. Customer and address stay for the
 /// next order.
 fn place(
     transaction: &Transaction<'_>,

@@ -1,4 +1,4 @@
-//! The tables, and the settings of every connection.
+//! The tables of the shop's database, and the settings of every connection.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{BUSY, catalogue};
 use crate::ShopError;
 
-/// The version of the tables, incremented whenever a table changes. A file of another version is
-/// refused, not converted.
+/// The version of the tables, which is incremented whenever a table changes. A file of another
+/// version is refused and not converted.
 const VERSION: i64 = 1;
 
 const TABLES: &str = "
@@ -40,7 +40,8 @@ const TABLES: &str = "
     );
 ";
 
-/// Creates the file and its tables if they are missing; refuses a file of another kind.
+/// Creates the database file and its tables if they are missing. Fails for a file of another kind
+/// or version.
 pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     let mut connection = connect(path)?;
     let found = make(&mut connection).map_err(database_error(path))?;
@@ -50,7 +51,7 @@ pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     Err(ShopError::Schema { path: path.to_owned(), found, expected: VERSION })
 }
 
-/// Opens a connection with the shop's settings, which SQLite keeps per connection.
+/// Opens a connection with the shop's settings. SQLite keeps these settings only for a connection.
 pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
     let open = || {
         let connection = Connection::open(path)?;
@@ -62,13 +63,14 @@ pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
     open().map_err(database_error(path))
 }
 
-/// Returns a function for `map_err` that reports SQLite's error on the file at `path`.
+/// Returns a function for `map_err` that reports an error of SQLite together with the file at
+/// `path`.
 pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> ShopError {
     let path = path.to_owned();
     move |cause| ShopError::Database { path, cause }
 }
 
-/// Fills an empty file, and returns the schema version that the file has afterwards.
+/// Creates the tables in an empty file. Returns the schema version that the file has afterwards.
 fn make(connection: &mut Connection) -> rusqlite::Result<i64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let is_empty: bool =

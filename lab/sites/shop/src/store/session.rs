@@ -1,4 +1,4 @@
-//! Visitors' sessions: customer, shipping address, payment.
+//! The sessions of visitors: customer, shipping address and payment reference.
 //!
 //! Every value has a default, because a load generator posts empty forms.
 
@@ -7,18 +7,20 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{Page, Store, StoreError, unix_ms};
 
-/// The longest customer, address or reference that is kept, in characters; the rest is cut off.
+/// The maximum number of characters of a customer, address or reference that are kept. The rest is
+/// cut off.
 const MAX_TEXT: usize = 200;
 
-/// The session of a request.
+/// The session of a request, and whether it is new.
 pub(super) struct SessionLookup {
     pub(super) sid: Sid,
     pub(super) is_new: bool,
 }
 
 impl Store {
-    /// Returns the session with the identifier `claimed`, or a new one. An unknown identifier is
-    /// never adopted: an attacker who planted it would know the session.
+    /// Returns the session with the identifier `claimed` if it exists, or else a new one. A new
+    /// session never gets the claimed identifier, because an attacker who planted the identifier
+    /// would know the session.
     pub(super) fn find_or_create_session(
         &mut self,
         claimed: Option<Sid>,
@@ -29,21 +31,21 @@ impl Store {
         }
     }
 
-    /// Sets the customer; the shop's login does nothing more.
+    /// Sets the session's customer. The shop checks no password.
     pub(super) fn log_in(&mut self, sid: Sid, name: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET customer = ?2 WHERE sid = ?1";
         self.set_field(update, sid, name.unwrap_or("guest"))?;
         Ok(Page::LoggedIn)
     }
 
-    /// Sets the address.
+    /// Sets the session's shipping address.
     pub(super) fn ship_to(&mut self, sid: Sid, address: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET address = ?2 WHERE sid = ?1";
         self.set_field(update, sid, address.unwrap_or("poste restante"))?;
         Ok(Page::AddressKept)
     }
 
-    /// Sets the payment reference.
+    /// Sets the session's payment reference.
     pub(super) fn pay_with(&mut self, sid: Sid, reference: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET payment = ?2 WHERE sid = ?1";
         self.set_field(update, sid, reference.unwrap_or("on account"))?;

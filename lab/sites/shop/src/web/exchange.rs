@@ -1,7 +1,7 @@
-//! The HTTP side of one request: queue, wait, respond.
+//! The HTTP side of one request: it queues the request, waits for the answer, and responds.
 //!
-//! The exchange is one future. Anything that ends it early drops [`PendingReply`], which tells the
-//! worker.
+//! The exchange is one future. Anything that ends the future early drops [`PendingReply`], which
+//! tells the worker that the client has left.
 
 use bytes::Bytes;
 use bywash_site::{Application, Body, PendingReply, Refusal};

@@ -1,4 +1,4 @@
-//! The HTTP side, which reads, queues and answers requests. It runs on the thread of
+//! The HTTP side of the shop, which reads, queues and answers requests. It runs on the thread of
 //! [`bywash_site::Listener`].
 
 mod exchange;

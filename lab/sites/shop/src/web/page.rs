@@ -1,4 +1,5 @@
-//! Pages that are cheap to make, and complete enough to use the shop by hand in a browser.
+//! Makes the shop's pages. They are cheap to make, and complete enough to use the shop in a
+//! browser.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ const FOOT: &str = r#"<hr><p><a href="/">main</a> <a href="/browse">browse</a></
 <form method="post" action="/confirm"><button>confirm</button></form>
 "#;
 
-/// Returns the title of a stage's page.
+/// Returns the title of the page of a stage.
 pub(super) const fn title(stage: Stage) -> &'static str {
     match stage {
         Stage::Main => "Welcome",
@@ -27,7 +28,7 @@ pub(super) const fn title(stage: Stage) -> &'static str {
     }
 }
 
-/// Returns the whole document.
+/// Returns the whole HTML document of a page.
 pub(super) fn render(title: &str, page: &Page) -> String {
     let body = match page {
         Page::Shelf(products) => shelf(products),

@@ -1,4 +1,4 @@
-//! Maps outcomes to HTTP responses.
+//! Converts the outcomes of requests to HTTP responses.
 
 use bywash_site::{Body, HTML, add, respond, text};
 use http::header::SET_COOKIE;
@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use super::page;
 use crate::store::{Answer, Missing, StageResult};
 
-/// Returns the response for a worker's answer, under the `title` of its stage.
+/// Returns the response for a worker's answer. `title` is the title of the stage's page.
 pub(super) fn answer(answer: &Answer, title: &str) -> Response<Body> {
     let mut response = match &answer.result {
         StageResult::Page(shown) => respond(StatusCode::OK, HTML, page::render(title, shown)),

@@ -11,19 +11,20 @@ use std::time::{Duration, Instant};
 
 use crate::Burn;
 
-/// The time by which a sleeping thread may wake late: the kernel's timer slack of 50 µs, and as
-/// much again to get a processor. The thread spins for the rest of the time.
+/// The time by which a sleeping thread may wake late. It is the kernel's timer slack of 50 µs, and
+/// as much again to get a processor. The thread sleeps less by this time, and spins for the rest.
 const OVERSLEEP: Duration = Duration::from_micros(100);
 
-/// The CPU time spun between two readings of the thread's clock. Each reading is a system call of a
-/// few µs.
+/// The CPU time that a thread spins between two readings of its clock. Each reading is a system
+/// call of a few µs.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// The work was aborted.
+/// The error of work that was aborted before its demand was spent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Aborted;
 
-/// A worker's method to spend a demand. The thread that burns must create it.
+/// The method by which a worker spends the demand of a request. The thread that burns must create
+/// it.
 #[derive(Debug)]
 pub(super) enum Burner {
     Timer,
@@ -38,8 +39,8 @@ impl Burner {
         }
     }
 
-    /// Occupies this thread for `demand`. `is_aborted` is called before every step. With
-    /// [`Burner::Timer`], no step is longer than `step`.
+    /// Occupies this thread for `demand`. Calls `is_aborted` before every step, and fails if it
+    /// returns true. With [`Burner::Timer`], no step is longer than `step`.
     pub(super) fn burn(
         &self,
         demand: Duration,
@@ -74,13 +75,12 @@ fn spin(end: Instant) {
     }
 }
 
-/// The CPU time of the thread that created it.
+/// A clock of the CPU time of the thread that created it.
 ///
 /// The time is read from `/proc/thread-self/schedstat`, whose first number is nanoseconds on a
-/// processor (Linux, Documentation/scheduler/sched-stats.rst), because `clock_gettime` needs unsafe
-/// code. Where the kernel does not offer it, elapsed time is used, which is right while there are
-/// no more workers than processors.
-/// than processors.
+/// processor (Linux, Documentation/scheduler/sched-stats.rst). `clock_gettime` would need unsafe
+/// code. If the kernel does not offer this file, elapsed time is used. Elapsed time is right while
+/// there are no more workers than processors.
 #[derive(Debug)]
 pub(super) struct ThreadClock {
     schedstat: Option<File>,

@@ -1,4 +1,5 @@
-//! The fixed capacity: a bounded queue, a fixed number of workers, and the demand of each request.
+//! The shop's fixed capacity: a bounded queue, a fixed number of workers, and the demand of each
+//! request.
 
 mod burn;
 mod worker;

@@ -10,10 +10,10 @@ use crate::counters::Outcome;
 use crate::request::ParsedRequest;
 use crate::store::{Answer, Page, StageResult, Store};
 
-/// The time between two checks of the client, if the shop notices departures.
+/// The interval between two checks whether the client has left, if the shop notices departures.
 const ATTENTIVE: Duration = Duration::from_millis(5);
 
-/// The time between two checks of whether the shop is closing.
+/// The interval between two checks whether the shop is closing.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// A worker with its own database connection.
@@ -25,13 +25,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker of `state`. Call it on the worker's own thread.
+    /// Creates a worker of the shop `state`. It must be called on the worker's own thread.
     pub(crate) fn new(state: Arc<AppState>, store: Store) -> Self {
         let burner = Burner::new(state.options.burn);
         Self { state, store, burner }
     }
 
-    /// Works until the queue is closed.
+    /// Runs one request after another until the queue is closed.
     pub(crate) fn run(mut self) {
         while let Some(job) = self.state.queue.pop() {
             self.take(job);
@@ -46,7 +46,8 @@ impl Worker {
         shared.counters.count_outcome(stage, outcome);
     }
 
-    /// Runs a request. The work is useful only if its answer reaches a client that has not left.
+    /// Runs a request and returns its outcome. The work is useful only if the answer reaches a
+    /// client that has not left.
     fn work(&mut self, job: Job) -> Outcome {
         let begun = Instant::now();
         let answer = self.occupy(&job).map(|()| self.answer(&job.request));
@@ -66,7 +67,7 @@ impl Worker {
 
     fn answer(&mut self, request: &ParsedRequest) -> Answer {
         let served = self.store.serve(request).unwrap_or_else(|error| {
-            // If the line cannot be written, the shop still serves.
+            // If the line cannot be written, the shop serves nevertheless.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
             self.state.counters.count_failed(request.stage);
             Answer { result: StageResult::Failed, new_session: None }

@@ -1,4 +1,5 @@
-//! Tests of the program: the line it prints, its signals, its exit codes.
+//! Tests of the shop's program: the line that it prints, its reaction to signals, and its exit
+//! codes.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Tests of the capacity: a fixed number of workers and one bounded first-come-first-served queue.
+//! Tests of the shop's capacity: a fixed number of workers, and one bounded first-come-first-served
+//! queue.
 
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ fn a_full_queue_is_answered_503_at_once() {
 
     assert_eq!(site.client().get("/browse").status, 503);
     assert_eq!(site.shop.stats().stage(Stage::Browse).refused, 1);
-    // Both bypass the queue.
+    // Health and statistics are served without the queue.
     assert_eq!(site.client().get("/-/health").status, 200);
     assert_eq!(site.client().get("/-/stats").status, 200);
 

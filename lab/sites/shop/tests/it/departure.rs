@@ -1,4 +1,4 @@
-//! Tests of clients that leave before they are answered.
+//! Tests of clients that leave before their request is answered.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bywash_shop::{Burn, Options, Stage};
 
 use crate::site::{FOREVER, Site, walk};
 
-/// A demand long enough for a client to leave before the work is done, even on a busy machine.
+/// A demand so long that a client leaves before its request is done, even on a busy machine.
 const WHILE: Duration = Duration::from_millis(700);
 
 #[test]
@@ -90,7 +90,7 @@ fn at_rest_every_request_received_has_exactly_one_outcome() {
             pending.reply();
         }
     }
-    // A client may leave before its request is read. All others get their answers.
+    // A client may leave before its request is read. All requests that were read get an outcome.
     site.wait_until(|stats| stats.stage(Stage::Main).received >= 13);
     site.wait_until_settled();
 }

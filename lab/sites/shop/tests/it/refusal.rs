@@ -1,4 +1,4 @@
-//! Tests of requests that are answered without work.
+//! Tests of requests that are refused without work.
 
 use serde_json::Value;
 

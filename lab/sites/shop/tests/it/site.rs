@@ -1,4 +1,5 @@
-//! A shop with its own database, which is removed with it.
+//! A running shop for tests, with a database of its own. The database is removed when the value is
+//! dropped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,13 +10,13 @@ use bywash_shop::{Options, Order, Shop, StageStats, Stats, orders};
 
 use crate::client::{Client, Pending};
 
-/// A time limit longer than any demand that a test waits for.
+/// A time limit for events that must happen. It is longer than any demand that a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A demand that no test waits for to end.
+/// A demand so long that no test waits until its request ends.
 pub(crate) const FOREVER: Duration = Duration::from_secs(60);
 
-/// A folder for database files.
+/// A folder for database files, which is removed when the value is dropped.
 pub(crate) struct Folder(PathBuf);
 
 /// A running shop in a folder.
@@ -42,7 +43,8 @@ impl Folder {
         orders(&self.database()).unwrap()
     }
 
-    /// Returns options for a shop in this folder that only runs its SQL.
+    /// Returns options for a shop whose database is in this folder. Its requests have no demand
+    /// besides their SQL.
     pub(crate) fn options(&self) -> Options {
         let demand = [Duration::ZERO; 8];
         Options { database: self.database(), demand, ..Options::default() }
@@ -79,7 +81,8 @@ impl Site {
         self.folder.orders()
     }
 
-    /// Waits until `condition` holds for the statistics.
+    /// Waits until `condition` holds for the shop's statistics, and returns them. Panics if it does
+    /// not in time.
     pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
         let begun = Instant::now();
         loop {
@@ -92,14 +95,14 @@ impl Site {
         }
     }
 
-    /// Waits until every request received so far has its outcome.
+    /// Waits until every request received so far has an outcome, and returns the statistics.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.stages.values().all(is_settled))
     }
 }
 
 impl Client {
-    /// Sends a request that needs its worker for `demand`.
+    /// Sends a request that occupies a worker for `demand`, without waiting for the answer.
     pub(crate) fn ask(&self, method: &str, target: &str, demand: Duration) -> Pending {
         let header = format!("shop-demand-us: {}\r\n", demand.as_micros());
         self.send(method, target, &header, "")
@@ -110,7 +113,7 @@ fn is_settled(stage: &StageStats) -> bool {
     stage.received == stage.refused + stage.skipped + stage.answered + stage.wasted
 }
 
-/// Takes a visitor to the point where only the confirmation is missing.
+/// Sends all requests of a customer's visit except the final confirmation of the order.
 pub(crate) fn walk(client: &mut Client) {
     for target in ["/", "/browse", "/search?q=lamp", "/details?id=7"] {
         assert_eq!(client.get(target).status, 200, "{target}");

@@ -1,4 +1,4 @@
-//! Tests of a visit, from the front page to the order.
+//! Tests of a customer's visit, from the front page to the order.
 
 use std::fs;
 use std::thread;

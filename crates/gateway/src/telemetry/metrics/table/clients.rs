@@ -1,4 +1,4 @@
-//! Metrics of clients: disconnects, connections, messages.
+//! The metrics of clients: their disconnects, connections and messages.
 
 use bywash_message::ParseError;
 use bywash_metrics::MetricKind::{Counter, Gauge};
@@ -147,7 +147,8 @@ pub(crate) static FAILED_ACCEPTS: Metric = Metric {
          none for sockets. `other`: clients that left before they were accepted.",
     ),
 };
-/// Causes of a failed accept, in the order of the counter's label values.
+/// The causes of a connection that could not be accepted, in the order of the label's values.
+/// `None` stands for every other cause.
 pub(crate) const ACCEPT_FAULTS: [Option<LocalFault>; 4] =
     [None, Some(LocalFault::ProcessFiles), Some(LocalFault::SystemFiles), Some(LocalFault::Memory)];
 pub(crate) static FAILED_WATCHES: Metric = Metric {

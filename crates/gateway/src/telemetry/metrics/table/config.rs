@@ -1,4 +1,4 @@
-//! Metrics of the configuration in force, and of its certificates.
+//! The metrics of the configuration in force, and of its certificates.
 
 use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

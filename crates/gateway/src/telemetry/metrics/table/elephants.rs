@@ -1,4 +1,4 @@
-//! Metrics of rules that throttle elephants.
+//! The metrics of the rules that throttle elephants.
 
 use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

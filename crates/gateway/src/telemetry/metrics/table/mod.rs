@@ -1,9 +1,9 @@
-//! The table of the gateway's metrics, in the order of the reference, with a file for each few
-//! subjects.
+//! The table of all metrics of the gateway, in the order of the reference page. Each file has the
+//! metrics of one or a few subjects.
 //!
-//! A metric is an entry here, registered where it is counted. Tests compare
-//! `docs/reference/metrics.md`, alerts and dashboard (`examples/prometheus`, `examples/grafana`)
-//! with this table.
+//! A metric is an entry in this table, and is registered where its values are counted. Tests
+//! compare the table with `docs/reference/metrics.md`, with the alerts and with the dashboard
+//! (`examples/prometheus`, `examples/grafana`).
 
 mod clients;
 mod config;
@@ -54,7 +54,7 @@ const OUTCOME: Label = Label {
     words: Words::Fixed(|| Outcome::ALL.map(Outcome::name).into()),
 };
 
-/// Returns a label with these values.
+/// Returns a label with this name. `says` describes the label, and `words` returns its values.
 const fn label(name: &'static str, says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
     Label { name, says, words: Words::Fixed(words) }
 }

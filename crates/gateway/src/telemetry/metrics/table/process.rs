@@ -1,4 +1,4 @@
-//! Metrics of the gateway's process.
+//! The metrics of the gateway's process.
 
 use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

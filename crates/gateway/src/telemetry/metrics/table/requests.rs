@@ -1,4 +1,4 @@
-//! Metrics of requests: outcomes, decisions and their reasons, times.
+//! The metrics of requests: their outcomes, the decisions with their reasons, and times.
 
 use bywash_config::Mode;
 use bywash_engine::{Reason, Standing, Tier};
@@ -37,8 +37,8 @@ const MODE: Label =
 const REASON: Label = label("reason", "why", || {
     Reason::ALL.iter().map(|reason| reason.name()).chain([STILL_WAITING]).collect()
 });
-/// The reason of a request that was only observed, and ended before the engine would have let it
-/// run.
+/// The reason for a request that was only observed, and that ended before the engine would have
+/// granted a slot.
 pub(crate) const STILL_WAITING: &str = "still_waiting";
 const WOULD: Label = label(
     "would",
@@ -92,11 +92,12 @@ pub(crate) static RESPONSES: Metric = Metric {
          bywash_malformed_messages_total, `client_limits` and `principal_cap`.",
     ),
 };
-/// Classes of status codes.
+/// The classes of status codes, as values of a label.
 pub(crate) const CODES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 pub(crate) const UPSTREAM: &str = "upstream";
 pub(crate) const GATEWAY: &str = "gateway";
-/// The label for answers without a class; no class of a configuration has this name.
+/// The value of the label `class` for answers without a class. No configured class can have this
+/// name.
 pub(crate) const NO_CLASS: &str = "-";
 pub(crate) static DECISIONS: Metric = Metric {
     name: "bywash_decisions",

@@ -1,4 +1,4 @@
-//! Metrics of the program and of its use of the machine.
+//! The metrics of the program and of its use of the machine.
 
 use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
@@ -23,7 +23,7 @@ pub(super) static SUBJECT: Subject = Subject {
     ],
 };
 
-/// Returns a label whose one value is known when the program is built.
+/// Returns a label whose single value is known when the program is built.
 const fn built(name: &'static str, says: &'static str) -> Label {
     Label { name, says, words: Words::Configured }
 }

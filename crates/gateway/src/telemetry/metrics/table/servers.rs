@@ -1,4 +1,4 @@
-//! Metrics of the application's servers.
+//! The metrics of the application's servers.
 
 use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};

@@ -1,4 +1,4 @@
-//! Metrics of sessions, their tokens, and levels.
+//! The metrics of sessions, of their tokens, and of service levels.
 
 use bywash_metrics::MetricKind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};

@@ -1,4 +1,4 @@
-//! Metrics of slots: their number, and the requests that hold them.
+//! The metrics of slots: their number, and the requests that hold them.
 
 use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

@@ -1,10 +1,10 @@
 //! Exports spans to an OpenTelemetry collector, by OTLP over HTTP.
 //!
-//! A request puts its span into a bounded channel and goes on; a span that finds the channel full
-//! is dropped and counted. A separate thread batches, translates and sends the spans. The library's
-//! exporter writes the protocol, retries when the collector asks for it, and gives up after
+//! A request puts its span into a bounded channel; a span that finds the channel full is dropped
+//! and counted. A separate thread batches, translates and sends the spans. The exporter of the
+//! library implements the protocol, retries when the collector asks for that, and gives up after
 //! [`PATIENCE`]. Spans that it gives up are counted with the dropped ones. So a collector that
-//! hangs costs spans and nothing else.
+//! hangs costs spans, but never delays a request.
 
 mod post;
 mod translate;
@@ -23,33 +23,34 @@ use tokio::runtime::Runtime;
 use super::Ended;
 use crate::error::GatewayError;
 
-/// The number of spans that may wait to be sent.
+/// The maximum number of spans that wait to be sent. Further ones are dropped and counted.
 const WAITING: usize = 4096;
 
-/// The number of spans in one message, and how long the first of them waits for others.
+/// The maximum number of spans in one message.
+/// The maximum time for which the first span of a message waits for others.
 const BATCH: usize = 512;
 const COLLECTS: Duration = Duration::from_secs(1);
 
-/// How long a message may take, including retries.
+/// The maximum time for sending one message, including retries.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the last spans may take.
+/// The maximum time for which [`Tracer::flush`] waits.
 const LAST_SPANS: Duration = Duration::from_secs(1);
 
-/// Exports spans by a thread, which ends when this is dropped.
+/// The queue of spans to export. The exporting thread ends when this is dropped.
 pub(crate) struct Tracer {
     notes: SyncSender<Note>,
     dropped: Counter,
 }
 
 enum Note {
-    TimeSpan(Box<Ended>),
-    /// Send the spans so far, then signal it.
+    Span(Box<Ended>),
+    /// Send the spans so far, then report that on the channel.
     Flush(SyncSender<()>),
 }
 
 impl Tracer {
-    /// Starts the thread. `dropped` counts the spans that do not arrive.
+    /// Starts the exporting thread. `dropped` counts the spans that do not reach the collector.
     pub(crate) fn start(
         collector: &Collector,
         dropped: &Counter,
@@ -68,12 +69,13 @@ impl Tracer {
     }
 
     pub(crate) fn export(&self, ended: Ended) {
-        if self.notes.try_send(Note::TimeSpan(Box::new(ended))).is_err() {
+        if self.notes.try_send(Note::Span(Box::new(ended))).is_err() {
             self.dropped.inc();
         }
     }
 
-    /// Waits for a bounded time until the spans so far are sent: the process may end next.
+    /// Waits, for a bounded time, until the spans so far are sent, because the process may end
+    /// next.
     pub(crate) fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if self.notes.try_send(Note::Flush(done)).is_ok() {
@@ -93,7 +95,7 @@ fn exporter(collector: &Collector) -> Result<SpanExporter, ExporterBuildError> {
     Ok(exporter)
 }
 
-/// The thread that sends.
+/// The state of the exporting thread.
 struct Sender {
     runtime: Runtime,
     exporter: SpanExporter,
@@ -102,14 +104,14 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends batches until all senders are gone.
+    /// Sends batches of spans until all senders are gone.
     fn run(mut self, waiting: &Receiver<Note>) {
         while let Ok(first) = waiting.recv() {
             let end = Instant::now() + COLLECTS;
             let mut next = Ok(first);
             loop {
                 match next {
-                    Ok(Note::TimeSpan(span)) => self.batch.push(*span),
+                    Ok(Note::Span(span)) => self.batch.push(*span),
                     Ok(Note::Flush(done)) => {
                         self.send();
                         let _ = done.try_send(());

@@ -1,5 +1,5 @@
-//! The HTTP client for the library's exporter: one POST, each on a new connection, with the
-//! messages of `bywash_message`, so that the gateway has one implementation of HTTP and not two.
+//! The HTTP client of the library's exporter: one POST request, each on a new connection. It uses
+//! the messages of `bywash_message`, so that the gateway has only one implementation of HTTP/1.
 
 use std::pin::Pin;
 
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use super::PATIENCE;
 
-/// The limits on a collector's answer, for head and body each.
+/// The limits on the collector's answer, for the head and for the body separately.
 const LIMITS: Limits = Limits { target: 0, fields: 100, bytes: 16 * 1024 };
 const LONGEST_BODY: usize = 64 * 1024;
 

@@ -1,8 +1,8 @@
-//! Translates a request into an OpenTelemetry span by the semantic conventions for HTTP servers
-//! (stable, 1.23 and later). Attributes that only bywash knows have names that begin with
+//! Translates a request into an OpenTelemetry span, by the semantic conventions for HTTP servers
+//! (stable, 1.23 and later). Attributes that are specific to bywash have names that begin with
 //! `bywash.`.
 //!
-//! The query of a target is not sent: clients put secrets there.
+//! The query of a target is left out, because clients put secrets there.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use super::Ended;
 use crate::telemetry::request_log::{Decided, Entry};
 
-/// Methods that a span may be named after. Otherwise a client could invent span names.
+/// The methods that may be the name of a span. Other methods are left out of the name, because
+/// clients can invent them.
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"];
 
@@ -77,7 +78,7 @@ fn attributes(
     attributes
 }
 
-/// Adds the attributes that the access log names too.
+/// Adds the attributes for the facts that the access log has too.
 fn describe(decided: &Decided, attributes: &mut Vec<KeyValue>) {
     let (decision, reason) = decided.verdict.words();
     attributes.push(KeyValue::new("bywash.class", decided.class.to_string()));

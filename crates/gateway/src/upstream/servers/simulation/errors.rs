@@ -1,14 +1,14 @@
-//! Servers that respond with errors, and the effect of comparing them with the others.
+//! Simulates servers that respond with errors, and the effect of comparing them with the others.
 
 use super::*;
 
-/// Returns a server that responds to this fraction of requests with an error after `after`
+/// Returns a server that answers the fraction `share` of its requests with an error, after `after`
 /// milliseconds.
 const fn errs(share: f64, after: u64) -> Nature {
     Nature::Errs { share, after: TimeSpan::from_millis(after), mean: TimeSpan::from_millis(20) }
 }
 
-/// Two servers that work and a third, at 200 requests/s for 1,000 s.
+/// Returns a case of two servers that work and `third`, at 200 requests/s for 1,000 s.
 const fn beside(third: Nature) -> Case {
     Case { natures: [four_workers(20), four_workers(20), third], rate: 200.0, ..UNEQUAL }
 }
@@ -18,7 +18,7 @@ fn errors(case: Case) -> (f64, u64) {
     (out.errors.iter().sum::<u64>() as f64, out.ejections)
 }
 
-/// If errors are not reported, the server looks idle: it gets 58 % of 200,000 requests.
+/// Without reports of errors, the broken server looks idle: it gets 58 % of the 200,000 requests.
 #[test]
 fn a_server_that_errs_at_once_draws_the_requests_unless_its_errors_count() {
     let hole = beside(errs(1.0, 1));
@@ -27,7 +27,8 @@ fn a_server_that_errs_at_once_draws_the_requests_unless_its_errors_count() {
     let (as_load, ejections) = errors(Case { eject_share: 0.0, ..hole });
     near(as_load, 66_300.0);
     assert_eq!(ejections, 0);
-    // As for a dead server: ejected and back 16 times, with one request for each return.
+    // The result is that of a dead server: 16 ejections and returns, with one request at each
+    // return.
     let (ejected, ejections) = errors(hole);
     assert_eq!(ejections, 16);
     assert!((20.0..100.0).contains(&ejected), "{ejected} errors");

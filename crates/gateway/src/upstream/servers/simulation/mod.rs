@@ -1,9 +1,10 @@
-//! A simulation of the load balancer in virtual time: a queue with slots, three servers with their
-//! own workers and lines behind it, Poisson arrivals, exponential services.
+//! Simulates the load balancer in virtual time. Arrivals are Poisson and service times exponential.
+//! Requests wait in a queue for slots, and then at one of three servers, each with its own workers
+//! and line.
 //!
-//! Seeds are fixed, and so are the results. The tests assert a closed form that does not depend on
-//! the balancer (so the simulation itself is right), bounds that hold for any balancer, and the
-//! measured figures with a tolerance for a change of the seed.
+//! The seeds are fixed, and so are the results. The tests check three kinds of figures. A closed
+//! form that does not depend on the balancer shows that the simulation is right. Bounds hold for
+//! any balancer. Measured figures have a tolerance for a change of the seed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,15 +25,15 @@ const OPTIONS: Options = Options {
 /// The way in which a server handles requests.
 #[derive(Clone, Copy)]
 enum Nature {
-    /// Processes `workers` requests at once, each for an exponential time with this mean. The
-    /// others wait in line.
+    /// Processes `workers` requests at once, each for an exponential time with this mean. Others
+    /// wait in line.
     Works { workers: usize, mean: TimeSpan },
-    /// Refuses connections after this time.
+    /// Refuses each connection after this time.
     Refuses { after: TimeSpan },
-    /// Accepts everything and responds to nothing until this timeout.
+    /// Accepts every request and responds to none. The request fails after this timeout.
     Hangs { timeout: TimeSpan },
-    /// Works with as many workers as it has requests, but responds to this fraction of requests
-    /// with an error after the time `after`.
+    /// Works on all its requests at once, but answers the fraction `share` of them with an error
+    /// after the time `after`.
     Errs { share: f64, after: TimeSpan, mean: TimeSpan },
 }
 
@@ -45,30 +46,31 @@ enum Policy {
 #[derive(Clone, Copy)]
 struct Case {
     natures: [Nature; 3],
-    /// Requests per second.
+    /// The mean number of arrivals per second.
     rate: f64,
     limit: usize,
     duration: TimeSpan,
-    /// The seconds between which all servers refuse.
+    /// The beginning and the end, in seconds, of a time in which all servers refuse.
     outage: (u64, u64),
     seed: u64,
     eject_share: f64,
-    /// The balancer is informed of errors. Otherwise a request that ends with one has no result.
+    /// Whether the balancer is told of errors. Otherwise a request that ends with an error has no
+    /// result.
     tells_errors: bool,
 }
 
 #[derive(Default)]
 struct SimulationResult {
     served: [u64; 3],
-    /// The total time from arrival to a worker, over all requests.
+    /// The sum of the times from arrival to a worker, over all served requests.
     waited: TimeSpan,
     connect_failures: u64,
     response_failures: u64,
     errors: [u64; 3],
     ejections: u64,
-    /// Requests that found no server.
+    /// The number of requests for which no server was chosen.
     refused: u64,
-    /// The time at which each server first served a request that arrived after the outage.
+    /// For each server, the time at which it first served a request that arrived after the outage.
     back: [Option<Time>; 3],
 }
 
@@ -82,10 +84,10 @@ struct Call {
     arrived: Time,
     site: usize,
     nature: Nature,
-    /// The request is answered with an error.
+    /// Whether the request is answered with an error.
     errs: bool,
     tried: u64,
-    /// `None` with round robin.
+    /// The balancer's load; `None` with round robin.
     load: Option<Load>,
 }
 
@@ -274,11 +276,11 @@ impl World {
     }
 }
 
-/// The generator `SplitMix64` (Steele, Lea, Flood 2014).
+/// The random number generator `SplitMix64` (Steele, Lea, Flood 2014).
 struct Dice(u64);
 
 impl Dice {
-    /// Returns a number above 0 and at most 1.
+    /// Returns a uniformly random number above 0 and at most 1.
     fn throw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -299,7 +301,8 @@ const REFUSAL: TimeSpan = TimeSpan::from_millis(1);
 
 const ONE_WORKER: Nature = Nature::Works { workers: 1, mean: MEAN };
 
-/// Three equal servers with one worker each, loaded to 70 %, and enough slots for all requests.
+/// Three equal servers with one worker each, at 70 % of their capacity, and enough slots for all
+/// requests.
 const EQUAL: Case = Case {
     natures: [ONE_WORKER; 3],
     rate: 105.0,
@@ -315,7 +318,7 @@ const fn four_workers(milliseconds: u64) -> Nature {
     Nature::Works { workers: 4, mean: TimeSpan::from_millis(milliseconds) }
 }
 
-/// Three servers, each half as fast as the one before: 200, 100 and 50 requests/s.
+/// Three servers with 200, 100 and 50 requests/s of capacity.
 const UNEQUAL: Case = Case {
     natures: [four_workers(20), four_workers(40), four_workers(80)],
     rate: 130.0,
@@ -327,13 +330,13 @@ const UNEQUAL: Case = Case {
     tells_errors: true,
 };
 
-/// Returns a case with two of the unequal servers and a third that is dead from the start.
+/// Returns the case of two of the unequal servers and a third that is dead from the start.
 const fn with_a_dead_one(nature: Nature) -> Case {
     let [first, second, _] = UNEQUAL.natures;
     Case { natures: [first, second, nature], rate: 200.0, ..UNEQUAL }
 }
 
-/// Requires `value` to be within a tenth of the measured one.
+/// Checks that `value` differs from the measured one by at most a tenth.
 fn near(value: f64, measured: f64) {
     assert!((value / measured - 1.0).abs() < 0.1, "{value}, and was {measured}");
 }
@@ -351,8 +354,8 @@ fn round_robin_waits_as_long_as_theory_has_it() {
     assert!((wait / exact - 1.0).abs() < 0.03, "{wait} s, and by theory {exact} s");
 }
 
-/// No balancer waits less than one line for all three servers: M/M/3, Erlang's C, here at 2.1
-/// erlangs.
+/// No balancer waits less than one line for all three servers: M/M/3, by Erlang's C formula, here
+/// at 2.1 erlangs.
 #[test]
 fn among_equal_servers_the_least_loaded_halves_the_wait_of_round_robin() {
     let erlangs = EQUAL.rate * MEAN.as_secs_f64();
@@ -375,7 +378,8 @@ fn among_unequal_servers_hardly_a_request_waits_for_the_slow_one() {
     near(fast as f64 / slow as f64, 2.42);
 }
 
-/// A third of 245 requests/s is more than the 50 of the slow server, which fills all the slots.
+/// Round robin sends a third of 245 requests/s to the slow server, which can serve 50. Its requests
+/// then fill all the slots.
 #[test]
 fn least_loaded_keeps_up_where_round_robin_does_not() {
     let case = Case { rate: 245.0, ..UNEQUAL };
@@ -383,21 +387,22 @@ fn least_loaded_keeps_up_where_round_robin_does_not() {
     assert!(play(case, Policy::RoundRobin).mean_wait() > 100.0);
 }
 
-/// The server is ejected 16 times in 1,000 s (at 0, 10, 30, 60, 100, … and then every 80 s).
+/// The ejections of the dead server begin at 0, 10, 30, 60, 100, … and then every 80 s: 16 in 1,000
+/// s.
 #[test]
 fn a_dead_server_costs_five_connections_once_and_one_for_each_return() {
     let case = with_a_dead_one(Nature::Refuses { after: REFUSAL });
     let out = play(case, Policy::LeastLoaded);
     assert_eq!(out.ejections, 16);
     assert!(out.connect_failures <= u64::from(OPTIONS.eject_after) * out.ejections);
-    // Two more for requests that were on their way there when the fifth failed.
+    // Up to two further requests were on their way to the server when the fifth failed.
     assert!((20..=22).contains(&out.connect_failures), "{} connections", out.connect_failures);
     let [_, _, dead] = out.served;
     assert_eq!((dead, out.response_failures), (0, 0), "everybody was served elsewhere");
     near(out.mean_wait(), 0.0029);
 }
 
-/// A server that hangs is as loaded as the others once it has as many requests as they have.
+/// Once a hanging server has as many requests as the others, it is as loaded as they are.
 #[test]
 fn a_hanging_server_costs_its_part_of_the_slots_once_and_one_request_for_each_return() {
     let case = with_a_dead_one(Nature::Hangs { timeout: TimeSpan::from_secs(1) });
@@ -408,8 +413,8 @@ fn a_hanging_server_costs_its_part_of_the_slots_once_and_one_request_for_each_re
     near(out.mean_wait(), 0.0029);
 }
 
-/// If the ejections of the outage had to expire first, two of three servers would be missing for up
-/// to 30 s.
+/// If the ejections during the outage had to expire first, two of three servers would be missing
+/// for up to 30 s.
 #[test]
 fn after_an_outage_of_all_every_server_serves_within_a_second() {
     let case =

@@ -1,4 +1,4 @@
-//! The rules for responses of 500 or more.
+//! Tests of the rules for responses with a status of 500 or more.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn answer(servers: &Arc<Servers>, server: usize, now: Time, times: u32) {
     (0..times).for_each(|_| load_at(servers, server, now).succeeded(now));
 }
 
-/// Returns servers of which all have responded well, except server 0, which errs.
+/// Returns servers that have all responded well, except server 0, which has responded with errors.
 fn with_one_that_errs(count: usize) -> Arc<Servers> {
     let servers = servers(count);
     (1..count).for_each(|server| answer(&servers, server, at(0.0), 30));

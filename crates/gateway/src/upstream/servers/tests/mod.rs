@@ -1,4 +1,4 @@
-//! The rules of choice and ejection, one at a time.
+//! Tests of the rules of choice and ejection, one at a time.
 
 mod errors;
 mod returns;
@@ -35,7 +35,7 @@ fn state(servers: &Servers, server: usize, now: Time) -> ServerState {
     status(servers, server, now).state
 }
 
-/// Returns a load at this server and no other.
+/// Returns the load of a request at this server, by excluding all other servers.
 fn load_at(servers: &Arc<Servers>, server: usize, now: Time) -> Load {
     servers.choose(now, !(1 << server)).expect("it is not down")
 }
@@ -50,7 +50,8 @@ fn probe(servers: &Servers, server: usize, now: Time, ok: bool, times: u32) {
     (0..times).for_each(|_| servers.probed(server, now, ok));
 }
 
-/// Returns how many of the next requests each server gets if none of them ends.
+/// Returns how many of the next `requests` requests each server gets if none of them ends, and
+/// their loads.
 fn pile_up(servers: &Arc<Servers>, now: Time, requests: usize) -> (Vec<usize>, Vec<Load>) {
     let loads: Vec<Load> = (0..requests).filter_map(|_| servers.choose(now, 0)).collect();
     let mut counts = vec![0; servers.snapshot(now).len()];
@@ -364,6 +365,6 @@ fn who_runs_too_long_has_met_a_server_that_hangs_unless_that_shows_life() {
     assert_eq!(failures(|servers| load_at(servers, 1, at(2.0)).shows_life(at(2.0))), 1, "another");
     assert_eq!(failures(|servers| probe(servers, 0, at(2.0), true, 1)), 0);
     assert_eq!(failures(|servers| probe(servers, 0, at(2.0), false, 1)), 1);
-    // Signs of life before the request do not count.
+    // Signs of life from before the request do not count.
     assert_eq!(failures(|servers| probe(servers, 0, at(0.5), true, 1)), 1);
 }

@@ -1,4 +1,4 @@
-//! The rules of probes, slow start and reload.
+//! Tests of the rules of probes, slow start and reload.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn a_probe_of_a_server_that_is_not_there_is_nobodys() {
     assert_eq!(pile_up(&servers, at(0.0), 20).0, [10, 10]);
 }
 
-/// Returns servers of which server 0 comes back at 10 s.
+/// Returns servers of which server 0 returns at 10 s, and then starts slowly.
 fn with_one_in_slow_start(count: usize) -> Arc<Servers> {
     let servers = servers(count);
     probe(&servers, 0, at(0.0), false, 3);
@@ -76,7 +76,7 @@ fn many_running_requests_are_shared_by_weight_during_a_slow_start() {
 #[test]
 fn few_requests_are_shared_by_weight_as_well() {
     let servers = with_one_in_slow_start(3);
-    // Server 2 takes no part.
+    // Server 2 is taken out, so it gets no requests.
     probe(&servers, 2, at(10.0), false, 3);
     let chosen = |from: u32, to: u32| {
         let server = |step| {
