@@ -407,7 +407,7 @@ fn takes_gzip(request: &Request) -> bool {
     request.fields.named(b"accept-encoding").any(takes)
 }
 
-/// Returns the OpenAPI document. It is built only once, because any client may ask for it.
+/// Returns the description of the API. It is built only once, because any client may ask for it.
 fn openapi() -> Reply {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| bywash_api::openapi().to_string().into());
     Reply::local(StatusCode::OK, fields("application/json"), DOCUMENT.clone())

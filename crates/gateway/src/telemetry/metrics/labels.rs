@@ -74,7 +74,7 @@ pub(crate) enum Flood {
     SmallData,
     /// PRIORITY frames one after the other (CVE-2019-9513).
     Priority,
-    /// WINDOW_UPDATE frames that open a window by almost nothing (CVE-2019-9511), or that are not
+    /// `WINDOW_UPDATE` frames that open a window by almost nothing (CVE-2019-9511), or that are not
     /// needed.
     WindowUpdate,
     /// Frames that have no meaning for a server.
