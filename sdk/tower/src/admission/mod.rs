@@ -1,36 +1,39 @@
 //! Admission control inside the application: a fixed number of requests run at once, and the others
 //! wait in the engine's queue.
 //!
-//! This module is for services without a gateway in front, and for services that have a limit of
-//! their own behind one (a connection pool, a model on a GPU). [`bywash_engine::Engine`] makes
-//! every decision: which request gets the next slot, which request is evicted from a full queue,
-//! when the queue becomes LIFO, and what `Retry-After` says. The module is only a driver of the
-//! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's
-//! time.
+//! This module is for services without a gateway in front. It is also for services that have a
+//! limit of their own behind a gateway, for example a connection pool or a model on a GPU.
+//! [`bywash_engine::Engine`] makes every decision: which request gets the next slot, which request
+//! is evicted from a full queue, when the queue becomes LIFO, and what `Retry-After` says. This
+//! module only drives the engine, like the gateway's driver (`crates/gateway/src/driver/mod.rs`),
+//! for one process and with tokio's clock.
 //!
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
-//! of a [`Tier::Transaction`] class has the standing of a transaction whose session has walked
-//! there. A request of a [`Tier::Browsing`] class has the standing of a new session's request.
-//! Utilities count where a scheduler uses them (`always-fifo`). Nothing is learned.
+//! of a [`Tier::Transaction`] class has the standing of a session that has already reached a
+//! transaction. A request of a [`Tier::Browsing`] class has the standing of a new session. The
+//! utilities of classes matter only to schedulers that use them (`always-fifo`). Nothing is learned
+//! from past requests.
 //!
-//! **States** of a seat (there is one for each request number):
+//! **States** of a seat, which is the entry of one request number:
 //!
 //! - `Free`.
-//! - `Waiting`: the request is in the engine's queue. The waker belongs to the task that polls its
-//!   ticket.
+//! - `Waiting`: the request is in the engine's queue. The waker belongs to the task that polls the
+//!   request's ticket.
 //! - `Granted`: the request holds a slot.
-//! - `Refused`: the engine has forgotten the request, but its ticket still exists.
+//! - `Refused`: the engine no longer knows the request, but its ticket still exists.
 //!
-//! Only a seat's ticket frees it, when the ticket is dropped. So a slot or a place in the queue is
-//! given back when a client leaves, when a handler panics and when a handler is done. One lock
-//! protects all of it. It is held for one call of the engine, and never while a task is woken.
+//! A seat becomes free only when its ticket is dropped. So a slot or a place in the queue is given
+//! back when the client leaves, when the handler panics, and when the handler is done. One lock
+//! protects the engine and the seats. It is held for one call of the engine, and never while a task
+//! is woken.
 //!
-//! **Time.** With `max_wait`, each waiting request has its own tokio timer. Each of them calls the
-//! engine's timer, which any of them may do.
+//! **Time.** With `max_wait`, each waiting request has its own tokio timer. When a timer fires, the
+//! request calls the engine's timer function, which handles all requests that have waited too long.
 //!
-//! **Together with termination.** Inside a `TerminateLayer`, waiting is part of a request's time:
-//! its deadline and its client's departure end it in the queue as well, and a refused request
-//! counts as lost. The slot is given back with the head of the response.
+//! **Together with termination.** Inside a `TerminateLayer`, the wait for a slot counts as part of
+//! the request's time. So a deadline or the departure of the client also ends a request in the
+//! queue. A refused request counts as lost. The slot is given back when the head of the response is
+//! ready.
 
 mod layer;
 
@@ -63,18 +66,20 @@ pub struct AdmissionSettings {
 /// An invalid setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AdmissionError {
-    /// The limit is 0, so no request could run.
+    /// The limit is 0, so that no request could ever run.
     #[error("the limit is 0, and must be at least 1")]
     Limit,
-    /// The scheduler is unknown, or it depends on the machine's load, which is not measured here.
+    /// The scheduler is unknown, or it needs the load of the machine, which this module does not
+    /// measure.
     #[error(
         "the scheduler `{0}` is unknown, or needs the load of the machine, which is not measured"
     )]
     Scheduler(String),
-    /// Parameters that the scheduler's entry in the catalogue does not accept.
+    /// The scheduler does not accept these parameters, according to its entry in the engine's
+    /// catalogue.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
-    /// There is no class, there are more than 64, or two have the same name.
+    /// No class is declared, more than 64 are declared, or two have the same name.
     #[error("there must be 1 to 64 classes, each with a name of its own")]
     Classes,
     /// No class of this name is declared.
@@ -83,7 +88,8 @@ pub enum AdmissionError {
 }
 
 impl AdmissionSettings {
-    /// Creates settings for `limit` requests at once, with the scheduler `session-first`.
+    /// Creates settings for at most `limit` running requests, with the scheduler `session-first`
+    /// and without classes.
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -94,8 +100,8 @@ impl AdmissionSettings {
         }
     }
 
-    /// Adds a class of requests, with its tier and with the utility of one request relative to
-    /// those of other classes.
+    /// Adds a class of requests with its tier. `utility` is the value of one request relative to
+    /// requests of other classes.
     #[must_use]
     pub fn class(mut self, name: impl Into<String>, tier: Tier, utility: f64) -> Self {
         self.classes.push(Class {
@@ -111,7 +117,7 @@ impl AdmissionSettings {
         self
     }
 
-    /// Replaces the scheduler by another one of the catalogue, with the given parameters.
+    /// Sets the scheduler by its name in the engine's catalogue, with the given parameters.
     #[must_use]
     pub fn scheduler(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -120,8 +126,8 @@ impl AdmissionSettings {
         self
     }
 
-    /// Sets how long a request may wait. Without it, a request waits for as long as its client
-    /// does.
+    /// Sets the maximum time for which a request may wait for a slot. Without this setting, a
+    /// request waits until it gets a slot, is evicted, or its client leaves.
     #[must_use]
     pub fn max_wait(self, span: Duration) -> Self {
         Self { max_wait: Some(span), ..self }
@@ -150,7 +156,7 @@ impl AdmissionSettings {
     }
 }
 
-/// The queue in front of a service. Clones share it.
+/// The queue in front of a service, with a fixed number of slots. Clones share the same queue.
 #[derive(Clone)]
 pub struct Admission(Arc<Driver>);
 
@@ -165,7 +171,8 @@ struct Core {
     seats: Vec<Seat>,
     free: Vec<u32>,
     refused: u64,
-    /// The number of transactions so far. It gives each transaction a session of its own.
+    /// The total number of transactions since the start. Each transaction gets its own session from
+    /// this number.
     sessions: u64,
 }
 
@@ -176,31 +183,32 @@ enum Seat {
     Refused(Reason, TimeSpan),
 }
 
-/// Counts of an [`Admission`].
+/// The counts of an [`Admission`]. All are present values except `refused`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionStats {
-    /// The number of slots.
+    /// The number of slots: the most requests that run at a time.
     pub limit: u32,
-    /// Requests that hold a slot.
+    /// The number of requests that hold a slot now.
     pub running: u32,
-    /// Requests that wait for a slot.
+    /// The number of requests that wait for a slot now.
     pub waiting: u32,
-    /// Requests refused since the start.
+    /// The total number of requests refused since the start.
     pub refused: u64,
 }
 
-/// The error of a request that does not get a slot.
+/// The error of a request that is refused, so that it gets no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("refused: {}", reason.name())]
 pub struct Refused {
-    /// Why it was refused.
+    /// The reason why the request was refused.
     pub reason: Reason,
-    /// After how long the client may retry.
+    /// The time after which the client may retry.
     pub retry_after: Duration,
 }
 
 impl Admission {
-    /// Checks the settings and creates the admission. The clock is tokio's, which tests can pause.
+    /// Checks the settings and creates the admission. Time is measured by tokio's clock, which
+    /// tests can pause.
     pub fn new(settings: &AdmissionSettings) -> Result<Self, AdmissionError> {
         let core = Core {
             engine: settings.engine()?,
@@ -213,7 +221,7 @@ impl Admission {
         Ok(Self(Arc::new(Driver { started, max_wait, core: Mutex::new(core) })))
     }
 
-    /// Returns the present counts.
+    /// Returns the present counts of this admission.
     pub fn stats(&self) -> AdmissionStats {
         let core = self.0.core.lock();
         let status = core.engine.status(self.0.now());
@@ -233,7 +241,8 @@ impl Admission {
         place.map(|place| ClassId(place as u8)).ok_or_else(unknown)
     }
 
-    /// Registers a request that has arrived.
+    /// Registers a request that has arrived, and returns its ticket. The engine decides at once
+    /// whether the request gets a slot, waits or is refused.
     fn arrive(&self, class: ClassId) -> Ticket {
         let id = self.0.with(|core, now, wakers| {
             let id = core.take_seat();
@@ -256,7 +265,7 @@ impl fmt::Debug for Admission {
     }
 }
 
-/// Wakers to call once the lock has been released.
+/// The wakers that are called after the lock has been released.
 type Wakers = Vec<Waker>;
 
 impl Driver {
@@ -296,7 +305,7 @@ impl Core {
                     self.refused += 1;
                     (id, Seat::Refused(reason, retry_after))
                 }
-                // No class can be terminated, and `Cancel` only answers a ticket that was dropped.
+                // No class here can be terminated, and `Cancel` only follows the drop of a ticket.
                 Action::Terminate { .. } | Action::Cancel { .. } => continue,
             };
             let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
@@ -307,17 +316,19 @@ impl Core {
     }
 }
 
-/// A request's place in the engine: in the queue, or on a slot. Dropping the ticket gives the place
-/// back.
+/// The place of one request in the engine: in the queue or on a slot. Dropping the ticket gives the
+/// place back.
 struct Ticket {
     driver: Arc<Driver>,
     id: RequestId,
-    /// How the request ended; `None` if it was abandoned.
+    /// How the request ended, as reported to the engine on drop. `None` means that the request was
+    /// abandoned.
     end: Option<End>,
 }
 
 impl Ticket {
-    /// Is ready once the request has a slot or is refused.
+    /// Returns ready with `Ok` once the request has a slot, and with an error once it is refused.
+    /// Otherwise it stores the waker.
     fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
         match &mut self.driver.core.lock().seats[self.id.0 as usize] {
             Seat::Waiting(waker) => {
@@ -331,7 +342,8 @@ impl Ticket {
         }
     }
 
-    /// Calls the engine's timer, since the request may have waited for `max_wait`.
+    /// Calls the engine's timer function, which refuses every request that has waited for
+    /// `max_wait`.
     fn on_timer(&self) {
         self.driver.with(|core, now, wakers| {
             let mut actions = Vec::new();
