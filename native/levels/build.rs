@@ -1,5 +1,5 @@
-//! How the shared library is linked. `nodelete` prevents unloading: threads of a pool run its code,
-//! and `fork` calls one of its handlers.
+//! Sets linker options of the shared library. The option `nodelete` prevents unloading, because
+//! threads of a pool run the library's code, and `fork` calls one of its handlers.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,5 +1,6 @@
-//! How the shared library is linked. `nodelete` prevents unloading of its thread's code and its
-//! `fork` handlers: Apache unloads modules when it reads its configuration a second time.
+//! Sets linker options of the shared library. The option `nodelete` prevents unloading of the code
+//! of its thread and of its `fork` handlers. Apache unloads modules when it reads its configuration
+//! a second time.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -132,7 +132,7 @@ impl Service {
 /// The kind of an answer, which decides whether it proves that a session was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerKind {
-    /// The content that was asked for.
+    /// The requested content.
     Content,
     /// A redirection. Logins and orders are answered with one. So are some static routes, which
     /// cost the server no work.

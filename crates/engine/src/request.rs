@@ -227,8 +227,8 @@ impl Signals {
     }
 }
 
-/// The key that identifies a request and its repetitions: a keyed hash of the visitor and of what
-/// is asked for.
+/// The key that identifies a request and its repetitions: a keyed hash of the visitor and of the
+/// requested content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey(pub u64);
 

@@ -1,8 +1,8 @@
-//! Reads files that someone else has written, with bounds.
+//! Reads files that someone else has written, with checks and a size limit.
 //!
-//! A path in a configuration may lead to a pipe without a writer, to a disk's worth of bytes, to a
-//! picture, or to a secret that every user of the machine can read. Each of these is reported as an
-//! error before the file is used.
+//! A path in a configuration may lead to a pipe without a writer, to a file that is larger than the
+//! memory, to a picture, or to a secret that every user of the machine can read. Each of these is
+//! reported as an error before the content is used.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -12,28 +12,28 @@ use std::path::Path;
 
 use thiserror::Error;
 
-/// The size limit of a file with a secret: two keys or a password, and comments.
+/// The maximum size in bytes of a file with a secret: two keys or a password, and comments.
 pub const LARGEST_SECRET: usize = 4096;
 
-/// Why a file cannot be used. The error contains nothing of the file's content.
+/// The reason why a file cannot be used. The error contains nothing of the file's content.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The system reports an error.
+    /// The operating system returned an error.
     #[error(transparent)]
     System(#[from] io::Error),
     /// The path leads to a folder, a pipe or a device.
     #[error("it is no file")]
     NoFile,
-    /// The file is larger than its purpose allows.
+    /// The file has more bytes than this limit.
     #[error("it has more than {0} bytes")]
     TooLarge(usize),
-    /// The file is not text.
+    /// The file is not valid UTF-8.
     #[error("it is not UTF-8 in line {line}")]
     NoText {
-        /// The line, counted from 1.
+        /// The number of the first line that is not valid, from 1.
         line: usize,
     },
-    /// The file belongs to another user.
+    /// The file belongs to another user, who is not accepted as the author of a secret.
     #[error("it is another user's, of number {owner}")]
     Foreign {
         /// The user ID of the owner.
@@ -42,12 +42,12 @@ pub enum Unreadable {
     /// The file holds a secret, but every user may read or write it.
     #[error("every user may read or write it: its mode is {mode:03o}")]
     Open {
-        /// The file's permissions.
+        /// The permission bits of the file's mode.
         mode: u32,
     },
 }
 
-/// Returns the text of a file.
+/// Returns the text of the regular file at `path`.
 ///
 /// # Errors
 /// If the file is not text, is not a regular file, or has more than `largest` bytes.
@@ -55,19 +55,19 @@ pub fn text(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(regular(path)?, largest)
 }
 
-/// Returns the text of any file, including a pipe. This is for a path that an operator has just
-/// given, who waits for the result.
+/// Returns the text of any file, including a pipe. Use this for a path that an operator has just
+/// given on the command line. Reading waits until the writer of a pipe has closed it.
 ///
 /// # Errors
-/// As [`text`].
+/// If the text is not UTF-8, or has more than `largest` bytes, or the file cannot be read.
 pub fn stream(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(File::open(path)?, largest)
 }
 
-/// Returns the text of a file that not every user may read.
+/// Returns the text of a regular file with a secret, of at most [`LARGEST_SECRET`] bytes.
 ///
 /// # Errors
-/// As [`text`], and if every user may read or write it.
+/// As [`text`], and if every user may read or write the file.
 pub fn secret(path: &Path) -> Result<String, Unreadable> {
     let file = regular(path)?;
     let mode = file.metadata()?.mode() & 0o777;
@@ -77,26 +77,26 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
     whole(file, LARGEST_SECRET)
 }
 
-/// Returns the text of a secret that gives authority over others. It must belong to root or to the
-/// user of this process, because a secret of another user proves nothing.
+/// Returns the text of a secret that gives authority over others. The file must belong to root or
+/// to the user of this process, because a secret of another user proves nothing.
 ///
 /// # Errors
-/// As [`secret`], and if it belongs to another user.
+/// As [`secret`], and if the file belongs to another user.
 pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
     let own = own_user()?;
     let owner = std::fs::metadata(path)?.uid();
     if owner != 0 && owner != own && own != 0 {
         return Err(Unreadable::Foreign { owner });
     }
-    // Root may read what the service's user has made. But in a folder where every user may put
-    // files, the author of a file is unknown.
+    // Root may read a file that the service's user has created. But in a folder where every user
+    // may create files, the author of a file is unknown.
     if owner != own && path.parent().is_some_and(is_for_all) {
         return Err(Unreadable::Foreign { owner });
     }
     secret(path)
 }
 
-/// Returns the number of the user as whom this process runs: the owner of its folder in `/proc`.
+/// Returns the ID of the user as whom this process runs, which owns its folder in `/proc`.
 ///
 /// # Errors
 /// If `/proc` cannot be read.
@@ -104,12 +104,14 @@ pub fn own_user() -> io::Result<u32> {
     Ok(std::fs::metadata("/proc/self")?.uid())
 }
 
-/// Returns whether every user may put files into a folder.
+/// Returns whether every user may create files in a folder. Returns false if that cannot be
+/// determined.
 fn is_for_all(folder: &Path) -> bool {
     std::fs::metadata(folder).is_ok_and(|about| about.mode() & 0o002 != 0)
 }
 
-/// Opens a regular file. A pipe without a writer would block the process forever.
+/// Opens a regular file. Any other file is an error, because opening a pipe without a writer would
+/// block the process forever.
 fn regular(path: &Path) -> Result<File, Unreadable> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Unreadable::NoFile);
@@ -119,7 +121,7 @@ fn regular(path: &Path) -> Result<File, Unreadable> {
 
 fn whole(file: File, largest: usize) -> Result<String, Unreadable> {
     let mut bytes = Vec::new();
-    // One byte more than allowed shows that the file is longer.
+    // Read one byte more than allowed, to notice that the file is longer.
     file.take(largest as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > largest {
         return Err(Unreadable::TooLarge(largest));

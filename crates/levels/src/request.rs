@@ -13,8 +13,8 @@ use crate::scheduler::PoolScheduler;
 use crate::scope::Scope;
 use crate::task::{Taken, TaskQueue};
 
-/// The number of times that a request's own thread checks its task queue before it sleeps. By then,
-/// a worker that has finished the last task has usually left.
+/// The number of times that a request's own thread checks its task queue before it sleeps. By that
+/// time, a worker that has finished the last task has usually left.
 const LOOKS: u32 = 64;
 
 /// A request that has begun. The thread that owns the value runs on a slot of the pool, and

@@ -46,7 +46,7 @@ impl Waiting {
     }
 
     /// Waits until the request gets its slot, or until the time `end`. Returns `None` if it has not
-    /// got a slot by then; it stays in the queue.
+    /// got a slot by that time; it stays in the queue.
     ///
     /// # Panics
     ///

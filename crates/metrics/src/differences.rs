@@ -1,14 +1,16 @@
-//! Compares the metrics of a running program with its table. For the tests of programs.
+//! Compares the metrics that a running program exposes with its table of metrics. For the tests of
+//! programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Metric, MetricKind, Subject, Words};
 
-/// Returns each difference between a table and the text that its program exposes, as a sentence.
+/// Returns the differences between a table and the text that its program exposes, each as a
+/// sentence. The list is empty if they agree.
 ///
 /// Every metric of the table must be in the text, and every sample of the text must be in the
-/// table. Kinds, helps, labels and their values are compared. A family without samples is not in
-/// the text, so the program must count something of each family first.
+/// table. Kinds, help texts, labels and their values are compared. A metric without samples is not
+/// in the text, so the program must first count something of each metric.
 pub fn differences(subjects: &[&Subject], text: &str) -> Vec<String> {
     let metrics: Vec<&Metric> =
         subjects.iter().flat_map(|subject| subject.metrics).copied().collect();
@@ -27,7 +29,7 @@ pub fn differences(subjects: &[&Subject], text: &str) -> Vec<String> {
     found
 }
 
-/// Compares names, kinds and helps.
+/// Returns the differences in names, kinds and help texts.
 fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut names = BTreeSet::new();
@@ -52,7 +54,7 @@ fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the fault of a sample's labels, if there is one.
+/// Returns the fault of the labels of a sample, or `None` if they agree with the table.
 fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     let mut labels = labels(line);
     if metric.kind == MetricKind::Histogram {
@@ -70,7 +72,7 @@ fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     })
 }
 
-/// Returns the labels of a sample whose values contain no quotation marks.
+/// Returns the labels of a sample and their values. The values must contain no quotation marks.
 fn labels(line: &str) -> BTreeMap<&str, &str> {
     let inside = line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}'));
     let inside = inside.map_or("", |(inside, _)| inside);

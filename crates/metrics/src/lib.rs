@@ -1,9 +1,9 @@
-//! A table of a program's metrics, from which everything else follows: the registration, the
+//! A table of a program's metrics. Three things are derived from the table: the registration, the
 //! reference for operators, and the check of alerts and dashboards, which name metrics.
 //!
 //! A metric is a `static` [`Metric`] in a [`Subject`], and a program has a list of subjects. Only
-//! [`Metric::register`] registers metrics, so no metric is without its entry. Each program has a
-//! test that its text and its list agree, by [`differences`].
+//! [`Metric::register`] registers metrics, so every metric has an entry in the table. Each program
+//! has a test that the text that it exposes agrees with its list, by [`differences`].
 //!
 //! Source of the idea: Varnish's counters (`VSC_main.vsc`), each of which documents what it means
 //! for an operator.
@@ -17,42 +17,42 @@ use prometheus_client::registry::{self, Registry};
 pub use differences::differences;
 pub use reference::{json, reference};
 
-/// Metrics about the same subject.
+/// A group of metrics about the same subject.
 #[derive(Debug)]
 pub struct Subject {
-    /// The heading.
+    /// The heading in the reference.
     pub title: &'static str,
-    /// The subject, in one or two sentences.
+    /// The description of the subject, in one or two sentences.
     pub about: &'static str,
-    /// The metrics.
+    /// The metrics of the subject, in the order of the reference.
     pub metrics: &'static [&'static Metric],
 }
 
-/// A family of samples with one name.
+/// A metric: the family of samples that share a name.
 #[derive(Debug)]
 pub struct Metric {
-    /// The name without the suffix of its samples; see [`Metric::samples`].
+    /// The name of the metric, without the suffix of its samples; see [`Metric::samples`].
     pub name: &'static str,
     /// The kind of metric.
     pub kind: MetricKind,
-    /// The unit that is counted or measured.
+    /// The unit that is counted or measured, as text for the reference.
     pub unit: &'static str,
-    /// The labels that distinguish its samples.
+    /// The labels that distinguish the samples of the metric.
     pub labels: &'static [Label],
-    /// The meaning, in one sentence without its full stop, which the text format adds.
+    /// The meaning, in one sentence. Its full stop is left out, because the text format adds one.
     pub help: &'static str,
-    /// The advice to an operator.
+    /// The advice to an operator about the metric.
     pub remedy: Remedy,
 }
 
-/// The kind of a metric, which says how its samples are read.
+/// The kind of a metric, which determines how its samples are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// A value that only grows until its process ends.
     Counter,
-    /// A present value.
+    /// A value that may rise and fall.
     Gauge,
-    /// The number of observations below each of a list of bounds.
+    /// The numbers of observations at or below each of a list of bounds, with their sum and count.
     Histogram,
 }
 
@@ -61,9 +61,9 @@ pub enum MetricKind {
 pub struct Label {
     /// The label's name.
     pub name: &'static str,
-    /// The meaning of its values.
+    /// The meaning of the label's values.
     pub says: &'static str,
-    /// The values that it can have.
+    /// The values that the label can have.
     pub words: Words,
 }
 
@@ -79,22 +79,23 @@ pub enum Words {
 /// The advice to an operator about a metric.
 #[derive(Clone, Copy, Debug)]
 pub enum Remedy {
-    /// Advice for a value that changes, or is not as it should be: look at this, do that.
+    /// Advice for the case that the value changes or is not as it should be: what to look at and
+    /// what to do.
     Do(&'static str),
-    /// There is nothing to do; the text says what the metric is good for.
+    /// There is nothing to do. The text says what the metric is useful for.
     Nothing(&'static str),
 }
 
 impl Metric {
-    /// Registers the metric under its name and its help.
+    /// Registers `metric` in `registry` under the name and the help text of this entry.
     pub fn register(&self, registry: &mut Registry, metric: impl registry::Metric) {
         registry.register(self.name, self.help, metric);
     }
 
-    /// Returns the values of its only label.
+    /// Returns the values of the metric's only label.
     ///
     /// # Panics
-    /// If it has no label or several, or if the configuration gives the label's values.
+    /// If the metric has no label or several, or if the configuration gives the label's values.
     pub fn words(&self) -> Vec<&'static str> {
         let [Label { words: Words::Fixed(words), .. }] = self.labels else {
             panic!("{} has no single label with fixed values", self.name)
@@ -102,7 +103,8 @@ impl Metric {
         words()
     }
 
-    /// Returns the names of its samples, as queries write them.
+    /// Returns the names of the metric's samples, as queries write them: the name with its
+    /// suffixes.
     pub fn samples(&self) -> Vec<String> {
         let endings: &[&str] = match self.kind {
             MetricKind::Counter => &["_total"],
@@ -114,7 +116,7 @@ impl Metric {
 }
 
 impl MetricKind {
-    /// Returns the kind's name in the text format.
+    /// Returns the name of the kind in the text format of Prometheus.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -125,7 +127,7 @@ impl MetricKind {
 }
 
 impl Remedy {
-    /// Returns the text of the advice.
+    /// Returns the text of either variant.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Do(text) | Self::Nothing(text) => text,

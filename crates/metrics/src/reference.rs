@@ -1,4 +1,4 @@
-//! The table as Markdown for people, and as JSON for checks.
+//! Writes a table of metrics as Markdown for people, and as JSON for checks.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json as value};
 
 use crate::{Label, Metric, Remedy, Subject, Words};
 
-/// Returns a page with one table for each subject.
+/// Returns a Markdown page that begins with `about` and has one table for each subject.
 pub fn reference(about: &str, subjects: &[&Subject]) -> String {
     let mut out = format!("# Metrics\n\n{about}\n");
     for subject in subjects {
@@ -44,13 +44,14 @@ fn label(label: &Label) -> String {
     if are_told { says } else { format!("{says}: {}", words.join(", ")) }
 }
 
-/// Returns a text that does not end its cell.
+/// Escapes a text for a cell of a Markdown table, so that a `|` does not end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns each metric as an object: its `name`, the names of its `samples`, its `labels` with
-/// their values (`null` if the configuration gives them), and its descriptions.
+/// Returns the metrics as a JSON list of objects. Each object has the `name`, the names of its
+/// `samples`, its `labels` with their values, and its descriptions. The values are `null` if the
+/// configuration gives them.
 pub fn json(subjects: &[&Subject]) -> Value {
     let metrics = subjects.iter().flat_map(|subject| {
         subject.metrics.iter().map(|metric| {

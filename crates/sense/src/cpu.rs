@@ -4,7 +4,7 @@ use std::io;
 
 use bywash_units::Ratio;
 
-/// CPU utilisation between two readings.
+/// Measures the CPU utilisation of this host between two calls of [`Cpu::read`].
 #[derive(Debug, Default)]
 pub struct Cpu {
     last: Option<Ticks>,
@@ -15,7 +15,7 @@ pub struct Cpu {
 /// supports.
 pub(crate) const PER_SECOND: f64 = 100.0;
 
-/// CPU time of all processors since boot, in clock ticks.
+/// The total CPU time of all processors since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticks {
     /// Ticks spent in programs, in the kernel and in interrupts.
@@ -29,9 +29,9 @@ pub(crate) struct Ticks {
 }
 
 impl Cpu {
-    /// Returns the share of CPU time that was in use since the last call, or `None` at the first
-    /// call. Time that the hypervisor gave to other machines counts as used, because this host
-    /// cannot have it.
+    /// Returns the fraction of CPU time that was in use since the last call, or `None` at the first
+    /// call. Time that the hypervisor gave to other virtual machines counts as used, because this
+    /// host cannot have it.
     ///
     /// # Errors
     /// If `/proc/stat` cannot be read or has another form.
@@ -51,9 +51,10 @@ fn between(before: Ticks, now: Ticks) -> Option<Ratio> {
 }
 
 impl Ticks {
-    /// Parses `cpu  user nice system idle iowait irq softirq steal guest guest_nice`, followed by a
-    /// line for each processor. Idle and iowait do not count as use. `guest` is already part of
-    /// `user` (`proc_stat(5)`).
+    /// Parses the content of `/proc/stat`: `cpu  user nice system idle iowait irq softirq steal
+    /// guest guest_nice`, followed by a line for each processor. The columns `idle` and `iowait` do
+    /// not count as use. The column `guest` is already part of `user` (`proc_stat(5)`). Returns
+    /// `None` if the content has another form.
     pub(crate) fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let times: Vec<u64> =

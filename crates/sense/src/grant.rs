@@ -1,17 +1,17 @@
-//! Reads the limits of a process: the CPU quota and the memory limit of its control group.
+//! Reads the resource limits of a process: the CPU quota and the memory limit of its control group.
 //!
-//! A group gets what the tightest limit of itself and of all groups above it leaves (cgroup-v2.rst,
+//! The limit of a group is the tightest limit of itself and of all groups above it (cgroup-v2.rst,
 //! `cpu.max`, `memory.max`, `memory.high`; cgroup-v1/, `cpu.cfs_quota_us`,
-//! `memory.limit_in_bytes`). A process beyond its quota is suspended for the rest of each period,
-//! usually 100 ms. A process beyond `memory.max` is killed. A process beyond `memory.high` is
-//! slowed down until it is useless.
+//! `memory.limit_in_bytes`). The kernel suspends a process beyond its quota for the rest of each
+//! period, usually 100 ms. It kills a process beyond `memory.max`, and slows down a process beyond
+//! `memory.high` until it is useless.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The limits of a process. `None` means that there is no limit.
+/// The resource limits of a process. `None` means that there is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Grant {
-    /// The CPU quota in cores.
+    /// The CPU quota as a number of cores.
     pub cpu: Option<f64>,
     /// The memory limit in bytes.
     pub memory: Option<u64>,
@@ -20,14 +20,15 @@ pub struct Grant {
 const MOUNT: &str = "/sys/fs/cgroup";
 
 impl Grant {
-    /// Reads the limits of this process.
+    /// Returns the limits of this process. A limit that cannot be read counts as none.
     pub fn own() -> Self {
         let read = |path: &Path| std::fs::read_to_string(path).ok();
         grant(&read(Path::new("/proc/self/cgroup")).unwrap_or_default(), read)
     }
 }
 
-/// Reads the limits of a process with these contents of `/proc/PID/cgroup`. `read` reads a file.
+/// Returns the limits of a process. `groups` is the content of its `/proc/PID/cgroup`. `read`
+/// returns the content of a file, or `None` if it cannot be read.
 pub fn grant(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Grant {
     let mut grant = Grant::default();
     for line in groups.lines() {
@@ -51,9 +52,9 @@ pub fn grant(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Grant {
     grant
 }
 
-/// Returns the folders of a group and of the groups above it. Version 2 names no controllers; in
-/// version 1 each set of controllers has its own folder. In a container, the group may lie above
-/// the mount point. Its files are then at the top.
+/// Returns the folders of a group and of the groups above it. Version 2 names no controllers. In
+/// version 1, each set of controllers has its own folder. In a container, the group may lie above
+/// the mount point, and then its files are in the mount point itself.
 fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
     let top = match controllers {
         "" => PathBuf::from(MOUNT),
@@ -70,23 +71,25 @@ fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Returns the path of a file of this process's control group in version 2, if the file exists.
+/// Returns the path of the file `name` of this process's control group in version 2, or `None` if
+/// the file does not exist.
 pub(crate) fn own_file(name: &str) -> Option<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     groups_above("", path).pop().map(|group| group.join(name)).filter(|file| file.exists())
 }
 
-/// Parses `max 100000` or `150000 100000`, in microseconds per period. -1 means no limit in version
-/// 1.
+/// Returns the CPU quota as a number of cores, from a text such as `max 100000` or `150000 100000`:
+/// microseconds of CPU time per period, and the period in microseconds. Returns `None` if there is
+/// no limit, which is `max`, or -1 in version 1.
 fn quota(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace().map(str::parse::<f64>);
     let (quota, period) = (words.next()?.ok()?, words.next()?.ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// Parses a number of bytes. Version 1 expresses "no limit" by a number near the largest possible
-/// one.
+/// Parses a number of bytes. Returns `None` if there is no limit. Version 1 expresses "no limit" by
+/// a number near the largest possible one.
 fn bytes(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
 }
@@ -99,7 +102,7 @@ pub fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
     }
 }
 
-/// Returns the memory of the machine in bytes, or `None` if `/proc/meminfo` cannot be read.
+/// Returns the total memory of the machine in bytes, or `None` if `/proc/meminfo` cannot be read.
 pub fn machine_memory() -> Option<u64> {
     total(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
@@ -110,18 +113,20 @@ fn total(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The bytes that the kernel holds for sockets of this process's control group and charges to its
-/// memory limit: `sock` in `memory.stat` of version 2. Version 1 charges them elsewhere.
+/// Measures the bytes that the kernel holds for sockets of this process's control group and charges
+/// to its memory limit. They are `sock` in `memory.stat` of version 2. Version 1 charges them
+/// elsewhere.
 #[derive(Clone, Debug)]
 pub struct SocketMemory(Option<PathBuf>);
 
 impl SocketMemory {
-    /// Finds `memory.stat` of this process's control group. The file may not exist.
+    /// Finds `memory.stat` of this process's control group. If there is no such file,
+    /// [`Self::read`] returns 0.
     pub fn own() -> Self {
         Self(own_file("memory.stat"))
     }
 
-    /// Reads the number of bytes, or 0 if there is no file.
+    /// Returns the present number of bytes, or 0 if it cannot be read.
     pub fn read(&self) -> u64 {
         let text = self.0.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         text.as_deref().and_then(sockets).unwrap_or(0)

@@ -3,8 +3,10 @@
 //!
 //! [`Cpu`] measures the fraction of this host's CPU time that was in use between two readings. In a
 //! container with a quota, that is the time of the host and not of the quota. The age of the oldest
-//! queued request is a better sign of overload there. [`Pressure`] measures for how long tasks
-//! waited for the CPU in that time. In a container, it covers the container only.
+//! queued request is a better sign of overload there.
+//!
+//! [`Pressure`] measures the fraction of time between two readings in which tasks waited for the
+//! CPU. In a container, that covers the container only.
 //!
 //! [`Process`] measures the resources that this process uses.
 //!

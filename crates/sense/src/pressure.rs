@@ -2,8 +2,8 @@
 //! to wait ("some" in the kernel's pressure stall information).
 //!
 //! The pressure is that of the process's own control group if the kernel provides it, otherwise
-//! that of the host. The total since boot is read, so that a reading covers exactly the time since
-//! the last one instead of one of the kernel's averaging windows.
+//! that of the host. A reading is computed from the total since boot. So it covers exactly the time
+//! since the last reading, and not one of the kernel's averaging windows.
 
 use std::io;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use bywash_units::Ratio;
 
 use crate::grant::own_file;
 
-/// CPU pressure between two readings.
+/// Measures CPU pressure between two calls of [`Pressure::read`].
 #[derive(Debug, Default)]
 pub struct Pressure {
     last: Option<(Instant, u64)>,
@@ -21,11 +21,12 @@ pub struct Pressure {
 const HOST: &str = "/proc/pressure/cpu";
 
 impl Pressure {
-    /// Returns the fraction of time in which a task waited since the last call, or `None` at the
-    /// first call.
+    /// Returns the fraction of time since the last call in which at least one task waited, or
+    /// `None` at the first call.
     ///
     /// # Errors
-    /// If the kernel provides no pressure (it was built or booted without it), or in another form.
+    /// If the kernel provides no pressure because it was built or booted without it, or if the file
+    /// has another form.
     pub fn read(&mut self) -> io::Result<Option<Ratio>> {
         let text = std::fs::read_to_string(own_file("cpu.pressure").unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
@@ -40,7 +41,8 @@ impl Pressure {
     }
 }
 
-/// The total time for which tasks had to wait.
+/// The total time since boot for which tasks had to wait, from a file of pressure stall
+/// information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stalled {
     /// Microseconds in which at least one task waited.
@@ -51,7 +53,7 @@ pub(crate) struct Stalled {
 
 impl Stalled {
     /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, and an optional line `full` of
-    /// the same form.
+    /// the same form. Returns `None` if the line `some` is missing or has another form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let total = |kind: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(kind))?;

@@ -6,28 +6,28 @@ use std::fs;
 use crate::cpu::PER_SECOND;
 use crate::series::parse_stat;
 
-/// The resources that a process uses at a point in time.
+/// The resources that this process uses at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Process {
     /// Resident memory in bytes.
     pub resident: u64,
-    /// The number of open files.
+    /// The number of open file descriptors.
     pub open_files: u64,
-    /// The maximum number of open files.
+    /// The soft limit on open file descriptors. `u64::MAX` means that there is no limit.
     pub most_files: u64,
-    /// CPU time in user and kernel mode since the start, in seconds.
+    /// The total CPU time in user and kernel mode since the start of the process, in seconds.
     pub cpu: f64,
     /// The number of threads.
     pub threads: u64,
-    /// The time of the start, in seconds since 1970.
+    /// The start of the process, in seconds since 1970.
     pub started: f64,
 }
 
 impl Process {
-    /// Measures this process. Returns `None` if `/proc` cannot be read.
+    /// Measures this process. Returns `None` if `/proc` cannot be read or has another form.
     pub fn own() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
-        // The folder itself is open while it is read, and counts as one file.
+        // The folder itself is open while its entries are counted, so one is subtracted below.
         let files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
         Self::parse(
             &read("/proc/self/status")?,
@@ -57,8 +57,9 @@ impl Process {
     }
 }
 
-/// Returns the soft and the hard limit on open files in the text of `/proc/PID/limits`
-/// (`proc_pid_limits(5)`). `u64::MAX` means that there is no limit.
+/// Returns the soft and the hard limit on open files. `limits` is the content of `/proc/PID/limits`
+/// (`proc_pid_limits(5)`). `u64::MAX` means that there is no limit. Returns `None` if the text has
+/// another form.
 pub fn file_limits(limits: &str) -> Option<(u64, u64)> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let mut words = line.split_ascii_whitespace().map(|word| match word {
@@ -68,7 +69,7 @@ pub fn file_limits(limits: &str) -> Option<(u64, u64)> {
     Some((words.next()??, words.next()??))
 }
 
-/// Returns the first number in the line that begins with `name`.
+/// Returns the first number in the line of `text` that begins with `name`.
 fn number(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()

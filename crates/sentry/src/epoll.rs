@@ -1,4 +1,4 @@
-//! The epoll set of the process, and the check whether its descriptor still refers to it.
+//! The epoll set of the process, and the check that its descriptor still refers to it.
 //!
 //! A program may close every descriptor that it has (`closefrom`, a daemon that detaches late),
 //! including those of this crate. The number of the set may then refer to another file, even to the
@@ -13,16 +13,17 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use crate::key::Key;
 use crate::sys::{self, Flags};
 
-/// The set, by its descriptors. It lives as long as the process, or until the program closes it.
+/// The descriptors of the epoll set and its guard. The set lives as long as the process, or until
+/// the program closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) epoll: RawFd,
     pub(crate) guard: RawFd,
-    /// The cookie of the guard.
+    /// The socket cookie of the guard.
     pub(crate) cookie: u64,
 }
 
-/// The key of the guard. It matches no watch, because no descriptor is below 0.
+/// The key of the guard in the epoll set. It matches no watch, because no descriptor is below 0.
 const OF_THE_GUARD: Key = Key { fd: -1, generation: 0 };
 
 impl Set {
@@ -38,8 +39,8 @@ impl Set {
         sys::cookie_of(self.guard) == self.cookie
     }
 
-    /// Returns whether both descriptors still refer to the same files. May be called in the child
-    /// of a fork.
+    /// Returns whether both descriptors still refer to the epoll set and its guard. May be called
+    /// in the child of a fork.
     pub(crate) fn is_ours(self) -> bool {
         let key = OF_THE_GUARD.into();
         self.has_its_guard() && sys::epoll_change(self.epoll, self.guard, key, Flags::EDGE).is_ok()

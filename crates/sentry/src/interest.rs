@@ -15,28 +15,30 @@ use std::{fmt, io};
 
 use crate::sys::Flags;
 
-/// The events of a connection to report. By default, only that the peer sends no more.
+/// The events of a connection that a watch reports. The default is only that the peer sends no
+/// more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// Reports also, once, that unread bytes have arrived.
+    /// Whether the arrival of unread bytes is reported too, once.
     pub data: bool,
-    /// Treats a peer that has only shut down its sending side as present. A closed TCP connection
-    /// looks the same until something is written to it.
+    /// Whether a peer that has only shut down its sending side counts as present. A closed TCP
+    /// connection looks the same until something is written to it.
     pub half_close_ok: bool,
 }
 
-/// An event of a connection.
+/// An event of a watched connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The peer sends no more: it has closed the connection, or shut down its sending side.
     Ended,
-    /// The peer has reset the connection, or the kernel has given up the peer.
+    /// The peer has reset the connection, or the kernel has given up on a peer that does not
+    /// respond.
     Reset,
-    /// Bytes have arrived ([`Interest::data`]). The watch continues.
+    /// Unread bytes have arrived ([`Interest::data`]). The watch continues.
     Data,
 }
 
-/// The reason for which a connection is not watched.
+/// The reason why a connection is not watched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refused {
@@ -53,9 +55,9 @@ pub enum Refused {
 }
 
 impl Interest {
-    /// Returns the epoll flags to register. They are edge-triggered and not one-shot: with
-    /// one-shot, a socket with a non-empty error queue would be reported and have to be registered
-    /// again without end.
+    /// Returns the epoll flags to register. They are edge-triggered and not one-shot. With
+    /// one-shot, a socket with a non-empty error queue would be reported and registered again
+    /// without end.
     pub(crate) fn flags(self) -> Flags {
         let mut flags = Flags::EDGE;
         if self.data {
@@ -68,9 +70,9 @@ impl Interest {
         flags
     }
 
-    /// Returns the event that the flags of a connected socket signal, if it is to be reported. If
-    /// `RDHUP` is set, the caller must have removed `IN` unless there are bytes, because the kernel
-    /// also sets `IN` for a bare FIN.
+    /// Returns the event that the flags of a connected socket signal, or `None` if it is not to be
+    /// reported. The kernel also sets `IN` for a bare FIN. So if `RDHUP` is set, the caller must
+    /// have removed `IN` unless there are unread bytes.
     pub(crate) fn reason(self, flags: Flags) -> Option<Reason> {
         if flags.has(Flags::HUP) {
             Some(if flags.has(Flags::ERR) { Reason::Reset } else { Reason::Ended })
@@ -87,7 +89,7 @@ impl Interest {
 }
 
 impl Reason {
-    /// Returns the event as an operating system error: `ESHUTDOWN`, `ECONNRESET`, or 0 for data.
+    /// Returns the event as a number of `errno`: `ESHUTDOWN`, `ECONNRESET`, or 0 for data.
     pub fn errno(self) -> i32 {
         match self {
             Reason::Ended => libc::ESHUTDOWN,
@@ -98,7 +100,7 @@ impl Reason {
 }
 
 impl Refused {
-    /// Returns the reason as an operating system error.
+    /// Returns the reason as a number of `errno`.
     pub fn errno(&self) -> i32 {
         match self {
             Refused::Left(reason) => reason.errno(),

@@ -1,4 +1,4 @@
-//! The key of a watch, which the kernel and signals return with each event.
+//! The key of a watch. The kernel and signals return the key with each event.
 
 use std::os::fd::RawFd;
 
@@ -9,7 +9,7 @@ pub(crate) struct Key {
     pub(crate) generation: u32,
 }
 
-/// Converts to the value of a signal, with the descriptor where C has `sival_int`.
+/// Converts the key to the value of a signal. The descriptor is where C has `sival_int`.
 impl From<Key> for u64 {
     fn from(key: Key) -> u64 {
         let mut bytes = [0; 8];

@@ -1,43 +1,46 @@
-//! Notifications other than futures. They are plain data, so ending a watch frees nothing and is
-//! allowed in a signal handler.
+//! Notifications by other means than a future. They are plain data, so ending a watch frees nothing
+//! and is allowed in a signal handler.
 
 use std::os::fd::RawFd;
 
 use crate::interest::Reason;
 use crate::sys;
 
-/// The actions for an event of a connection. All given actions are carried out, in this order.
+/// The actions for an event of a connection. All actions that are given are carried out, in the
+/// order of the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notice {
     /// Send a signal.
     pub signal: Option<Signal>,
-    /// Add one to this eventfd, which must stay open until the watch has ended.
+    /// Add one to this eventfd. The eventfd must stay open until the watch has ended.
     pub eventfd: Option<RawFd>,
-    /// Call `function(token, why)` for a disconnect, but not for data: `SERT_terminate` of libsert.
+    /// Call `function(token, why)` when the peer has left, but not for data. The function is
+    /// `SERT_terminate` of libsert.
     pub terminate: Option<(extern "C" fn(u64, i32) -> i32, u64)>,
-    /// Call `function(cookie, errno)` on the watching thread. No lock is held, so it may call every
-    /// function of this crate. No other event is reported while it runs.
+    /// Call `function(cookie, errno)` on the watching thread. No lock is held during the call, so
+    /// the function may use all of this crate. No other event is reported while it runs.
     pub call: Option<(extern "C" fn(u64, i32), u64)>,
 }
 
-/// A signal for a thread.
+/// A signal to send to one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
     /// The number of the signal.
     pub number: i32,
-    /// The kernel's thread ID of a thread of this process. A thread that has ended receives
-    /// nothing.
+    /// The kernel's thread ID of a thread of this process. A thread that has ended receives no
+    /// signal.
     pub thread: i32,
-    /// The value of `si_value`. `None` means the descriptor, followed by the number of the watch.
+    /// The value of `si_value`. `None` stands for the key of the watch: the descriptor, followed by
+    /// the generation.
     pub value: Option<u64>,
 }
 
-/// The reason of SERT for a request whose client has left (`sert.h`).
+/// The reason that SERT gives a request whose client has left (`sert.h`).
 const SERT_CLIENT_GONE: i32 = 2;
 
 impl Notice {
-    /// Carries out the actions. Returns [`Delivery::Retry`] if the signal queue is full and the
-    /// caller must try again.
+    /// Carries out the actions for an event. Returns [`Delivery::Retry`] if the signal queue is
+    /// full and the caller must try again.
     pub(crate) fn report(&self, watch: u64, reason: Reason) -> Delivery {
         if let Some(signal) = self.signal {
             let value = signal.value.unwrap_or(watch);
@@ -59,9 +62,9 @@ impl Notice {
         Delivery::Done
     }
 
-    /// Checks that the actions are possible. Returns `EINVAL` if there is no action, no such
-    /// signal, or no eventfd; `ESRCH` if this process has no such thread; `EBADF` if the descriptor
-    /// is closed.
+    /// Checks that the actions are possible, and returns an error if not. `EINVAL`: there is no
+    /// action, no such signal, or the descriptor is not an eventfd. `ESRCH`: this process has no
+    /// such thread. `EBADF`: the descriptor is closed.
     pub(crate) fn check(&self) -> std::io::Result<()> {
         let error = |number| Err(std::io::Error::from_raw_os_error(number));
         let notifies = self.signal.is_some() || self.eventfd.is_some();
@@ -83,8 +86,8 @@ impl Notice {
     }
 }
 
-/// Returns whether a program can handle the signal. libc reserves the numbers between the standard
-/// signals and `SIGRTMIN`.
+/// Returns whether a program can handle the signal with this number. libc reserves the numbers
+/// between the standard signals and `SIGRTMIN`.
 fn can_be_handled(signal: i32) -> bool {
     let standard = (1..32).contains(&signal) && signal != libc::SIGKILL && signal != libc::SIGSTOP;
     standard || (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&signal)

@@ -1,20 +1,21 @@
-//! The events that the watching thread has reported and the future of the watch has not returned
-//! yet.
+//! The events of a watch that the watching thread has reported and that the watch's future has not
+//! returned yet.
 
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::interest::Reason;
 
-/// The state that the watching thread shares with the future.
+/// The events that the watching thread passes to the future of one watch.
 #[derive(Debug, Default)]
 pub(crate) struct PendingEvents(Mutex<Latest>);
 
 #[derive(Debug, Default)]
 struct Latest {
-    /// Whether data has been reported and not yet returned.
+    /// Whether unread data was reported and the future has not returned that yet.
     data: bool,
-    /// How the peer left, once it has. It stays, so every later poll returns it.
+    /// The way in which the peer left, or `None` if it is present. The value stays, so every later
+    /// poll returns it.
     departure: Option<Reason>,
     waker: Option<Waker>,
 }
@@ -35,7 +36,8 @@ impl PendingEvents {
         }
     }
 
-    /// Returns the event that the future returns next, or registers its waker.
+    /// Returns the event that the future returns next. If there is none, registers the waker of
+    /// `context`.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Reason> {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reason) = latest.take() {
@@ -53,7 +55,8 @@ impl PendingEvents {
 }
 
 impl Latest {
-    /// Returns the departure, or else the event of data, which it removes.
+    /// Returns the departure of the peer if there was one. Otherwise returns the event of data, and
+    /// removes it.
     fn take(&mut self) -> Option<Reason> {
         if self.departure.is_none() && std::mem::take(&mut self.data) {
             return Some(Reason::Data);

@@ -1,17 +1,21 @@
 //! Keeps the state of this process separate from that of a forked child, in memory that `fork`
 //! clears.
 //!
-//! Only the thread that forks continues in the child. The epoll set is shared with the parent, so
-//! events that the child took out of it would be lost for the parent. Therefore the child begins
-//! with its own empty table. It may watch connections at once, and the parent's watches continue.
+//! Only the thread that forks continues in the child. The child shares the epoll set with its
+//! parent, so events that the child took out of it would be lost for the parent. Therefore the
+//! child begins with its own empty table. The child may watch connections at once, and the parent's
+//! watches continue.
 //!
-//! The pointer to the table is on a page with `MADV_WIPEONFORK`, so the child reads it as null. The
-//! child never touches the parent's table again, and leaves it as it is, with its lock, which a
-//! thread may have held that does not exist in the child. Handlers of `pthread_atfork` that hold
-//! the lock during the fork would not be sufficient. If another thread starts its first watch after
-//! a fork has looked for handlers, but before it forks, the child has a lock that no thread
-//! releases. One such handler closes the child's copy of the epoll set at once, and only that
-//! (`epoll.rs`). If the handler is missed, the descriptors stay open.
+//! The pointer to the table is on a page with `MADV_WIPEONFORK`, so the child reads a null pointer.
+//! The child never uses the parent's table again. A thread that does not exist in the child may
+//! have held the lock of that table.
+//!
+//! Handlers of `pthread_atfork` that hold the lock during the fork would not be sufficient. Suppose
+//! that another thread starts its first watch after a fork has looked for handlers, but before it
+//! forks. Then the child has a lock that no thread releases.
+//!
+//! One such handler closes the child's copy of the epoll set at once, and does nothing else
+//! (`epoll.rs`). If it is missed, the descriptors stay open.
 #![allow(unsafe_code, reason = "memory that the kernel empties")]
 
 use std::io;
@@ -22,16 +26,19 @@ use crate::epoll::Set;
 use crate::sys;
 use crate::table::Shared;
 
-/// The page, of which only the first word is used. Null until the first watch.
+/// The page that a fork empties, or null until the first watch. Only the first word of the page is
+/// used.
 static PAGE: AtomicPtr<AtomicPtr<Shared>> = AtomicPtr::new(ptr::null_mut());
-/// The epoll set that a child closes, or below 0 if there is none. It is written last: a child that
-/// finds it with the guard of another set closes nothing.
+/// The epoll set that a forked child closes, or -1 if there is none. This is stored after `GUARD`
+/// and `COOKIE`. A child that finds it with the guard of another set closes nothing.
 static SET: AtomicI32 = AtomicI32::new(-1);
+/// The guard of that epoll set, by its descriptor.
 static GUARD: AtomicI32 = AtomicI32::new(-1);
+/// The cookie of that guard.
 static COOKIE: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the table of this process, if it has one. Allocates nothing, so a signal handler may
-/// call it.
+/// Returns the table of this process, or `None` before the first watch. This allocates nothing, so
+/// a signal handler may call it.
 pub(crate) fn existing() -> Option<&'static Shared> {
     let page = PAGE.load(Ordering::Acquire);
     // SAFETY: null, or a page that is never unmapped, because `page` stores no other pointer. A
@@ -41,7 +48,7 @@ pub(crate) fn existing() -> Option<&'static Shared> {
     unsafe { table.as_ref() }
 }
 
-/// Returns the table of this process, and creates it if necessary.
+/// Returns the table of this process, and creates the table if necessary.
 pub(crate) fn own() -> io::Result<&'static Shared> {
     if let Some(table) = existing() {
         return Ok(table);
@@ -61,8 +68,8 @@ pub(crate) fn own() -> io::Result<&'static Shared> {
     }
 }
 
-/// Returns whether this is the table of this process. It is not in a child that was forked on the
-/// watching thread.
+/// Returns whether this is the table of this process. It is false in a child that was forked on
+/// the watching thread.
 pub(crate) fn is_own(table: &Shared) -> bool {
     existing().is_some_and(|own| ptr::eq(own, table))
 }
@@ -81,19 +88,20 @@ fn page() -> io::Result<&'static AtomicPtr<Shared>> {
     Ok(unsafe { &*PAGE.load(Ordering::Acquire) })
 }
 
-/// Records the set that the child of a fork closes.
+/// Records the epoll set that the child of a fork closes.
 pub(crate) fn set_is(set: Set) {
     GUARD.store(set.guard, Ordering::Release);
     COOKIE.store(set.cookie, Ordering::Release);
     SET.store(set.epoll, Ordering::Release);
 }
 
-/// Records that the child of a fork closes nothing.
+/// Records that there is no epoll set, so the child of a fork closes nothing.
 pub(crate) fn there_is_no_set() {
     SET.store(-1, Ordering::Release);
 }
 
-/// Closes the set in the child. The handler may be registered, and so called, more than once.
+/// Closes the recorded epoll set in the child of a fork. The handler may be registered, and so
+/// called, more than once.
 extern "C" fn in_child() {
     let epoll = SET.swap(-1, Ordering::AcqRel);
     if epoll >= 0 {

@@ -1,4 +1,4 @@
-//! Begins and ends watches. See `table.rs`.
+//! Begins and ends watches. `table.rs` describes their states.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -13,14 +13,15 @@ use crate::sys::{self, Flags};
 use crate::table::{Entry, Notifier};
 use crate::watcher;
 
-/// The generation of the last watch. It continues in a forked child, so that keys of the parent's
-/// futures match no watch there.
+/// The generation of the last watch. The count continues in a forked child, so that keys of the
+/// parent's futures match no watch in the child.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Watches the socket to which the descriptor refers now, and reports events by a notice.
+/// Watches the socket to which the descriptor `fd` refers now, and reports events by `notice`.
 ///
 /// # Errors
-/// [`Refused`]. No event will be reported then.
+/// If the socket cannot be watched, or its peer has left; see [`Refused`]. Then no event is
+/// reported.
 pub fn watch_with_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
     notice.check()?;
     register(fd, interest, Notifier::Notice(notice)).map(drop)
@@ -51,7 +52,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Res
         return Err(left);
     }
     entered?;
-    // A replaced entry belongs to a descriptor that has been closed since.
+    // A replaced entry belongs to a descriptor that was closed in the meantime.
     let entry = Entry { generation: key.generation, cookie, interest, notifier };
     let before = table.entries.insert(fd, entry);
     drop(table);
@@ -59,7 +60,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Res
     Ok(key)
 }
 
-/// Checks whether the peer is present.
+/// Returns an error if the peer has left or the socket is not connected.
 fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
     let flags = sys::flags_of(fd)?;
     // An ended connection has `RDHUP` too. After a reset, the socket has no peer any more.
@@ -72,10 +73,11 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
     }
 }
 
-/// Ends the watch of a descriptor. Returns whether its disconnect had not been reported.
+/// Ends the watch of a descriptor. Returns true if there was a watch whose disconnect had not been
+/// reported.
 ///
-/// No event of the watch is reported after this call: it waits for a report that is under way. Only
-/// the watching thread itself does not wait, in a function that it calls.
+/// No event of the watch is reported after this call, because it waits for a report that is under
+/// way. A function that the watching thread calls is the exception: a call in it does not wait.
 pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
@@ -90,14 +92,14 @@ pub fn unwatch(fd: RawFd) -> bool {
     }
     drop(table);
     entry.is_some_and(|entry| {
-        // The entry of a disconnect that is being reported ends with that report.
+        // The watch of a disconnect that is being reported ends with that report.
         !reporting
             .is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
     })
 }
 
-/// Ends this watch, if it has not ended. Does not wait: a future stays valid until a report that is
-/// under way has ended.
+/// Ends the watch with this key, if it has not ended. This does not wait: a future stays valid
+/// until a report that is under way has ended.
 pub(crate) fn forget(key: Key) {
     let Some(shared) = process::existing() else { return };
     let mut table = shared.lock();

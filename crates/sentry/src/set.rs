@@ -1,10 +1,10 @@
-//! Detects disconnects on the runtime of the thread that uses it: for a server on tokio with many
-//! connections, such as the gateway.
+//! Detects disconnects on the async runtime of the calling thread. This is for a server on tokio
+//! with many connections, such as the gateway.
 //!
-//! A program that waits for something else (a slot, a database) does not read from its client, and
-//! therefore does not learn that the client has closed: a pipelined request or an unread body
+//! A program that waits for something else (a slot, a database) does not read from its client. So
+//! it does not learn that the client has closed, because a pipelined request or an unread body
 //! precedes the end of file. But the kernel knows. A [`Watch`] is an epoll set that only asks for
-//! `EPOLLRDHUP`. Connections are added once, when they are accepted, and a disconnect is reported
+//! `EPOLLRDHUP`. Each connection is added once, when it is accepted, and a disconnect is reported
 //! even if data is unread.
 //!
 //! The set is itself a file descriptor in the runtime of the thread that uses it. So a disconnect
@@ -21,7 +21,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The condition that counts as a disconnect.
+/// The condition under which a peer counts as disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
     /// The peer sends nothing more (FIN), or has reset the connection.
@@ -31,13 +31,13 @@ pub enum Departure {
     BothEnded,
 }
 
-/// A set of connections that reports disconnects.
+/// A set of connections that reports which peers disconnect.
 #[derive(Debug)]
 pub struct Watch {
     set: AsyncFd<OwnedFd>,
 }
 
-/// The maximum number of events taken from the kernel at once.
+/// The maximum number of events that are taken from the kernel at once.
 const BATCH: usize = 256;
 
 impl Watch {
@@ -55,8 +55,8 @@ impl Watch {
         Ok(Self { set })
     }
 
-    /// Watches a connection until this process closes it, which removes it from the set. A peer
-    /// that has already left is reported like any other.
+    /// Watches a connection until this process closes it. Closing removes the connection from the
+    /// set. A peer that has already left is reported like any other.
     ///
     /// # Errors
     /// If the system's limit on watches is reached.
@@ -71,7 +71,7 @@ impl Watch {
     }
 
     /// Waits for disconnects, and calls `departed` with the token of each. A token may be reported
-    /// more than once, and even after this process has closed its connection.
+    /// more than once, even after this process has closed the connection of the token.
     ///
     /// # Errors
     /// If the kernel returns an error. The watch is then unusable.

@@ -69,7 +69,7 @@ pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(set) })
 }
 
-/// Creates a socket that never receives data.
+/// Creates a socket that never receives data: an unconnected UNIX datagram socket.
 pub(crate) fn silent_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
@@ -82,13 +82,14 @@ pub(crate) fn epoll_add(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Re
     epoll_control(libc::EPOLL_CTL_ADD, set, fd, key, flags)
 }
 
-/// Changes an entry. The kernel reports again conditions that already hold.
+/// Changes the flags of an entry of an epoll set. The kernel reports again conditions that already
+/// hold.
 pub(crate) fn epoll_change(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
     epoll_control(libc::EPOLL_CTL_MOD, set, fd, key, flags)
 }
 
-/// Removes an entry. An error is ignored, because the descriptor may be closed or refer to another
-/// file.
+/// Removes an entry from an epoll set. An error is ignored, because the descriptor may be closed or
+/// refer to another file.
 pub(crate) fn epoll_remove(set: RawFd, fd: RawFd) {
     let _ = epoll_control(libc::EPOLL_CTL_DEL, set, fd, 0, Flags(0));
 }
@@ -101,7 +102,8 @@ fn epoll_control(what: i32, set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io
 
 pub(crate) const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
-/// Waits for at least one event. Returns the number of events in `events`.
+/// Waits for at least one event of an epoll set. Returns the number of events that were stored in
+/// `events`.
 pub(crate) fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
     let room = i32::try_from(events.len()).unwrap_or(i32::MAX);
     // SAFETY: the kernel writes at most `room` events to the slice, which has at least that many.
@@ -109,7 +111,7 @@ pub(crate) fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event]) -> io::Re
     Ok(count as usize)
 }
 
-/// Returns the present state of a socket.
+/// Returns the flags that describe the present state of a socket. This does not wait.
 pub(crate) fn flags_of(fd: RawFd) -> io::Result<Flags> {
     let mut asked = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     // SAFETY: one `pollfd` is passed, which is valid for the call.
@@ -117,7 +119,7 @@ pub(crate) fn flags_of(fd: RawFd) -> io::Result<Flags> {
     Ok(Flags(u32::from(asked.revents.cast_unsigned())))
 }
 
-/// Pauses the watching thread.
+/// Pauses the calling thread.
 pub(crate) fn pause_ms(milliseconds: i32) {
     // SAFETY: no descriptors are passed, so no memory is accessed.
     unsafe { libc::poll(ptr::null_mut(), 0, milliseconds) };
@@ -133,7 +135,8 @@ fn option<T: Copy + Default>(fd: RawFd, name: libc::c_int) -> io::Result<T> {
     Ok(value)
 }
 
-/// Returns whether a socket has connections. The errors are `ENOTSOCK` and `EBADF`.
+/// Returns whether a socket is of a connection-oriented type: stream or sequential-packet. The
+/// errors are `ENOTSOCK` and `EBADF`.
 pub(crate) fn has_connections(fd: RawFd) -> io::Result<bool> {
     let kind: libc::c_int = option(fd, libc::SO_TYPE)?;
     Ok(kind == libc::SOCK_STREAM || kind == libc::SOCK_SEQPACKET)
@@ -145,8 +148,9 @@ pub(crate) fn cookie_of(fd: RawFd) -> u64 {
     option(fd, libc::SO_COOKIE).unwrap_or(0)
 }
 
-/// Returns the number of bytes that were written to a TCP socket and not yet acknowledged by the
-/// peer, or 0 if the kernel does not report it. Here the caller owns the descriptor.
+/// Returns the number of bytes that were written to a TCP socket and that the peer has not
+/// acknowledged. Returns 0 if the kernel does not report it. Unlike in the other functions, the
+/// caller owns the descriptor.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an integer to `bytes`, which is one.
@@ -154,7 +158,7 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
     if result < 0 { 0 } else { usize::try_from(bytes).unwrap_or(0) }
 }
 
-/// Returns whether there are unread bytes.
+/// Returns whether a socket has received bytes that are not read yet.
 pub(crate) fn has_bytes(fd: RawFd) -> bool {
     let mut byte = 0_u8;
     let how = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -169,13 +173,13 @@ pub(crate) fn is_connected(fd: RawFd) -> bool {
     unsafe { libc::getpeername(fd, address.as_mut_ptr().cast(), &raw mut size) == 0 }
 }
 
-/// Blocks all signal handlers on this thread while it exists. A handler could call
+/// Blocks all signals on the calling thread while the value exists. A signal handler could call
 /// [`crate::unwatch`] while the thread holds the lock, or jump out of the code that holds it.
 #[must_use = "handlers may run as soon as this is dropped"]
 pub struct Unsignalled(libc::sigset_t);
 
 impl Unsignalled {
-    /// Blocks all signal handlers.
+    /// Blocks all signals on this thread.
     pub fn now() -> Self {
         let mut all = MaybeUninit::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -211,11 +215,11 @@ struct Queued {
 }
 const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 
-/// The `si_code` of `sigqueue`.
+/// The `si_code` of a signal that was sent by `sigqueue`.
 const SI_QUEUE: libc::c_int = -1;
 
-/// Sends a signal with a value to a thread of this process. The error is `EAGAIN` if the queue is
-/// full.
+/// Sends a signal with a value to a thread of this process. The error is `EAGAIN` if the signal
+/// queue is full.
 pub(crate) fn queue_signal(thread: i32, signo: i32, value: u64, errno: i32) -> io::Result<()> {
     let code = SI_QUEUE;
     // SAFETY: no memory is passed.
@@ -227,7 +231,7 @@ pub(crate) fn queue_signal(thread: i32, signo: i32, value: u64, errno: i32) -> i
     checked(result as libc::c_int).map(drop)
 }
 
-/// Returns whether this process has the thread.
+/// Returns whether this process has a thread with this kernel ID.
 pub(crate) fn has_thread(thread: i32) -> bool {
     // SAFETY: no memory is passed, and signal 0 is not sent.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
@@ -245,7 +249,7 @@ pub(crate) fn this_thread() -> libc::pthread_t {
     unsafe { libc::pthread_self() }
 }
 
-/// Adds one to an eventfd.
+/// Adds one to the counter of an eventfd. Errors are ignored.
 pub(crate) fn count_up(eventfd: RawFd) {
     let one = 1_u64.to_ne_bytes();
     // SAFETY: the kernel reads eight bytes from `one`, which has eight. The result is ignored: a
@@ -253,7 +257,7 @@ pub(crate) fn count_up(eventfd: RawFd) {
     unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) };
 }
 
-/// Returns whether the descriptor is an anonymous file, as an eventfd is.
+/// Returns whether a descriptor refers to an anonymous file, as that of an eventfd does.
 pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
     let mut about = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes a `stat` to `about`, for which any bytes are valid.
@@ -264,7 +268,7 @@ pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
     Ok(about.st_mode & libc::S_IFMT == 0)
 }
 
-// Every libc with threads has this function, but the libc crate does not declare it for Linux.
+// Every libc with threads has `pthread_atfork`, but the libc crate does not declare it for Linux.
 unsafe extern "C" {
     fn pthread_atfork(
         before: Option<extern "C" fn()>,
@@ -273,7 +277,7 @@ unsafe extern "C" {
     ) -> libc::c_int;
 }
 
-/// Registers a function that is called in the child after each `fork` from now on.
+/// Registers a function that runs in the child after each `fork` from now on.
 pub(crate) fn after_fork(child: extern "C" fn()) -> io::Result<()> {
     // SAFETY: the function belongs to this library, which is never unloaded (it is part of the
     // program, or linked with `-z nodelete`: `native/sentry/build.rs`).
@@ -309,7 +313,7 @@ pub(crate) fn page_that_fork_empties() -> io::Result<*mut libc::c_void> {
     }
 }
 
-/// Unmaps a page that no other thread has seen.
+/// Unmaps a page that no thread uses.
 pub(crate) fn unmap_page(page: *mut libc::c_void) {
     // SAFETY: the page came from `page_that_fork_empties`, and its only user returns it.
     unsafe { libc::munmap(page, PAGE) };

@@ -1,11 +1,13 @@
 //! The table of watches of the process.
 //!
 //! **States.** A watched connection has an entry in the table, under the number of its descriptor,
-//! and an entry in the epoll set. The table entry ends when the disconnect has been reported, when
-//! it is unwatched, or when another connection is watched under the same number. Each entry has a
-//! number of its own, the generation: events of an entry that has ended are ignored. If a
-//! descriptor was closed without being unwatched and its number now refers to another socket, the
-//! socket's cookie reveals it.
+//! and an entry in the epoll set. The table entry ends in one of three ways: the disconnect has
+//! been reported, the connection is unwatched, or another connection is watched under the same
+//! number.
+//!
+//! Each table entry has a number of its own, the generation. Events of an entry that has ended are
+//! ignored. If a descriptor was closed without being unwatched, its number may refer to another
+//! socket. The socket's cookie shows that.
 //!
 //! **Processes.** Each process has its own table: a child of `fork` begins with an empty one
 //! (`process.rs`).
@@ -21,8 +23,9 @@
 //! reporting an event or running foreign code. `reporting` is the event that the thread
 //! (`watcher.rs`) reports without the lock; [`unwatch`](crate::unwatch) waits for its end.
 //!
-//! **Generations** have 32 bits. For a mix-up, an event would have to stay in the kernel while the
-//! process begins 2³² further watches, and then meet the same descriptor and the same socket.
+//! **Generations** have 32 bits. Two watches could be confused only if three things happen: an
+//! event stays in the kernel while the process begins 2³² further watches, and the last of these
+//! has the same descriptor and the same socket.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -36,14 +39,14 @@ use crate::notice::Notice;
 use crate::pending_events::PendingEvents;
 use crate::sys;
 
-/// The way in which an event is reported.
+/// The means by which an event is reported to the user of a watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Notifier {
     Future(Arc<PendingEvents>),
     Notice(Notice),
 }
 
-/// A watched connection.
+/// The entry of a watched connection in the table.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) generation: u32,
@@ -54,24 +57,25 @@ pub(crate) struct Entry {
 
 pub(crate) type Entries = HashMap<RawFd, Entry, BuildHasherDefault<DefaultHasher>>;
 
-/// The table of watches, and the condition variable for its users.
+/// The table of watches with its lock, and a condition variable.
 #[derive(Default)]
 pub(crate) struct Shared {
     table: Mutex<Table>,
-    /// Notified when an event has been reported.
+    /// Notified when the report of an event has ended.
     pub(crate) reported: Condvar,
 }
 
 #[derive(Default)]
 pub(crate) struct Table {
-    /// The epoll set.
+    /// The epoll set, or `None` if there is no set yet or the program has closed it.
     pub(crate) set: Option<Set>,
-    /// The thread that waits on it.
+    /// The watching thread, which waits on `set`.
     pub(crate) thread: Option<libc::pthread_t>,
     pub(crate) entries: Entries,
-    /// The event that the thread is reporting now.
+    /// The event that the watching thread is reporting now, without the lock.
     pub(crate) reporting: Option<(Key, Reason)>,
-    /// The number of threads that wait for the end of that report.
+    /// The number of threads in [`unwatch`](crate::unwatch) that wait for the end of the report in
+    /// `reporting`.
     pub(crate) waiting: u32,
 }
 

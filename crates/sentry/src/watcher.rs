@@ -1,7 +1,7 @@
 //! The thread that waits for all disconnects of the process and reports them.
 //!
-//! The first watch starts it. It blocks all signals, so no handler of the program runs on it. It
-//! lives as long as the process.
+//! The first watch starts the thread, which lives as long as the process. It blocks all signals, so
+//! no signal handler of the program runs on it.
 
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
@@ -16,20 +16,20 @@ use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
 use crate::table::{Entries, Notifier, Shared, Table};
 
-/// The maximum number of events taken from the kernel at once.
+/// The maximum number of events that are taken from the kernel at once.
 const BATCH: usize = 64;
-/// The stack size in bytes. Functions of the program run on this stack.
+/// The stack size of the watching thread in bytes. Functions of the program run on this stack.
 const STACK: usize = 256 * 1024;
 /// The pause in milliseconds before the next attempt if the signal queue is full.
 const PAUSE_MS: i32 = 1;
 
-/// Returns the epoll set, and creates it and starts its thread if necessary.
+/// Returns the epoll set. Creates the set and starts its thread if necessary.
 pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<Set> {
     if let Some(set) = table.set {
         return Ok(set);
     }
     let set = Set::new()?;
-    // The thread inherits the blocked signals.
+    // The new thread inherits the blocked signals.
     let unsignalled = Unsignalled::now();
     let thread = thread::Builder::new()
         .name("bywash-sentry".into())
@@ -72,15 +72,16 @@ fn run(shared: &Shared, set: Set) {
     set_is_lost(shared);
 }
 
-/// Returns the watch and the event, if it is to be reported. The report lasts until [`done`].
+/// Returns the watch of an event and the event, or `None` if the event is not to be reported. The
+/// report lasts until [`done`].
 fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Notifier)> {
     let (key, flags) = (Key::from(event.u64), what_is_so(event));
     let mut table = shared.lock();
     let entry = table.entries.get(&key.fd).filter(|entry| entry.generation == key.generation)?;
     let reason = entry.interest.reason(flags)?;
     let notifier = entry.notifier.clone();
-    // The descriptor was closed without being unwatched, another process kept the old socket open,
-    // and the number now refers to another socket.
+    // The descriptor was closed without being unwatched while another process kept the old socket
+    // open. Its number now refers to another socket.
     if sys::cookie_of(key.fd) != entry.cookie {
         let entry = table.entries.remove(&key.fd);
         drop(table);
@@ -91,14 +92,14 @@ fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Noti
     Some((key, reason, notifier))
 }
 
-/// Returns the flags of an event, without the `IN` of a bare FIN.
+/// Returns the flags of an event, without the flag `IN` if it only stands for a FIN.
 fn what_is_so(event: &libc::epoll_event) -> Flags {
     let flags = Flags(event.events);
     let is_in_doubt = flags.has(Flags::IN | Flags::RDHUP);
     if is_in_doubt && !sys::has_bytes(Key::from(event.u64).fd) { flags & !Flags::IN } else { flags }
 }
 
-/// Reports an event. A waker that panics does not affect other watches.
+/// Reports an event to the user of a watch. A waker that panics does not affect other watches.
 fn report(key: Key, reason: Reason, notifier: &Notifier) -> Delivery {
     let reporting = || match notifier {
         Notifier::Notice(notice) => notice.report(key.into(), reason),
@@ -110,9 +111,9 @@ fn report(key: Key, reason: Reason, notifier: &Notifier) -> Delivery {
     catch_unwind(AssertUnwindSafe(reporting)).unwrap_or(Delivery::Done)
 }
 
-/// Ends the report, and the watch if it was the disconnect. Returns false if this is no longer the
-/// thread of the table: the set was lost in the meantime, or the process was forked in a function
-/// that was called.
+/// Ends the report of an event, and the watch too if the event was the disconnect. Returns false if
+/// this is no longer the thread of the table: the set was lost in the meantime, or a called
+/// function has forked the process.
 fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     if !process::is_own(shared) {
         return false;
@@ -146,7 +147,7 @@ fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     true
 }
 
-/// Handles that the program has closed the descriptors of this crate. All watches are lost.
+/// Handles that the program has closed the descriptors of the epoll set. All watches are lost.
 fn set_is_lost(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
@@ -156,8 +157,8 @@ fn set_is_lost(shared: &Shared) {
     }
 }
 
-/// Resets the table, so that the next watch creates a new set. A thread that still waits on the old
-/// set finds no entry for its events.
+/// Resets the table, so that the next watch creates a new epoll set. Returns the entries for the
+/// caller to drop. A thread that still waits on the old set finds no entry for its events.
 pub(crate) fn forget_set(table: &mut Table) -> Entries {
     if let Some(set) = table.set.take() {
         process::there_is_no_set();

@@ -14,14 +14,15 @@ use crate::pending_events::PendingEvents;
 use crate::register::{forget, register};
 use crate::table::Notifier;
 
-/// A watch of a connection, which ends when the value is dropped.
+/// A watch of a connection. The watch ends when the value is dropped.
 ///
 /// As a future, it is ready with the reason when the peer has left, and stays ready. With
 /// [`Interest::data`], it is first ready once with [`Reason::Data`]: await `&mut` it again for the
 /// disconnect.
 ///
-/// The watch borrows the connection, so that the connection is not closed and its number not reused
-/// while it is watched. In a child of `fork` it is never ready: start a new watch there.
+/// The watch borrows the connection. So the connection is not closed, and its descriptor not
+/// reused, while it is watched. In a child of `fork`, the future is never ready. Start a new watch
+/// there.
 #[derive(Debug)]
 #[must_use = "the connection is watched only as long as this lives"]
 pub struct Watching<'a> {
@@ -30,13 +31,14 @@ pub struct Watching<'a> {
     connection: PhantomData<BorrowedFd<'a>>,
 }
 
-/// Watches a connection, independently of its other users: it may be a blocking socket, or
-/// registered with a runtime. There is one watch per descriptor of a process. Use `try_clone` for
-/// another one.
+/// Watches a connection, independently of its other users. The connection may be a blocking socket,
+/// or registered with a runtime. A process has at most one watch per descriptor. Use `try_clone`
+/// for another one.
 ///
 /// # Errors
-/// `NotConnected`; `AlreadyExists` if it is already watched; `InvalidInput` if it is not a stream
-/// socket; or the kernel's error if descriptors, threads, watches or memory are exhausted.
+/// `NotConnected`; `AlreadyExists` if the connection is already watched; `InvalidInput` if it is
+/// not a stream socket; or the kernel's error if descriptors, threads, watches or memory are
+/// exhausted.
 pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching<'_>> {
     let pending = Arc::new(PendingEvents::default());
     let fd = connection.as_fd().as_raw_fd();

@@ -1,4 +1,4 @@
-//! The future is ready when the peer disconnects, and for no other event.
+//! Tests that the future of a watch is ready when the peer disconnects, and for no other event.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::future::{Future, poll_fn};
@@ -29,7 +29,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on a thread without a runtime.
+/// Runs a future to completion on a thread without a runtime.
 fn wait<F: Future>(future: F) -> F::Output {
     let unpark = Arc::new(Unpark(thread::current(), AtomicUsize::new(0)));
     let waker = Waker::from(Arc::clone(&unpark));

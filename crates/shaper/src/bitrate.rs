@@ -3,23 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A rate in bits per second: whole bytes, from [`BitRate::LEAST`] to [`BitRate::MOST`].
+/// A rate in whole bytes per second, which is written in bits per second. It is from
+/// [`BitRate::LEAST`] to [`BitRate::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BitRate {
     bytes: u32,
 }
 
-/// The units, largest first, so that a rate is written in the largest unit that divides it.
+/// The units, largest first, with their bits per second. A rate is written in the largest unit that
+/// divides it.
 const UNITS: [(&str, u64); 4] =
     [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl BitRate {
-    /// 64 kbit/s. At this rate, one full packet takes about a fifth of a second.
+    /// The minimum rate, 64 kbit/s. At this rate, one full packet takes about a fifth of a second.
     pub const LEAST: Self = Self { bytes: 8_000 };
-    /// 32 Gbit/s. The kernel stores a rate as bytes per second in 32 bits.
+    /// The maximum rate, 32 Gbit/s. The kernel stores a rate as bytes per second in 32 bits.
     pub const MOST: Self = Self { bytes: 4_000_000_000 };
 
-    /// Converts a number of bytes per second. Returns `None` if it is out of range.
+    /// Converts a number of bytes per second. Returns `None` if the rate is out of range.
     pub fn of_bytes(bytes: u64) -> Option<Self> {
         let rate = Self { bytes: u32::try_from(bytes).ok()? };
         (Self::LEAST..=Self::MOST).contains(&rate).then_some(rate)
@@ -30,7 +32,7 @@ impl BitRate {
         self.bytes
     }
 
-    /// Subtracts a rate. Returns `None` if less than [`BitRate::LEAST`] is left.
+    /// Subtracts `taken` from the rate. Returns `None` if less than [`BitRate::LEAST`] is left.
     pub(crate) fn less(self, taken: Self) -> Option<Self> {
         let bytes = self.bytes.checked_sub(taken.bytes)?;
         Some(Self { bytes }).filter(|left| *left >= Self::LEAST)
@@ -47,8 +49,8 @@ pub struct NoBitRate(String);
 impl FromStr for BitRate {
     type Err = NoBitRate;
 
-    /// Parses `64kbit`, `50mbit`, `1gbit`. A number without a unit is an error, because `tc`
-    /// interprets it as bits and other tools as bytes.
+    /// Parses a rate such as `64kbit`, `50mbit` or `1gbit`. A number without a unit is an error,
+    /// because `tc` interprets it as bits and other tools as bytes.
     fn from_str(text: &str) -> Result<Self, NoBitRate> {
         let read = || {
             let digits = text.find(|c: char| !c.is_ascii_digit())?;

@@ -1,38 +1,39 @@
-//! A token bucket in bytes, for uses that share a connection: streams of HTTP/2, which the kernel
-//! cannot distinguish, and sums over connections where there is no HTB.
+//! A token bucket that counts bytes, for uses that share a connection: streams of HTTP/2, which the
+//! kernel cannot distinguish. It also limits the sum over connections where there is no HTB.
 //!
-//! The bucket has the virtual scheduling form (GCRA, ITU-T I.371) with one number: the time at
-//! which the bucket would be full again. A caller always gets its bytes, with the time from which
-//! it may send them. So each caller asks only once, and callers are served in the order in which
-//! they asked. A bucket that answers "not yet, ask again" would wake all waiting callers for one
-//! that may send. There is no clock in it: callers pass the time.
+//! The bucket has the virtual scheduling form (GCRA, ITU-T I.371). Its state is one number: the
+//! time at which the bucket would be full again. A caller always gets its bytes, with the time from
+//! which it may send them. So each caller asks only once, and callers are served in the order in
+//! which they asked. A bucket that answers "not yet, ask again" would wake all waiting callers for
+//! one that may send. The bucket has no clock: callers pass the present time.
 
 use bywash_units::{Time, TimeSpan};
 
 use crate::bitrate::BitRate;
 
-/// The bytes that all callers together may send.
+/// A token bucket of bytes that all its callers together may send.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: BitRate,
     burst: u32,
-    /// The time at which the bucket is full again if no more bytes are taken. Time beyond the
-    /// duration of the burst is promised to callers that wait.
+    /// The time at which the bucket is full again if no more bytes are taken. If that is later than
+    /// now plus the duration of the burst, callers are waiting for the excess.
     full: Time,
 }
 
 impl Bucket {
-    /// Creates a full bucket. At most `burst` bytes may be sent at once, even after a long pause.
+    /// Creates a full bucket that refills at `rate`. At most `burst` bytes may be sent at once,
+    /// even after a long pause.
     pub const fn new(rate: BitRate, burst: u32) -> Self {
         Self { rate, burst, full: Time::ZERO }
     }
 
-    /// Takes `bytes`. Returns `None` if they may be sent at once, or the time from which they may
-    /// be sent. They are taken in either case. A caller may take more than the burst at a time; the
-    /// next callers wait longer for it.
+    /// Takes `bytes` from the bucket. Returns `None` if the caller may send them at once, or the
+    /// time from which it may send them. The bytes are taken in either case. A caller may take more
+    /// than the burst, and then the next callers wait longer.
     #[must_use = "the bytes may not be sent before"]
     pub fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
-        // The time that is missing from a full bucket before this call.
+        // The time that the bucket needs to be full again, before this call.
         let missing = self.full.since(now);
         let allowed = self.lasts(u64::from(self.burst));
         self.full = now + missing + self.lasts(u64::from(bytes));
@@ -40,14 +41,14 @@ impl Bucket {
         (wait > TimeSpan::ZERO).then(|| now + wait)
     }
 
-    /// Returns bytes that were taken and will not be sent, because the stream was reset while it
-    /// waited. Callers that already have a time keep it.
+    /// Gives back bytes that were taken and will not be sent, because their stream was reset while
+    /// it waited. Callers that already have a time keep it.
     pub fn give_back(&mut self, bytes: u32) {
         self.full = self.full - self.lasts(u64::from(bytes));
     }
 
-    /// Sets another rate. Callers that already have a time keep it. The next caller waits until
-    /// their bytes are sent at the new rate.
+    /// Sets another rate. Callers that already have a time keep it. The next caller waits until the
+    /// bytes of those callers are sent at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: BitRate) {
         let (old, new) = (self.rate.bytes_per_second(), rate.bytes_per_second());
         let missing = u128::from(self.full.since(now).as_nanos()) * u128::from(old);
@@ -55,8 +56,8 @@ impl Bucket {
         self.rate = rate;
     }
 
-    /// Returns the time that the rate needs for this number of bytes. It is rounded up, because
-    /// otherwise the sum would exceed the rate.
+    /// Returns the time in which `bytes` are sent at the present rate. The time is rounded up,
+    /// because otherwise the sum would exceed the rate.
     fn lasts(&self, bytes: u64) -> TimeSpan {
         let rate = u128::from(self.rate.bytes_per_second());
         nanos((u128::from(bytes) * 1_000_000_000).div_ceil(rate))
@@ -81,7 +82,7 @@ mod tests {
         Time::ZERO + TimeSpan::from_millis(millis)
     }
 
-    /// A bucket with 1,000 bytes per millisecond.
+    /// Returns a bucket with a rate of 1,000 bytes per millisecond and a burst of 2,000 bytes.
     fn bucket() -> Bucket {
         Bucket::new(rate("8mbit"), 2_000)
     }
@@ -121,8 +122,8 @@ mod tests {
     }
 
     proptest! {
-        /// The bytes sent in any interval are at most the burst, the rate times the interval, and
-        /// the chunk at its start, for any sequence of callers.
+        /// The bytes sent in any interval are at most the sum of three amounts: the burst, the rate
+        /// times the interval, and the chunk at its start. That holds for any sequence of callers.
         #[test]
         fn nobody_gets_more_than_burst_and_rate(
             takes in prop::collection::vec((0_u64..3_000_000, 1_u32..20_000), 1..200)

@@ -1,13 +1,14 @@
-//! The name of a network device.
+//! The validated name of a network device.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a network device, which may not exist. The name is safe to print and to pass on.
+/// The name of a network device, which may not exist. The name contains only characters that are
+/// safe to print and to pass on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device(String);
 
-/// `IFNAMSIZ` without the terminating zero.
+/// The maximum length of a name in bytes: `IFNAMSIZ` without the terminating zero.
 const LONGEST: usize = 15;
 
 impl Device {
@@ -25,8 +26,8 @@ pub struct NoDevice;
 impl FromStr for Device {
     type Err = NoDevice;
 
-    /// Parses a name. The kernel allows more: all characters except blanks, `/` and `:`. But real
-    /// devices do not have such names by accident.
+    /// Parses the name of a device. The kernel allows more: all characters except blanks, `/` and
+    /// `:`. But real devices do not have such names by accident.
     fn from_str(text: &str) -> Result<Self, NoDevice> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let named = !text.is_empty() && text.len() <= LONGEST && text.chars().all(plain);

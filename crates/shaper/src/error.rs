@@ -1,4 +1,4 @@
-//! The reasons for which a device is not shaped as planned.
+//! Errors of shaping a device.
 
 use std::io;
 
@@ -17,11 +17,11 @@ pub enum ShaperError {
          root`", handle(*.number)
     )]
     Foreign {
-        /// The device.
+        /// The shaped device.
         device: Device,
-        /// The kind: `htb`, `fq_codel`, …
+        /// The kind of the other discipline: `htb`, `fq_codel`, …
         kind: String,
-        /// The handle.
+        /// The handle of the other discipline, as the kernel's number.
         number: u32,
     },
     /// No lanes are installed on the device.
@@ -32,29 +32,29 @@ pub enum ShaperError {
         "the lanes on {0} are not those that are wanted: `bywash shaper install` replaces them"
     )]
     Different(Device),
-    /// The process lacks the capability.
+    /// The process lacks the capability `CAP_NET_ADMIN`.
     #[error("this process may not configure {0}: run it as root, or with CAP_NET_ADMIN")]
     NotPermitted(Device),
     /// The kernel was built without HTB, or its module is missing.
     #[error("this kernel has no HTB: load the module sch_htb")]
     NoHtb,
-    /// The kernel returned an error.
+    /// The kernel returned another error.
     #[error("{device}: {source}")]
     Kernel {
-        /// The device.
+        /// The device that was to be shaped.
         device: Device,
-        /// The error.
+        /// The error that the kernel returned.
         source: io::Error,
     },
 }
 
-/// Formats a handle as `tc` does.
+/// Formats a handle as `tc` does: its major number in hexadecimal, and a colon.
 fn handle(number: u32) -> String {
     format!("{:x}:", number >> 16)
 }
 
 impl ShaperError {
-    /// Interprets the kernel's error for `device`.
+    /// Converts the kernel's error for `device` into the reason that it indicates.
     pub(crate) fn of(device: &Device, source: io::Error) -> Self {
         let device = device.clone();
         match source.raw_os_error() {

@@ -1,4 +1,5 @@
-//! The root queueing discipline of a device, and HTB: tc-htb(8), `linux/pkt_sched.h`.
+//! Reads and writes the root queueing discipline of a device and its HTB classes: tc-htb(8),
+//! `linux/pkt_sched.h`.
 
 use std::io;
 
@@ -7,37 +8,41 @@ use crate::netlink::{
 };
 use crate::plan::{ANTS, Class, ROOT};
 
-/// The kind as the kernel writes it.
+/// The kind `htb` as the kernel writes it in attributes.
 const HTB: &[u8] = b"htb\0";
-/// Attributes inside [`OPTIONS`], `TCA_HTB_…`.
+/// The number of the attribute with a class's parameters inside [`OPTIONS`]: `TCA_HTB_PARMS`.
 const PARAMETERS: u16 = 1;
+/// The number of the attribute with the root's settings inside [`OPTIONS`]: `TCA_HTB_INIT`.
 const GLOBAL: u16 = 2;
-/// The version of the interface: `HTB_VER` without its minor part.
+/// The version of the kernel's HTB interface: `HTB_VER` without its minor part.
 const VERSION: u32 = 3;
-/// The class of unmarked packets is that of ants. The number is without the root's part.
+/// The class of unmarked packets, which is that of ants, without the root's part of the number.
 const DEFAULT: u32 = ANTS & 0xffff;
-/// Count bytes as on Ethernet. Zero would mean an old program that sends rate tables.
+/// The link layer `TC_LINKLAYER_ETHERNET`: the kernel counts bytes as on Ethernet. Zero would mean
+/// an old program that sends rate tables.
 const ETHERNET: u8 = 1;
-/// The kernel derives nothing from the guaranteed rates, because every class has its quantum.
+/// The divisor by which the kernel would derive a class's quantum from its rate. It has no effect,
+/// because every class has its own quantum.
 const RATE_TO_QUANTUM: u32 = 10;
 
 /// The root queueing discipline of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// The kernel's default. It has handle 0, whereas every installed one has another handle.
+    /// The kernel's default. Its handle is 0, whereas every installed discipline has another
+    /// handle.
     Default,
-    /// HTB with the handle of this crate, its classes, and the class of unmarked packets.
+    /// The HTB discipline of this crate, with its classes and the class of unmarked packets.
     Ours { classes: Vec<Class>, default: Option<u32> },
     /// A queueing discipline of another program.
     Foreign { kind: String, handle: u32 },
 }
 
-/// Reads the root. A list that changes while it is read is read again.
+/// Returns the root of a device. If the kernel's list changes while it is read, it is read again.
 pub(crate) fn root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     steadily(|| read_root(kernel, device))
 }
 
-/// Returns the indices of the devices that have the root of this crate.
+/// Returns the indices of the devices whose root is that of this crate.
 pub(crate) fn devices(kernel: &mut Kernel) -> io::Result<Vec<u32>> {
     steadily(|| {
         let mut found = Vec::new();
@@ -91,8 +96,8 @@ fn read_root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     Ok(Root::Ours { classes, default })
 }
 
-/// Returns the printable characters of a kind. The kernel only uses plain words, but callers should
-/// not have to rely on that.
+/// Returns the printable characters of a kind, at most 16. The kernel only uses plain words, but
+/// callers should not have to rely on that.
 fn printable(kind: &[u8]) -> String {
     let plain = kind.iter().filter(|byte| byte.is_ascii_graphic()).take(16);
     plain.map(|&byte| char::from(byte)).collect()
@@ -103,8 +108,9 @@ fn default(attributes: &[u8]) -> Option<u32> {
     u32_at(attribute(attribute(attributes, OPTIONS)?, GLOBAL)?, 8)
 }
 
-/// Parses `struct tc_htb_opt`: two `tc_ratespec`, each with the rate as its last word, followed by
-/// the bursts, quantum, level and priority.
+/// Parses a class from its attributes. `struct tc_htb_opt` has two `tc_ratespec`, each with the
+/// rate as its last word, followed by the bursts, quantum, level and priority. Returns `None` if it
+/// is malformed.
 fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
     let words = attribute(attribute(attributes, OPTIONS)?, PARAMETERS)?;
     let word = |number: usize| u32_at(words, number * 4);
@@ -119,10 +125,11 @@ fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
     })
 }
 
-/// Installs the root without classes. Packets that are sent until the classes exist are not shaped.
+/// Installs the root of this crate without classes. Packets that are sent until the classes exist
+/// are not shaped.
 ///
 /// # Errors
-/// Returns `AlreadyExists` if another program has installed a root. The kernel checks that.
+/// `AlreadyExists` if another program has installed a root. The kernel checks that.
 pub(crate) fn make_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     let mut global = Vec::new();
     for word in [VERSION, RATE_TO_QUANTUM, DEFAULT, 0, 0] {
@@ -133,7 +140,7 @@ pub(crate) fn make_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     kernel.make(netlink::NEW_QDISC, our_root(device), &with)
 }
 
-/// Adds a class below an existing one.
+/// Adds an HTB class below its parent, which must exist.
 pub(crate) fn make_class(kernel: &mut Kernel, device: u32, class: &Class) -> io::Result<()> {
     let mut words = Vec::new();
     for rate in [class.rate, class.ceiling] {
@@ -149,8 +156,8 @@ pub(crate) fn make_class(kernel: &mut Kernel, device: u32, class: &Class) -> io:
     kernel.make(netlink::NEW_CLASS, about, &with)
 }
 
-/// Removes the root with its classes, so that the kernel installs its default again. The kernel
-/// compares handle and kind, so a root that another program has installed in the meantime stays.
+/// Removes the root of this crate with its classes, so that the kernel installs its default again.
+/// The kernel compares handle and kind, so the root of another program stays.
 pub(crate) fn delete_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     let with = Attributes::default().with(KIND, HTB);
     kernel.delete(netlink::DELETE_QDISC, our_root(device), &with)
@@ -160,7 +167,7 @@ fn our_root(device: u32) -> Subject {
     Subject { device, handle: ROOT, parent: NO_PARENT }
 }
 
-/// Returns whether `classes` are those of `wanted`, in any order, and unmarked packets go to the
+/// Returns whether `classes` are those of `wanted`, in any order, and `default` is the class of
 /// ants.
 pub(crate) fn is_as_wanted(wanted: &[Class], classes: &[Class], default: Option<u32>) -> bool {
     default == Some(DEFAULT)

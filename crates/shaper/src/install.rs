@@ -1,10 +1,9 @@
-//! Installs, checks and removes the classes of a device. This is the work of the privileged
-//! program.
+//! Installs, checks and removes the classes of a device. The privileged program does this.
 //!
-//! The module keeps no state between two calls, neither in memory nor in a file: it asks the
-//! kernel. The root is recognised by its handle, so the next process finds what a killed one has
-//! left. There is no need to save what was replaced: only the kernel's default is ever replaced,
-//! and the kernel installs it again when the root is removed.
+//! This module keeps no state between two calls, neither in memory nor in a file: it asks the
+//! kernel. The root is recognised by its handle, so the next process finds what a killed process
+//! has left. The replaced discipline does not have to be saved. Only the kernel's default is ever
+//! replaced, and the kernel installs it again when the root is removed.
 
 use std::io::ErrorKind;
 
@@ -14,7 +13,7 @@ use crate::htb::{self, Root};
 use crate::netlink::Kernel;
 use crate::plan::Plan;
 
-/// Shapes the device as planned.
+/// Shapes the device of `plan` as planned.
 ///
 /// Nothing changes if the plan is already installed. The root of another plan is replaced, and the
 /// packets that wait in it are lost.
@@ -37,16 +36,16 @@ pub fn install(plan: &Plan) -> Result<(), ShaperError> {
     at.make_root()?;
     let made = plan.classes().iter().try_for_each(|class| at.make_class(class));
     if made.is_err() {
-        // Return the first error.
+        // Return the first error and not that of the removal.
         let _ = at.delete();
     }
     made
 }
 
-/// Checks that the device is shaped as planned. This needs no capability.
+/// Checks that the device of `plan` is shaped as planned. This needs no capability.
 ///
 /// # Errors
-/// The difference from the plan.
+/// The difference from the plan, or the reason why the device cannot be read.
 pub fn check(plan: &Plan) -> Result<(), ShaperError> {
     let mut at = DeviceHandle::find(plan.device())?;
     match at.root()? {
@@ -61,8 +60,8 @@ pub fn check(plan: &Plan) -> Result<(), ShaperError> {
     }
 }
 
-/// Removes the root of this crate and its classes. Returns whether there was one. The root of
-/// another program stays.
+/// Removes the root of this crate and its classes from a device. Returns whether there was one. The
+/// root of another program stays, and is not an error.
 ///
 /// # Errors
 /// If the device does not exist, or the capability is missing.
@@ -74,7 +73,7 @@ pub fn remove(device: &Device) -> Result<bool, ShaperError> {
     }
 }
 
-/// An existing device, and a socket to the kernel.
+/// An existing device with its index, and a netlink socket to the kernel.
 struct DeviceHandle<'a> {
     device: &'a Device,
     number: u32,

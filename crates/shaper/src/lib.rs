@@ -12,8 +12,8 @@
 //!   leaves by another device, the gateway limits the responses by a [`Bucket`]. A program without
 //!   buckets can have TCP pace the connection.
 //!
-//! The programs only share the state of the kernel. The classes have fixed handles, and a program
-//! that needs to know whether they exist asks the kernel, every second. So no file or socket can
+//! The two programs only share the state of the kernel. The classes have fixed handles. Each
+//! program asks the kernel whether they exist, the gateway once a second. So no file or socket can
 //! contain outdated information.
 //!
 //! Streams of HTTP/2 share a connection, so neither a class nor TCP could limit a single stream.

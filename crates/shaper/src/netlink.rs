@@ -1,12 +1,12 @@
-//! The kernel's configuration interface for traffic control: rtnetlink(7).
+//! Calls the kernel's configuration interface for traffic control: rtnetlink(7).
 //!
 //! This crate does not use the program `tc`. `tc` has no machine-readable format for HTB classes
-//! and prints rounded rates, so it could not show whether the plan is installed. And a privileged
-//! program that starts no other program needs to trust none. The netlink library that supports HTB,
-//! `nlink`, has more than a hundred times the lines of this crate.
+//! and prints rounded rates, so its output could not show whether the plan is installed. And a
+//! privileged program that starts no other program does not have to trust one. The netlink library
+//! that supports HTB, `nlink`, has more than a hundred times the lines of this crate.
 //!
-//! Messages come from the kernel alone (only a process with `CAP_NET_ADMIN` could forge them), but
-//! they are parsed with bounds checks anyway.
+//! Messages come from the kernel alone, because only a process with `CAP_NET_ADMIN` could forge
+//! them. They are parsed with bounds checks anyway.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,13 +20,14 @@ use rustix::net::{netdevice, recv, sendto, socket_with};
 
 /// The timeout for a response. The kernel responds at once, unless another change takes long.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum size of a datagram that the kernel sends for a list.
+/// The maximum size in bytes of a datagram that the kernel sends for a list.
 const DATAGRAM: usize = 1 << 15;
-/// The length of `struct nlmsghdr`, the head of a message, and of `struct tcmsg`, its subject.
+/// The length in bytes of `struct nlmsghdr`, the head of a message.
 const HEAD: usize = 16;
+/// The length in bytes of `struct tcmsg`, the subject of a message.
 const SUBJECT: usize = 20;
 
-/// The types of messages.
+/// The types of messages about queueing disciplines (qdiscs) and classes.
 pub(crate) const NEW_QDISC: u16 = libc::RTM_NEWQDISC;
 pub(crate) const DELETE_QDISC: u16 = libc::RTM_DELQDISC;
 pub(crate) const GET_QDISC: u16 = libc::RTM_GETQDISC;
@@ -34,33 +35,34 @@ pub(crate) const NEW_CLASS: u16 = libc::RTM_NEWTCLASS;
 pub(crate) const GET_CLASS: u16 = libc::RTM_GETTCLASS;
 const ERROR: u16 = libc::NLMSG_ERROR as u16;
 const DONE: u16 = libc::NLMSG_DONE as u16;
-/// The flag that a list has changed while it was read.
+/// The flag in a message that a list has changed while it was read.
 const INTERRUPTED: u16 = libc::NLM_F_DUMP_INTR as u16;
 
-/// The parent of a root.
+/// The value of `parent` for a root queueing discipline.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
-/// Attributes of every object in traffic control: its kind, and options of that kind.
+/// The number of the attribute with the kind of an object, such as `htb`.
 pub(crate) const KIND: u16 = libc::TCA_KIND;
+/// The number of the attribute with the options of an object, which depend on its kind.
 pub(crate) const OPTIONS: u16 = libc::TCA_OPTIONS;
 
-/// The subject of a message.
+/// The subject of a message: a queueing discipline or class of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// The index of the device.
+    /// The kernel's index of the device.
     pub(crate) device: u32,
     pub(crate) handle: u32,
     pub(crate) parent: u32,
 }
 
 impl Subject {
-    /// Encodes a `struct tcmsg` of any family.
+    /// Encodes the subject as a `struct tcmsg` of any address family.
     fn bytes(self) -> Vec<u8> {
         let words = [0, self.device, self.handle, self.parent, 0];
         words.into_iter().flat_map(u32::to_ne_bytes).collect()
     }
 }
 
-/// Attributes to send: each has a length, a number and a value, padded to four bytes.
+/// Attributes of a message to send. Each has a length, a number and a value, padded to four bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes(Vec<u8>);
 
@@ -107,7 +109,7 @@ impl Kernel {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Returns the index of the device with this name, if it exists.
+    /// Returns the index of the device with the name `name`, or `None` if there is no such device.
     pub(crate) fn device(&self, name: &str) -> io::Result<Option<u32>> {
         match netdevice::name_to_index(&self.socket, name) {
             Ok(number) => Ok(Some(number)),
@@ -116,12 +118,12 @@ impl Kernel {
         }
     }
 
-    /// Creates an object, which must not exist yet.
+    /// Creates a queueing discipline or a class, which must not exist yet.
     pub(crate) fn make(&mut self, kind: u16, about: Subject, with: &Attributes) -> io::Result<()> {
         self.change(kind, libc::NLM_F_CREATE | libc::NLM_F_EXCL, about, with)
     }
 
-    /// Deletes an object, if it still matches the attributes.
+    /// Deletes a queueing discipline or a class, if it still matches the attributes `with`.
     pub(crate) fn delete(
         &mut self,
         kind: u16,
@@ -142,8 +144,9 @@ impl Kernel {
         self.answers(|_| Some(()))
     }
 
-    /// Calls `each` with every object of a type and its attributes. The kernel lists the qdiscs of
-    /// all devices.
+    /// Calls `each` with every object of the type `kind` and its attributes. For queueing
+    /// disciplines, the kernel lists those of all devices. A list that changed while it was read is
+    /// the error `Interrupted`.
     pub(crate) fn list(
         &mut self,
         kind: u16,
@@ -158,8 +161,8 @@ impl Kernel {
         })
     }
 
-    /// Requests one object, and calls `each` with each response: the subject, followed by
-    /// attributes. `each` returns `None` for a malformed response.
+    /// Requests one object, and calls `each` with the content of each response: the subject,
+    /// followed by attributes. `each` returns `None` for a malformed response.
     pub(crate) fn ask(
         &mut self,
         kind: u16,
@@ -189,7 +192,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Reads all responses to the last request.
+    /// Passes the content of each response to the last request to `each`, until the last response.
     fn answers(&mut self, mut each: impl FnMut(&[u8]) -> Option<()>) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM];
         loop {
@@ -212,7 +215,7 @@ impl Kernel {
     }
 }
 
-/// A received message.
+/// A received message, split into its head and its content.
 struct Message<'a> {
     kind: u16,
     flags: u16,
@@ -220,7 +223,8 @@ struct Message<'a> {
     body: &'a [u8],
 }
 
-/// Handles one response. Returns true if it was the last.
+/// Handles one response. Returns true if it was the last one. An error that the kernel reports is
+/// returned.
 fn answer(message: &Message<'_>, each: &mut impl FnMut(&[u8]) -> Option<()>) -> io::Result<bool> {
     if message.flags & INTERRUPTED != 0 {
         return Err(io::ErrorKind::Interrupted.into());
@@ -235,7 +239,8 @@ fn answer(message: &Message<'_>, each: &mut impl FnMut(&[u8]) -> Option<()>) -> 
     }
 }
 
-/// Splits off the first message in `bytes`.
+/// Splits off the first message in `bytes`. Returns the message and the rest, or `None` if it is
+/// incomplete.
 fn cut(bytes: &[u8]) -> Option<(Message<'_>, &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let message = Message {

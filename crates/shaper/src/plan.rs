@@ -1,5 +1,5 @@
-//! The configuration of a device by an operator, and the three HTB classes for it. *Elephants* are
-//! responses to requests under a rule, *ants* all other traffic.
+//! The operator's configuration of a device, and the three HTB classes for it. *Elephants* are
+//! responses to requests under a rule. *Ants* are all other traffic.
 //!
 //! ```text
 //! 6277:     the root, which this crate recognises by its handle
@@ -9,23 +9,23 @@
 //! ```
 //!
 //! The handle stands for "bw". The kernel assigns handles from 8000 on to disciplines without one,
-//! so there is no collision by accident. The total must be slightly below the rate of the line, so
-//! that the queue builds up here and not at a slower hop: only the owner of the queue can choose
-//! which packet goes first.
+//! so there is no collision by accident. The total must be slightly below the rate of the line. The
+//! queue then builds up on this device and not at a slower hop, and only the owner of the queue can
+//! choose which packet goes first.
 
 use crate::bitrate::BitRate;
 use crate::device::Device;
 
 /// The handle of the root: `6277:`.
 pub(crate) const ROOT: u32 = 0x6277_0000;
-/// The class of all traffic.
+/// The class of all traffic, below the root.
 pub(crate) const ALL: u32 = ROOT | 0x1;
 /// The class of all traffic except elephants.
 pub(crate) const ANTS: u32 = ROOT | 0x10;
-/// The class of elephants. A socket with this priority is in it.
+/// The class of elephants. Packets of a socket with this number as its priority are in the class.
 pub(crate) const ELEPHANTS: u32 = ROOT | 0x20;
 
-/// The configuration of a device.
+/// The configuration of a device: its name, and the rates of its classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     device: Device,
@@ -35,40 +35,40 @@ pub struct Plan {
     ants: BitRate,
 }
 
-/// The reason for which rates contradict each other.
+/// The reason why the rates of a plan contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlan {
     /// The ceiling of elephants is below their guaranteed rate.
     #[error("the elephants' ceiling {ceiling} is below their rate {elephants}")]
     CeilingBelowRate {
-        /// The configured ceiling.
+        /// The configured ceiling of elephants.
         ceiling: BitRate,
-        /// The configured rate.
+        /// The configured guaranteed rate of elephants.
         elephants: BitRate,
     },
-    /// The ceiling of elephants is above the total.
+    /// The ceiling of elephants is above the total rate.
     #[error("the elephants' ceiling {ceiling} is above the total {total}")]
     CeilingAboveTotal {
-        /// The configured ceiling.
+        /// The configured ceiling of elephants.
         ceiling: BitRate,
-        /// The configured total.
+        /// The configured total rate.
         total: BitRate,
     },
-    /// The rate of elephants leaves too little for ants.
+    /// The guaranteed rate of elephants leaves less than [`BitRate::LEAST`] for ants.
     #[error(
         "the elephants' rate {elephants} leaves less than 64kbit of the total {total} for the ants"
     )]
     NothingLeft {
-        /// The configured total.
+        /// The configured total rate.
         total: BitRate,
-        /// The configured rate.
+        /// The configured guaranteed rate of elephants.
         elephants: BitRate,
     },
 }
 
 impl Plan {
-    /// Creates a plan for `device`: `total` for all traffic, of which elephants are guaranteed
-    /// `elephants`, and may use up to `ceiling` if ants leave it.
+    /// Creates a plan for `device`. All traffic together gets `total`. Elephants are guaranteed
+    /// `elephants` of that rate, and may use up to `ceiling` of what ants leave.
     ///
     /// # Errors
     /// If the rates contradict each other.
@@ -88,12 +88,13 @@ impl Plan {
         Ok(Self { device, total, elephants, ceiling, ants })
     }
 
-    /// Returns the device.
+    /// Returns the device that is to be shaped.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Returns the classes, parents before children, in the order in which they must be created.
+    /// Returns the three HTB classes, parents before children, which is the order of their
+    /// creation.
     pub(crate) fn classes(&self) -> [Class; 3] {
         let (total, ants) = (self.total, self.ants);
         [
@@ -104,7 +105,7 @@ impl Plan {
     }
 }
 
-/// The order in which classes may use the rate that others leave.
+/// The order in which classes may use the part of the rate that others leave unused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precedence {
     First,
@@ -120,25 +121,25 @@ pub(crate) struct Class {
     pub(crate) rate: u32,
     /// The maximum rate in bytes per second.
     pub(crate) ceiling: u32,
-    /// The time for which it may send at once above its rate, and above its ceiling, in ticks of 64
-    /// ns.
+    /// The times for which the class may send at once above its rate, and above its ceiling. Both
+    /// are in ticks of 64 ns.
     pub(crate) bursts: (u32, u32),
-    /// The bytes per round among classes of the same priority.
+    /// The bytes that the class may send in one round among classes of the same priority.
     pub(crate) quantum: u32,
-    /// The priority. Lower goes first.
+    /// The priority of the class. Packets of classes with a lower number go first.
     pub(crate) priority: u32,
 }
 
-/// The tick of the kernel's packet scheduler; see `PSCHED_SHIFT`.
+/// The duration of one tick of the kernel's packet scheduler; see `PSCHED_SHIFT`.
 const TICK_NANOSECONDS: u64 = 64;
-/// The duration of a burst. Timers are late, and without a burst the bytes of that time would be
-/// lost.
+/// The minimum duration of a burst at the full rate. The kernel's timers are late, and without a
+/// burst the rate of that time would be lost.
 const BURST_NANOSECONDS: u64 = 1_000_000;
 /// The minimum burst in bytes: one full packet with all its headers.
 const LEAST_BURST: u64 = 2_000;
-/// The quantum of all classes. Its value does not matter, because the two lanes have different
-/// priorities. It is ten full packets, so that the kernel does not derive one from the rate and
-/// warn that it is big.
+/// The quantum of all classes in bytes: ten full packets. Its value does not matter, because the
+/// two lanes have different priorities. It is set so that the kernel does not derive one from the
+/// rate and warn that it is big.
 const QUANTUM: u32 = 15_000;
 
 impl Class {

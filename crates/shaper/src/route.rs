@@ -11,12 +11,12 @@ use socket2::SockRef;
 
 use crate::netlink::{Attributes, Kernel, attribute, u32_at};
 
-/// The length of `struct rtmsg`, which begins with the family and the prefix lengths of both
-/// addresses.
+/// The length in bytes of `struct rtmsg`, which begins with the family and the prefix lengths of
+/// both addresses.
 const SUBJECT: usize = 12;
 
 /// Returns the index of the device that the kernel would choose now for a packet of this
-/// connection.
+/// connection. Returns `None` if the socket has no IP addresses or the kernel names no device.
 pub(crate) fn device(socket: &impl AsFd) -> io::Result<Option<u32>> {
     let socket = SockRef::from(socket);
     let end = |address: socket2::SockAddr| address.as_socket();
@@ -24,7 +24,8 @@ pub(crate) fn device(socket: &impl AsFd) -> io::Result<Option<u32>> {
         return Ok(None);
     };
     match to {
-        // Such an address contains the device, because it may exist on each device.
+        // A link-local address contains the index of its device, because it may exist on each
+        // device.
         SocketAddr::V6(to) if to.scope_id() != 0 => Ok(Some(to.scope_id())),
         _ => ask(from.ip().to_canonical(), to.ip().to_canonical()),
     }

@@ -1,10 +1,13 @@
-//! The part of the gateway: assigns a connection to a lane, if there is one.
+//! Assigns connections of the gateway to lanes, which are traffic classes of the kernel.
 //!
-//! This costs one setsockopt for a response that changes the lane and none for one that does not.
-//! Before an elephant's response enters the lane, the shaper asks the kernel by which device it
-//! leaves. The state may change while the gateway runs: the program that holds the device ends, or
-//! the capability is revoked. [`Shaper::look`] detects the first, and the second is detected at
-//! once. Responses continue, paced if that is configured.
+//! A response that changes the lane of its connection costs one call of `setsockopt`, and any other
+//! response costs none. Before an elephant's response enters the lane, the shaper asks the kernel
+//! by which device the response leaves.
+//!
+//! The state may change while the gateway runs: the program that holds the device ends, or the
+//! capability is revoked. [`Shaper::look`] detects the end of that program. A missing capability is
+//! detected when a connection is assigned. Then responses continue without a lane, paced if that is
+//! configured.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,17 +22,17 @@ use crate::route;
 use crate::shaping::{Shaping, Without};
 use crate::sys;
 
-/// The kind of a response.
+/// The kind of a response, which decides its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// A response that fills the network.
+    /// A response that is large enough to fill the network.
     Elephant,
     /// Any other response.
     Ant,
 }
 
-/// The setting that a connection was last given. It is kept next to the socket, and starts with
-/// none.
+/// The lane or pacing rate that a connection was last given. The caller keeps one mark with each
+/// socket. The default is neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark(Given);
 
@@ -42,33 +45,35 @@ enum Given {
     Paced(u32),
 }
 
-/// The priority of a socket by default.
+/// The default priority of a socket.
 const NO_PRIORITY: u32 = 0;
+/// The pacing rate by which the kernel means no pacing.
 const UNPACED: u64 = u64::MAX;
 
-/// Assigns connections to lanes. All workers share it.
+/// Assigns connections to lanes. All workers of the gateway share one shaper.
 #[derive(Debug)]
 pub struct Shaper {
     shaping: AtomicU8,
-    /// The last reported state, so that each change is reported once.
+    /// The number of the state that was last reported, so that each change is reported once.
     reported: AtomicU8,
     /// The pacing rate in bytes per second of a connection without a lane, or [`UNWANTED`].
     pace: AtomicU32,
-    /// The indices of the devices that have lanes.
+    /// The kernel's indices of the network devices that have lanes.
     devices: RwLock<Vec<u32>>,
 }
 
-/// No pacing. No rate is this low.
+/// The value of `pace` that means no pacing. No real rate is this low.
 const UNWANTED: u32 = 0;
 
 impl Shaper {
-    /// Determines the present state. Without a lane, each elephant's connection is paced at `pace`.
+    /// Determines the present state from the kernel. Without a lane, each elephant's connection is
+    /// paced at `pace`.
     pub fn open(pace: BitRate) -> Self {
         Self::new(pace.bytes_per_second())
     }
 
-    /// Determines the present state. Without a lane, connections are not paced, and the caller
-    /// limits the response by a [`Bucket`](crate::Bucket).
+    /// Determines the present state from the kernel. Without a lane, connections are not paced, and
+    /// the caller limits responses by a [`Bucket`](crate::Bucket).
     pub fn without_pacing() -> Self {
         Self::new(UNWANTED)
     }
@@ -101,23 +106,23 @@ impl Shaper {
         Shaping::of_number(self.shaping.load(Relaxed))
     }
 
-    /// Determines the state again. Returns it if it differs from the last reported one. Call it
-    /// about once a second, on a thread that serves no requests, because it waits for the kernel's
-    /// list of devices.
+    /// Determines the state again from the kernel. Returns the state if it differs from the last
+    /// reported one. Call this about once a second, on a thread that serves no requests, because it
+    /// waits for the kernel's list of devices.
     pub fn look(&self) -> Option<Shaping> {
         let now = self.find();
         (self.reported.swap(now.number(), Relaxed) != now.number()).then_some(now)
     }
 
-    /// Sets another pacing rate, from the next response on.
+    /// Sets the pacing rate of connections without a lane, from the next response on.
     pub fn set_pace(&self, pace: BitRate) {
         self.pace.store(pace.bytes_per_second(), Relaxed);
     }
 
-    /// Sends everything that is written to the connection from now on by this lane.
+    /// Assigns a connection to a lane: everything that is written from now on leaves by `lane`.
     ///
-    /// Call it before the head of each response is written, and not right after the last byte of a
-    /// response: bytes that the kernel has not sent by that time would leave by the new lane.
+    /// Call this before the head of each response is written, and not right after the last byte of
+    /// a response. Bytes that the kernel has not sent by that time would leave by the new lane.
     ///
     /// If connections are paced, an ant's response after an elephant's begins at the old rate,
     /// because the kernel computes another one only after the next acknowledgement of data: some
@@ -125,7 +130,7 @@ impl Shaper {
     /// delay.
     ///
     /// Returns the state that limits an elephant's response on this connection from now on. For an
-    /// ant's response, it is the state that would.
+    /// ant's response, it is the state that would limit an elephant's.
     ///
     /// # Errors
     /// If the descriptor is not a socket or is closed. A missing capability is not an error: the
@@ -159,8 +164,8 @@ impl Shaper {
         }
     }
 
-    /// Returns whether this connection leaves by a device that has lanes. If the kernel does not
-    /// tell the device, it counts as having none.
+    /// Returns whether a connection leaves by a device that has lanes. If the kernel does not
+    /// report the device, the answer is no.
     fn has_lane(&self, socket: &impl AsFd) -> bool {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         route::device(socket).is_ok_and(|device| device.is_some_and(|one| devices.contains(&one)))
@@ -168,8 +173,8 @@ impl Shaper {
 }
 
 impl Mark {
-    /// Undoes the present setting and applies `wanted`. If a call fails, the mark still tells the
-    /// setting of the socket.
+    /// Undoes the present setting of a socket and applies `wanted`. If a system call fails, the
+    /// mark still equals the setting of the socket.
     fn give(&mut self, socket: &impl AsFd, wanted: Given) -> io::Result<()> {
         match (self.0, wanted) {
             (Given::Priority, _) => SockRef::from(socket).set_priority(NO_PRIORITY)?,

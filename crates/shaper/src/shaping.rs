@@ -1,4 +1,4 @@
-//! The available ways to limit the responses of elephants, and the reasons why better ones are
+//! The ways in which elephants' responses can be limited, and the reasons why a better way is
 //! missing.
 
 use std::fmt;
@@ -14,34 +14,36 @@ use crate::sys;
 /// The way in which elephants' responses are limited. `Display` describes it for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shaping {
-    /// The responses leave by their own class, which limits their total rate.
+    /// The responses of all connections leave by their own class, which limits their total rate.
     Priority,
-    /// Each connection is paced by itself, so the total is a multiple of the rate.
+    /// Each connection is paced by itself, so the total is up to the rate times the number of
+    /// connections.
     Pacing(Without),
     /// The responses are not limited: there is no lane, and pacing is not configured or not
     /// supported by the kernel.
     Nothing(Without),
 }
 
-/// The reason for which there is no lane.
+/// The reason why a response has no lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// No device has the classes.
+    /// No device has the classes of this crate.
     NotInstalled,
-    /// The classes exist, but this process may not use them.
+    /// The classes exist, but this process lacks the capability to use them.
     NotPermitted,
-    /// The process cannot see the state of devices: a sandbox without `AF_NETLINK`.
+    /// The process cannot read the state of devices, because its sandbox does not allow
+    /// `AF_NETLINK`.
     Unseen,
     /// There are classes, but this connection leaves by a device without them.
     Elsewhere,
 }
 
 impl Without {
-    /// All reasons. The number of a reason is its index.
+    /// All reasons. The index of a reason in this list is its number.
     pub const ALL: [Self; 4] =
         [Self::NotInstalled, Self::NotPermitted, Self::Unseen, Self::Elsewhere];
 
-    /// Returns the name of the reason.
+    /// Returns the name of the reason, as metrics and logs show it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotInstalled => "not_installed",
@@ -53,7 +55,7 @@ impl Without {
 }
 
 impl Shaping {
-    /// Returns the reason for which there is no lane, or `None` if there is one.
+    /// Returns the reason why there is no lane, or `None` if there is one.
     pub const fn without(self) -> Option<Without> {
         match self {
             Self::Priority => None,
@@ -77,7 +79,7 @@ impl Shaping {
         }
     }
 
-    /// Returns the same state without pacing.
+    /// Returns the state without pacing: pacing becomes no limit, and any other state stays.
     pub(crate) const fn unpaced(self) -> Self {
         match self {
             Self::Pacing(without) => Self::Nothing(without),
@@ -85,10 +87,10 @@ impl Shaping {
         }
     }
 
-    /// Determines the state, and the indices of the devices that have the classes. It asks the
-    /// kernel about the devices, and tries with a socket whether this process has the capability.
-    /// It does not check whether the program that installed the classes still runs, because the
-    /// classes work without it.
+    /// Determines the present state, and the indices of the devices that have the classes. This
+    /// function asks the kernel about the devices, and tries with a socket whether this process has
+    /// the capability. It does not check whether the program that installed the classes still runs,
+    /// because the classes work without that program.
     pub(crate) fn here() -> (Self, Vec<u32>) {
         let devices = Kernel::open().and_then(|mut kernel| htb::devices(&mut kernel));
         let without = match &devices {
@@ -101,7 +103,7 @@ impl Shaping {
     }
 
     fn of_socket(without: Without) -> Self {
-        // A socket of the kind that is to be limited. It is never connected.
+        // Try on a socket of the kind that is to be limited. It is never connected.
         let Ok(scratch) = Socket::new(Domain::IPV4, Type::STREAM, None) else {
             return Self::Nothing(without);
         };

@@ -1,11 +1,12 @@
-//! The one system call that neither the standard library nor `socket2` nor `rustix` provides.
+//! The only system call of this crate that neither the standard library nor `socket2` nor `rustix`
+//! provides.
 #![allow(unsafe_code, reason = "setsockopt(2) of SO_MAX_PACING_RATE, which no library has")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Limits the rate at which TCP sends on this connection, in bytes per second. `u64::MAX` removes
-/// the limit.
+/// Limits the rate at which TCP sends on a connection to `rate` bytes per second. `u64::MAX`
+/// removes the limit.
 pub(crate) fn set_max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
     let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
     // SAFETY: the descriptor is borrowed, so it is open during the call. The kernel reads

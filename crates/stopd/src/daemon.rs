@@ -71,7 +71,7 @@ const WAITING: usize = 16_384;
 /// The interval at which expired leases are removed.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// Starts a daemon, and returns once it listens. An unreachable database is no error: it is retried
+/// Starts a daemon, and returns once it listens. An unreachable database is not an error: it is retried
 /// later.
 ///
 /// `log` receives one line for each statement that was cancelled or spared.

@@ -1,8 +1,8 @@
-//! Lines on standard error.
+//! Writes lines to standard error.
 //!
-//! A pipe whose reader has stopped blocks its writer. So a gateway's process calls
-//! [`write_in_background`]. From then on a thread writes, with a bounded queue in front of it. A
-//! line that finds the queue full is dropped and counted.
+//! A pipe whose reader has stopped blocks its writer. So the process of a gateway calls
+//! [`write_in_background`]. From then on, a thread writes the lines, with a bounded queue in front
+//! of it. A line that finds the queue full is dropped and counted.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The number of texts that may wait to be written.
+/// The maximum number of texts in the queue of the writing thread.
 const WAITING: usize = 1024;
 
 static WRITER: OnceLock<SyncSender<String>> = OnceLock::new();
@@ -21,11 +21,11 @@ static QUEUED: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Starts the thread that writes to standard error for the rest of the process. If no thread can be
-/// started, writing blocks as before.
+/// Starts the thread that writes to standard error for the rest of the process. If the thread
+/// cannot be started, the functions of this module block as before.
 pub fn write_in_background() {
-    // A separate descriptor, because the lock of `std::io::stderr` would be held while the pipe is
-    // full.
+    // Use a separate descriptor, because the lock of `std::io::stderr` would be held while the pipe
+    // is full.
     let Ok(pipe) = std::io::stderr().as_fd().try_clone_to_owned() else { return };
     let (sender, texts) = sync_channel(WAITING);
     let run = move || write_all(&texts, &mut File::from(pipe));
@@ -37,8 +37,7 @@ pub fn write_in_background() {
 fn write_all(texts: &Receiver<String>, pipe: &mut File) {
     let mut told = 0;
     for text in texts {
-        // A closed pipe is not a failure: unlike `eprintln!`, a journal that has gone must not end
-        // the gateway.
+        // Ignore a closed pipe, unlike `eprintln!`: the end of a journal must not end the gateway.
         let _ = pipe.write_all(text.as_bytes());
         let dropped = dropped();
         if dropped > told {
@@ -52,7 +51,8 @@ fn write_all(texts: &Receiver<String>, pipe: &mut File) {
     }
 }
 
-/// Writes a text in one piece, so that the lines of two threads do not mix.
+/// Writes a text in one piece, so that the lines of two threads do not mix. With a background
+/// thread, this does not wait: the text is dropped and counted if the queue is full.
 pub fn write(text: String) {
     let Some(writer) = WRITER.get() else {
         let _ = std::io::stderr().write_all(text.as_bytes());
@@ -65,7 +65,7 @@ pub fn write(text: String) {
     }
 }
 
-/// Waits until all earlier texts are written, but no longer than `limit`. To be called before the
+/// Waits until all earlier texts are written, but no longer than `limit`. Call this before the
 /// process ends.
 pub fn flush(limit: Duration) {
     let (end, queued) = (Instant::now() + limit, QUEUED.load(Ordering::Relaxed));
@@ -74,12 +74,12 @@ pub fn flush(limit: Duration) {
     }
 }
 
-/// Returns the number of texts that were dropped because standard error was not read.
+/// Returns the total number of texts that were dropped because the queue was full.
 pub fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
-/// Writes one line.
+/// Writes one line that begins with `bywash: `, as [`write`] does.
 pub fn say(text: impl Display) {
     write(format!("bywash: {text}\n"));
 }

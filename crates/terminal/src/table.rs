@@ -1,7 +1,7 @@
-//! Tables of aligned text.
+//! Tables of aligned text for terminals.
 //!
-//! There is no colour and no box; the columns guide the eye. A heading wraps onto several lines
-//! rather than widen a column of short numbers, so that a row of twelve figures fits a common
+//! A table has no colours and no lines around its cells. A heading wraps onto several lines, so
+//! that it does not widen a column of short numbers. So a row of twelve numbers fits a common
 //! terminal.
 
 use std::fmt;
@@ -17,23 +17,23 @@ pub enum Align {
     Right,
 }
 
-/// Rows under a heading. A row shorter than the heading ends in blanks; entries beyond the heading
-/// are not shown.
+/// A table of rows under a header. A row that is shorter than the header is filled with blanks.
+/// Entries beyond the header are not shown.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// One heading per column, with its unit.
+    /// The headings, one per column, each with the unit of the column.
     pub header: Vec<String>,
-    /// The entries.
+    /// The rows, each with its entries by column.
     pub rows: Vec<Vec<String>>,
-    /// One alignment per column.
+    /// The alignments, one per column.
     pub align: Vec<Align>,
 }
 
-/// The space between two columns.
+/// The text between two columns.
 const GAP: &str = "  ";
 
 impl Table {
-    /// Creates a table of these columns, without rows.
+    /// Creates a table without rows. Each column is given by its heading and its alignment.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         Self {
             header: columns.iter().map(|(name, _)| (*name).into()).collect(),
@@ -42,18 +42,18 @@ impl Table {
         }
     }
 
-    /// Adds a row.
+    /// Adds a row below the existing ones.
     pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
-    /// Returns the alignment of a column; left if not set.
+    /// Returns the alignment of the column with this index, or left if none is set.
     pub fn align_of(&self, column: usize) -> Align {
         self.align.get(column).copied().unwrap_or(Align::Left)
     }
 
-    /// Returns the widths of columns: that of the widest entry, or of the longest word of the
-    /// heading.
+    /// Returns the widths of the columns. The width of a column is that of its widest entry, or of
+    /// the longest word of its heading if that is wider.
     fn widths(&self) -> Vec<usize> {
         let word = |heading: &String| heading.split_whitespace().map(columns).max().unwrap_or(0);
         let mut widths: Vec<usize> = self.header.iter().map(word).collect();

@@ -4,9 +4,10 @@
 //! characters, so an escape sequence can rewrite the screen. A control of writing direction makes a
 //! line read as its opposite. An invisible character makes one name look like another.
 //!
-//! [`is_unsafe`] is the only definition of these characters. [`printable`] is for tables,
-//! [`escaped`] for text where an operator must see what was sent, and [`excerpt`] for the beginning
-//! of such a text. [`printable_json`] and [`toml_string`] write documents, which keep their values.
+//! [`is_unsafe`] is the only definition of the unsafe characters. [`printable`] is for tables.
+//! [`escaped`] is for text where an operator must see what was sent, and [`excerpt`] for the
+//! beginning of such a text. [`printable_json`] and [`toml_string`] write documents, which keep
+//! their values.
 
 use std::fmt::Write;
 
@@ -47,13 +48,13 @@ pub fn is_unsafe(c: char) -> bool {
             | '\u{e0000}'..='\u{e00ff}'
             | '\u{e01f0}'..='\u{e0fff}'
     );
-    // The last two of each plane, and one block.
+    // Noncharacters: the last two code points of each plane, and one block.
     let is_none = u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}');
     let is_space = c.is_whitespace() && c != ' ';
     c.is_control() || turns || is_unseen || is_none || is_space
 }
 
-/// Returns a text on one line. White space becomes blanks, and all other unsafe characters become
+/// Returns a text on one line. White space becomes blanks, and every other unsafe character becomes
 /// U+FFFD.
 pub fn printable(text: &str) -> String {
     let shown = |c: char| match c {
@@ -65,7 +66,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Returns a text on one line, with unsafe characters escaped as in Rust (`\u{202e}`). The
-/// backslash is escaped too, so that no text can look like an escape. Quotes are not.
+/// backslash is escaped too, so that no text can look like an escape. Quotes are not escaped.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -78,8 +79,8 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// Returns a JSON document with unsafe characters escaped. Its value and its line breaks stay the
-/// same.
+/// Returns a JSON document with unsafe characters escaped. The value of the document and its line
+/// breaks stay the same.
 pub fn printable_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -95,7 +96,8 @@ pub fn printable_json(json: &str) -> String {
     shown
 }
 
-/// Returns a text as a basic string of TOML, on one line and in quotes.
+/// Returns a text as a basic string of TOML, on one line and in quotes, with unsafe characters
+/// escaped.
 pub fn toml_string(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -116,20 +118,20 @@ pub fn toml_string(text: &str) -> String {
     quoted
 }
 
-/// Returns the first `most` characters of a text, or all of them if it has no more.
+/// Returns the first `most` characters of a text, or the whole text if it is not longer.
 pub fn start(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Returns the first `most` characters of a text as [`escaped`] does, and an ellipsis if the text
-/// has more.
+/// Returns the first `most` characters of a text, escaped as by [`escaped`]. An ellipsis follows if
+/// the text is longer.
 pub fn excerpt(text: &str, most: usize) -> String {
     let kept = start(text, most);
     escaped(kept) + if kept.len() < text.len() { "…" } else { "" }
 }
 
-/// Returns the width in columns, one per character. That is right for all scripts in use so far; a
-/// table that is one column off in others is still readable.
+/// Returns the width of a text in columns, one per character. That is right for all scripts in use
+/// so far. In other scripts, a table whose columns are slightly off is still readable.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
@@ -215,7 +217,7 @@ mod tests {
             ("a\r\nb\tc", "a  b c", r"a\r\nb\tc", "a\\u000d\nb\\u0009c", r"a\u000d\u000ab\u0009c"),
             ("a\u{202e}b", "a\u{fffd}b", r"a\u{202e}b", r"a\u202eb", r"a\u202eb"),
             ("\u{e0001}", "\u{fffd}", r"\u{e0001}", r"\udb40\udc01", r"\U000e0001"),
-            // A text that looks like an escape differs from one.
+            // A text that looks like an escape must differ from a real escape.
             (r"\u{202e}", r"\u{202e}", r"\\u{202e}", r"\u{202e}", r"\\u{202e}"),
         ] {
             assert_eq!(printable(text), table);

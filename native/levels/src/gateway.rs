@@ -1,4 +1,4 @@
-//! The level that the gateway signs for a request.
+//! Reads the service level that the gateway has signed for a request.
 
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::options::text;
 use crate::process::Home;
 use crate::result::{CallError, call, making};
 
-/// `struct bywash_levels_gateway`.
+/// The keys of a gateway: `struct bywash_levels_gateway` of `levels.h`.
 #[derive(Debug)]
 pub(crate) struct GatewayHandle {
     gateway: Gateway,
     home: Home,
 }
 
-/// `BYWASH_LEVELS_NAME`: the longest name and the terminating byte.
+/// The size in bytes of a level's name with its terminating zero: `BYWASH_LEVELS_NAME`.
 const NAME: usize = bywash_levels::LONGEST_NAME + 1;
 
 impl From<GatewayError> for CallError {
@@ -43,7 +43,7 @@ impl From<LevelRefusal> for CallError {
     }
 }
 
-/// See `levels.h`.
+/// Reads the keys of a gateway from a file; see `levels.h`.
 ///
 /// # Safety
 /// `key_file` is null or a text.
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_new(
     })
 }
 
-/// See `levels.h`.
+/// Frees the keys of a gateway; see `levels.h`.
 ///
 /// # Safety
 /// `gateway` is null, or one that was not freed and that no other thread uses.
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut Gateway
     })
 }
 
-/// See `levels.h`.
+/// Writes the level that a header field contains to `level`; see `levels.h`.
 ///
 /// # Safety
 /// `gateway` is null, or one that was not freed; `field` is null or has `length` bytes; `level` is
@@ -93,16 +93,16 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
         if field.is_null() || level.is_null() {
             return Err(CallError::null(if field.is_null() { "the field" } else { "the level" }));
         }
-        // No object is larger than `isize::MAX`, so such a length is wrong.
+        // No object is larger than `isize::MAX`, so a greater length is a mistake of the caller.
         if isize::try_from(length).is_err() {
             return Err(LevelRefusal::TooLong.into());
         }
-        // SAFETY: the caller promises that it has `length` bytes.
+        // SAFETY: the caller promises that `field` has `length` bytes.
         let field = unsafe { std::slice::from_raw_parts(field.cast::<u8>(), length) };
         let name = known.gateway.level(field)?.as_bytes();
         let mut text = [0; NAME];
         text[..name.len()].copy_from_slice(name);
-        // SAFETY: the caller promises that there is room for a name and its terminating byte.
+        // SAFETY: the caller promises that `level` has room for a name and its terminating byte.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), level.cast(), name.len() + 1) };
         Ok(())
     })

@@ -1,10 +1,10 @@
-//! `libbywash-levels`: threads by service level, for C. The contract is `include/bywash/levels.h`;
-//! this crate translates it to calls of [`bywash_levels`].
+//! `libbywash-levels`: threads by service level, for C. The contract is in
+//! `include/bywash/levels.h`. This crate translates it to calls of [`bywash_levels`].
 //!
-//! No panic leaves a function: it becomes `ENOTRECOVERABLE`. Mistakes of the C program that can be
-//! detected (null, sizes, a request used twice at a time, a pool of the parent) are errors.
-//! Mistakes that cannot (a request that has ended) are the caller's responsibility: each `unsafe`
-//! here relies on the caller's promise.
+//! No panic leaves a function: a panic becomes the error `ENOTRECOVERABLE`. Mistakes of the C
+//! program that can be detected are errors: null pointers, wrong sizes, a request used twice at a
+//! time, a pool of the parent process. Other mistakes, such as using a request that has ended, are
+//! the caller's responsibility. Each `unsafe` block here relies on the caller's promise.
 #![allow(unsafe_code, reason = "functions for C, and structs of its caller")]
 
 mod gateway;
@@ -27,12 +27,12 @@ use process::Home;
 use result::{CallError, call, making};
 use turn::{Arg, PoolNumber, Turn};
 
-/// `struct bywash_levels_pool`.
+/// A pool as C sees it: `struct bywash_levels_pool` of `levels.h`.
 pub(crate) struct PoolHandle {
     pool: Pool,
     number: PoolNumber,
     home: Home,
-    /// The names of its levels, for statistics.
+    /// The names of the pool's levels, in the order of their statistics.
     names: Vec<CString>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for PoolHandle {
     }
 }
 
-/// See `levels.h`.
+/// Creates a pool; see `levels.h`.
 ///
 /// # Safety
 /// `options` is null, or points to a `struct bywash_levels_options` as large as its `size` says.
@@ -53,7 +53,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *m
     making(|| {
         // SAFETY: the caller's promise.
         let options = unsafe { sized(options, "the struct of options")? };
-        // SAFETY: the same.
+        // SAFETY: the caller's promise for the pointers in `options`.
         let (pool, names) = unsafe { options.build()? };
         let names = names.into_iter().map(|name| CString::new(name).unwrap_or_default()).collect();
         let number = POOLS.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *m
     })
 }
 
-/// Returns the pool behind a pointer from C.
+/// Returns the pool behind a pointer from C. Null and a pool of the parent process are errors.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed.
@@ -72,7 +72,7 @@ unsafe fn known<'p>(pool: *mut PoolHandle) -> Result<&'p PoolHandle, CallError> 
     Ok(pool)
 }
 
-/// See `levels.h`.
+/// Closes a pool, so that it refuses requests; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed.
@@ -85,7 +85,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_close(pool: *mut PoolHandle) -> c_
     })
 }
 
-/// See `levels.h`.
+/// Closes a pool, waits for its requests and frees it; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed and that no other thread uses.
@@ -110,7 +110,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
     })
 }
 
-/// See `levels.h`.
+/// Waits for the turn of a request and returns the request; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed; `level` is null or a text.
@@ -123,7 +123,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_begin(
     making(|| {
         // SAFETY: the caller's promise.
         let pool = unsafe { known(pool)? };
-        // SAFETY: the same.
+        // SAFETY: the caller's promise for `level`.
         let level = unsafe { text(level, "the level")? };
         let request = match u64::try_from(timeout_ns) {
             Ok(patience) => pool.pool.request_within(level, Duration::from_nanos(patience))?,
@@ -140,7 +140,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_begin(
 
 type Run = unsafe extern "C-unwind" fn(*mut Turn, *mut c_void);
 
-/// See `levels.h`.
+/// Submits a function that a thread of the pool runs as a request; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed; `level` is null or a text; `run` may be called by
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
     call(|| {
         // SAFETY: the caller's promise.
         let pool = unsafe { known(pool)? };
-        // SAFETY: the same.
+        // SAFETY: the caller's promise for `level`.
         let level = unsafe { text(level, "the level")? };
         let run = run.ok_or_else(|| CallError::null("the function"))?;
         let state = JobState::default();
@@ -165,8 +165,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
     })
 }
 
-/// A submitted request. `run` is called exactly once, if the pool has reported to the caller that
-/// it accepted the request.
+/// A submitted request. If the pool has reported to the caller that it accepted the request, `run`
+/// is called exactly once.
 struct Job {
     run: Run,
     arg: Arg,

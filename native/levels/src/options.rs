@@ -1,4 +1,4 @@
-//! `struct bywash_levels_options`: the translation of C structs to a pool.
+//! Translates `struct bywash_levels_options` of `levels.h` to a pool.
 
 use std::ffi::{CStr, c_char};
 use std::mem;
@@ -8,17 +8,18 @@ use bywash_levels::{Builder, Goal, Level, Pool, suggested_threads};
 
 use crate::result::CallError;
 
-/// The most levels that are read; no sensible program has more.
+/// The maximum number of levels that are read. No sensible program has more.
 const MOST_LEVELS: u32 = 4096;
 
 const NO_GOAL: u32 = 0;
 const RATIO: u32 = 1;
 const PERCENTILE: u32 = 2;
 
-/// The floor of a level without a floor; 0 stands for the default.
+/// The value of `floor` that stands for a level without a floor. The value 0 stands for the default
+/// floor.
 const NO_FLOOR: f64 = -1.0;
 
-/// `struct bywash_levels_level`.
+/// The options of one level: `struct bywash_levels_level` of `levels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelOptions {
@@ -30,7 +31,7 @@ pub(crate) struct LevelOptions {
     floor: f64,
 }
 
-/// `struct bywash_levels_goal`.
+/// The options of a goal: `struct bywash_levels_goal` of `levels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GoalOptions {
@@ -41,7 +42,7 @@ pub(crate) struct GoalOptions {
     within_ns: u64,
 }
 
-/// `struct bywash_levels_options`.
+/// The options of a pool: `struct bywash_levels_options` of `levels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
@@ -53,7 +54,8 @@ pub(crate) struct Options {
     goal: GoalOptions,
 }
 
-/// Reads a C struct that begins with its size.
+/// Reads a C struct that begins with its size. Null, a misaligned pointer and another size than
+/// that of `T` are errors. `what` names the struct in the error.
 ///
 /// # Safety
 /// `place` is null, or points to a struct as large as its `size` says.
@@ -72,11 +74,11 @@ pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Ca
             "the size of {what} is {size}, and must be {ours}"
         )));
     }
-    // SAFETY: it is as large as ours, and any bytes are a valid value of these structs.
+    // SAFETY: the struct is as large as `T`, and any bytes are a valid value of these structs.
     Ok(unsafe { *place })
 }
 
-/// Reads a text.
+/// Reads a C string. Null and invalid UTF-8 are errors. `what` names the string in the error.
 ///
 /// # Safety
 /// `text` is null, or points to bytes that end with a zero and that no thread changes meanwhile.
@@ -90,18 +92,18 @@ pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str
 }
 
 impl Options {
-    /// Makes the pool, and returns it with the names of its levels.
+    /// Creates the pool, and returns it with the names of its levels.
     ///
     /// # Safety
-    /// Pointers are null, or point to as many levels as stated, and to texts, which no thread
-    /// changes meanwhile.
+    /// Each pointer is null, or points to as many levels as stated, or to a C string. No thread
+    /// changes what the pointers point to during the call.
     pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), CallError> {
         let threads = if self.threads == 0 { suggested_threads() } else { self.threads };
         let mut builder = Pool::builder(threads).thread_begins(crate::process::leave_signals);
         let mut names = Vec::new();
         // SAFETY: the caller's promise.
         for level in unsafe { self.levels()? } {
-            // SAFETY: the same.
+            // SAFETY: the caller's promise for the names.
             let name = unsafe { text(level.name, "the name of a level")? };
             if name.is_empty() {
                 return Err(CallError::invalid("the name of a level is empty"));
@@ -109,7 +111,7 @@ impl Options {
             builder = builder.level(name, level.terms());
             names.push(name);
         }
-        // SAFETY: the same.
+        // SAFETY: the caller's promise for the goal.
         builder = unsafe { self.goal.of(builder)? };
         if self.parity > 0 {
             builder = builder.parity(self.parity);

@@ -1,5 +1,5 @@
-//! The process of a pool: whether it is the one that made the pool, and which signals its threads
-//! take.
+//! Detects that a pool is used in another process than the one that created it, and sets which
+//! signals the threads of a pool receive.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::result::CallError;
 
-/// How many forks lie between the process that loaded the library and this one.
+/// The number of forks between the process that loaded the library and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static WATCHED: Once = Once::new();
 
-/// The process in which an object was made.
+/// The process in which an object was created, by its number of forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home(u32);
 
 impl Home {
-    /// Returns the present process.
+    /// Returns the present process. The first call registers a handler that counts forks.
     pub(crate) fn here() -> Self {
         WATCHED.call_once(|| {
             // SAFETY: the function stays loaded (`build.rs`), and does no more than an atomic
@@ -29,8 +29,9 @@ impl Home {
         Self(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Returns an error in another process than this one. A child has a copy of the parent's
-    /// memory, with locks in any state, and no thread.
+    /// Returns the error `ESRCH` if this is not the process in which the object was created. A
+    /// child has a copy of the parent's memory, with locks in any state, but none of the parent's
+    /// other threads.
     pub(crate) fn check(self) -> Result<(), CallError> {
         if self == Self(FORKS.load(Ordering::Relaxed)) {
             Ok(())
@@ -44,7 +45,7 @@ unsafe extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The signals that pool threads do not block: a fault belongs to the thread that causes it, and a
+/// The signals that pool threads do not block. A fault belongs to the thread that causes it, and a
 /// profile covers all threads.
 const TAKEN: [c_int; 8] = [
     libc::SIGSEGV,
@@ -57,7 +58,8 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// Blocks signals on a pool's thread, so that the program's own threads take them.
+/// Blocks all signals except [`TAKEN`] on the calling thread of a pool. The program's own threads
+/// receive them instead.
 pub(crate) fn leave_signals() {
     let mut set = MaybeUninit::uninit();
     // SAFETY: `sigfillset` initialises the set before others read it; the mask is this thread's

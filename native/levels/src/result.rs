@@ -1,4 +1,4 @@
-//! The result of a call from C: its return value, `errno`, and the text of an error.
+//! Returns the result of a call to C: the return value, `errno`, and the text of an error.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bywash_levels::{BuildError, Refused};
 
-/// Why a call failed.
+/// The reason why a call failed: a number of `errno`, and a text.
 #[derive(Debug)]
 pub(crate) struct CallError {
     errno: c_int,
@@ -31,10 +31,10 @@ impl CallError {
         Self::invalid(format!("{what} is NULL"))
     }
 
-    /// Sets `errno` and the text for `bywash_levels_error`.
+    /// Sets `errno`, and the text that `bywash_levels_error` returns on this thread.
     fn tell(self) {
         let words = CString::new(self.words).unwrap_or_default();
-        // A thread that is ending has no storage for the text any more.
+        // Ignore a failure: a thread that is ending has no storage for the text any more.
         _ = WORDS.try_with(|place| place.replace(words));
         // SAFETY: `errno` is this thread's own.
         unsafe { *libc::__errno_location() = self.errno };
@@ -68,23 +68,24 @@ impl From<BuildError> for CallError {
     }
 }
 
-/// See `levels.h`.
+/// Returns the text of the last error on this thread; see `levels.h`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn bywash_levels_error() -> *const c_char {
     WORDS.try_with(|words| words.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Runs a call that returns 0, or -1 with `errno`.
+/// Runs the body of a function that returns 0, or -1 and sets `errno`.
 pub(crate) fn call(body: impl FnOnce() -> Result<(), CallError>) -> c_int {
     if attempt(body).is_some() { 0 } else { -1 }
 }
 
-/// Runs a call that returns a new object, or null with `errno`.
+/// Runs the body of a function that returns a new object, or null and sets `errno`.
 pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, CallError>) -> *mut T {
     attempt(body).map_or(std::ptr::null_mut(), Box::into_raw)
 }
 
-/// Runs `body` and catches panics, which C cannot handle.
+/// Runs `body` and returns its value, or `None` after it has set `errno`. Catches panics, which C
+/// cannot handle.
 fn attempt<T>(body: impl FnOnce() -> Result<T, CallError>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         // Dropping the payload may panic again.

@@ -1,4 +1,4 @@
-//! The statistics of a pool, for C.
+//! Returns the statistics of a pool to C.
 
 use std::ffi::{CString, c_char, c_int};
 use std::mem;
@@ -10,7 +10,7 @@ use crate::options::sized;
 use crate::result::{CallError, call};
 use crate::{PoolHandle, known};
 
-/// `struct bywash_levels_level_stats`.
+/// The statistics of one level: `struct bywash_levels_level_stats` of `levels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CLevelStats {
@@ -32,7 +32,7 @@ pub(crate) struct CLevelStats {
     share: f64,
 }
 
-/// `struct bywash_levels_goal_state`.
+/// The state of the goal: `struct bywash_levels_goal_state` of `levels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CGoalStats {
@@ -42,7 +42,7 @@ pub(crate) struct CGoalStats {
     effort: f64,
 }
 
-/// See `levels.h`.
+/// Writes the statistics of all levels of a pool to an array; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null or a pool; `levels` is null, or points to `count` structs as large as the `size`
@@ -72,7 +72,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_stats(
     })
 }
 
-/// See `levels.h`.
+/// Writes the state of a pool's goal to a struct; see `levels.h`.
 ///
 /// # Safety
 /// `pool` is null or a pool; `goal` is null, or points to a struct as large as its `size` says.
@@ -84,7 +84,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_goal_stats(
     call(|| {
         // SAFETY: the caller's promise.
         let pool = unsafe { known(pool)? };
-        // SAFETY: the same.
+        // SAFETY: the caller's promise for `goal`.
         let size = unsafe { sized(goal, "the struct of statistics")? }.size;
         let none = || CallError::new(libc::ENOENT, "the pool has no goal");
         let stats = pool.pool.stats().goal.ok_or_else(none)?;
@@ -95,7 +95,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_goal_stats(
             Verdict::Infeasible => 3,
         };
         let measured = stats.measured.unwrap_or(f64::NAN);
-        // SAFETY: it was read just now.
+        // SAFETY: `goal` was read just now, so it points to a struct of this size.
         unsafe { goal.write(CGoalStats { size, verdict, measured, effort: stats.effort }) };
         Ok(())
     })

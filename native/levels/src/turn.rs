@@ -1,4 +1,4 @@
-//! `struct bywash_levels_request`, and its tasks.
+//! `struct bywash_levels_request` of `levels.h`, and the tasks of a request.
 
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -10,30 +10,31 @@ use bywash_levels::{Request, Scope};
 use crate::process::Home;
 use crate::result::{CallError, call};
 
-/// The argument of a callback. It belongs to the C program, on any thread.
+/// The argument that a callback is called with. The C program owns what it points to, and may use
+/// it on any thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Arg(pub(crate) *mut c_void);
 
-// SAFETY: this library never dereferences it, and the contract says that callbacks run on other
-// threads.
+// SAFETY: this library never dereferences the pointer. By the contract, callbacks with it run on
+// other threads.
 unsafe impl Send for Arg {}
-// SAFETY: the same.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Arg {}
 
-// C++ functions may throw. The first `catch_unwind` above stops the unwinding, and the process with
-// it.
+// C++ functions may throw. The first `catch_unwind` above the callback stops the unwinding, and
+// aborts the process.
 type Each = unsafe extern "C-unwind" fn(usize, *mut c_void);
 type Task = unsafe extern "C-unwind" fn(*mut TaskScope, *mut c_void);
 
-/// The number of a pool in this process.
+/// The number that identifies a pool in this process.
 pub(crate) type PoolNumber = u64;
 
 thread_local! {
-    /// The pools whose callbacks this thread is in.
+    /// The pools whose callbacks this thread is executing, the innermost last.
     static INSIDE: RefCell<Vec<PoolNumber>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a callback of a pool.
+/// Runs a callback of the pool `pool`, and records that this thread is in it.
 pub(crate) fn inside(pool: PoolNumber, callback: impl FnOnce()) {
     struct Leaves;
     impl Drop for Leaves {
@@ -46,48 +47,48 @@ pub(crate) fn inside(pool: PoolNumber, callback: impl FnOnce()) {
     callback();
 }
 
-/// Returns whether this thread is in a callback of that pool.
+/// Returns whether this thread is in a callback of the pool `pool`.
 pub(crate) fn is_inside(pool: PoolNumber) -> bool {
     INSIDE.try_with(|inside| inside.borrow().contains(&pool)).unwrap_or(false)
 }
 
-/// The owner of a request.
+/// The owner of a request, which decides when it ends.
 enum Owner {
-    /// The caller, until it ends the request.
+    /// The caller owns the request until it ends it by `bywash_levels_end`.
     Caller(Request),
-    /// A thread of the pool, until its function returns.
+    /// A thread of the pool owns the request until the submitted function returns.
     Pool(*mut Request),
 }
 
-/// `struct bywash_levels_request`.
+/// A request as C sees it: `struct bywash_levels_request` of `levels.h`.
 pub(crate) struct Turn {
     pool: PoolNumber,
     home: Home,
-    /// Whether a thread uses `owner`.
+    /// Whether a thread uses `owner` now.
     busy: AtomicBool,
     owner: UnsafeCell<Owner>,
 }
 
 // SAFETY: only the thread that has set `busy` uses `owner`, and any thread may use a `Request`.
 unsafe impl Sync for Turn {}
-// SAFETY: the same. The target of `Owner::Pool` outlives the turn: `Turn::lent`.
+// SAFETY: as for `Sync`. The target of `Owner::Pool` outlives the turn; see `Turn::lent`.
 unsafe impl Send for Turn {}
 
 impl Turn {
-    /// Makes the turn of a request that a thread has waited for.
+    /// Creates the turn of a request that the calling thread has waited for.
     pub(crate) fn new(request: Request, pool: PoolNumber) -> Self {
         let owner = UnsafeCell::new(Owner::Caller(request));
         Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner }
     }
 
-    /// Lends a request that a thread of the pool runs to a function, until that returns.
+    /// Lends a request, which a thread of the pool runs, to the function `to` until that returns.
     pub(crate) fn lent(request: &mut Request, pool: PoolNumber, to: impl FnOnce(*mut Turn)) {
         let owner = UnsafeCell::new(Owner::Pool(request));
         let mut turn = Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner };
         to(&raw mut turn);
     }
 
-    /// Uses the request, unless another thread does.
+    /// Calls `by` with the request. Returns an error if another thread uses the request.
     fn used<T>(&self, by: impl FnOnce(&mut Request) -> T) -> Result<T, CallError> {
         struct Free<'t>(&'t AtomicBool);
         impl Drop for Free<'_> {
@@ -100,12 +101,12 @@ impl Turn {
             return Err(CallError::new(libc::EBUSY, "tasks of the request run already"));
         }
         let _free = Free(&self.busy);
-        // SAFETY: this call has set `busy`, which stays set until it returns, so no other thread
-        // uses it.
+        // SAFETY: this call has set `busy`, which stays set until it returns. So no other thread
+        // uses `owner`.
         let owner = unsafe { &mut *self.owner.get() };
         Ok(by(match owner {
             Owner::Caller(request) => request,
-            // SAFETY: `Turn::lent` has it exclusively, and outlives this by contract.
+            // SAFETY: `Turn::lent` has the request exclusively, and outlives this call by contract.
             Owner::Pool(request) => unsafe { &mut **request },
         }))
     }
@@ -125,7 +126,7 @@ unsafe fn known<'t>(turn: *mut Turn) -> Result<&'t Turn, CallError> {
     unsafe { turn.as_ref() }.ok_or_else(|| CallError::null("the request"))
 }
 
-/// See `levels.h`.
+/// Ends a request of the caller and frees it; see `levels.h`.
 ///
 /// # Safety
 /// `request` is null, or a request that has not ended.
@@ -137,7 +138,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_end(request: *mut Turn) -> c_int {
         }
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
-        // No thread uses it now, and by the caller's promise none will.
+        // This fails if another thread uses the request. By the caller's promise, none begins to.
         turn.used(|_| ())?;
         if turn.is_lent() {
             return Err(CallError::new(libc::EPERM, "a submitted request ends with its function"));
@@ -149,7 +150,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_end(request: *mut Turn) -> c_int {
     })
 }
 
-/// See `levels.h`.
+/// Marks a request as failed; see `levels.h`.
 ///
 /// # Safety
 /// As for [`bywash_levels_end`].
@@ -159,7 +160,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_fail(request: *mut Turn) -> c_int 
     call(|| unsafe { known(request)? }.used(Request::fail))
 }
 
-/// See `levels.h`.
+/// Calls a function for each index below `n` in parallel; see `levels.h`.
 ///
 /// # Safety
 /// As for [`bywash_levels_end`]; `each` may be called by any thread with `arg`.
@@ -180,13 +181,14 @@ pub(crate) unsafe extern "C" fn bywash_levels_parallel_for(
     })
 }
 
-/// Takes `arg` as a whole. A closure would capture only its pointer, which is not `Send`.
+/// Calls `each`. Takes `arg` as a whole, because a closure would capture only its pointer, which is
+/// not `Send`.
 unsafe fn call_each(each: Each, index: usize, Arg(arg): Arg) {
     // SAFETY: the caller of the library promises so.
     unsafe { each(index, arg) }
 }
 
-/// `struct bywash_levels_tasks`.
+/// A scope in which tasks are started: `struct bywash_levels_tasks` of `levels.h`.
 pub(crate) struct TaskScope {
     pool: PoolNumber,
     scope: AtomicPtr<c_void>,
@@ -200,7 +202,7 @@ impl TaskScope {
     }
 }
 
-/// See `levels.h`.
+/// Runs a function that starts tasks, and waits for all of them; see `levels.h`.
 ///
 /// # Safety
 /// As for [`bywash_levels_end`]; `fill` may be called with `arg`.
@@ -214,7 +216,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_scope(
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
         let fill = fill.ok_or_else(|| CallError::null("the function"))?;
-        // It outlives the tasks, which point to it.
+        // `place` outlives the tasks, which point to it.
         let place = TaskScope { pool: turn.pool, scope: AtomicPtr::new(ptr::null_mut()) };
         turn.used(|request| {
             request.scope(|scope| {
@@ -225,7 +227,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_scope(
     })
 }
 
-/// See `levels.h`.
+/// Starts a task in a scope; see `levels.h`.
 ///
 /// # Safety
 /// `scope` is null, or the scope of the calling callback; `task` may be called by any thread with
@@ -243,7 +245,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_spawn(
             unsafe { scope.as_ref() }.ok_or_else(|| CallError::null("the scope"))?;
         let (task, arg) = (task.ok_or_else(|| CallError::null("the function"))?, Arg(arg));
         let scope = place.scope.load(Ordering::Acquire).cast::<Scope<'static, 'static>>();
-        // SAFETY: the same; it was stored before the first callback.
+        // SAFETY: the scope outlives the task, as above. The pointer was stored before the first
+        // callback.
         unsafe { &*scope }.spawn(move || place.call(task, arg));
         Ok(())
     })

@@ -1,9 +1,9 @@
-//! `libbywash-sentry`: the sentry for C. The contract is `include/bywash/sentry.h`; this crate
-//! translates it to calls of [`bywash_sentry`].
+//! `libbywash-sentry`: detects for C programs that a peer has disconnected. The contract is in
+//! `include/bywash/sentry.h`. This crate translates it to calls of [`bywash_sentry`].
 //!
-//! Each call blocks signals while it runs, so that no handler finds, or leaves, our lock held. That
-//! is why a handler may call `socket_unwatch`, and may jump out of the call that it has
-//! interrupted. No panic leaves a function: it becomes `ENOTRECOVERABLE`.
+//! Each call blocks signals while it runs, so that no signal handler runs while a lock of this
+//! library is held. So a handler may call `socket_unwatch`, and may jump out of the call that it
+//! has interrupted. No panic leaves a function: a panic becomes the error `ENOTRECOVERABLE`.
 #![allow(unsafe_code, reason = "functions for C, and a struct of its caller")]
 
 mod sert;
@@ -20,7 +20,7 @@ const SW_SERT: u32 = 4;
 const SW_EVENTFD: u32 = 8;
 const ALL_FLAGS: u32 = SW_DATA | SW_HALF_CLOSE_OK | SW_SERT | SW_EVENTFD;
 
-/// `struct socket_watch_opts`.
+/// The options of a watch: `struct socket_watch_opts` of `sentry.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -33,7 +33,7 @@ pub struct Options {
     cb: Option<extern "C" fn(u64, c_int)>,
 }
 
-/// See `sentry.h`.
+/// Watches a socket and sends a signal to this thread when the peer leaves; see `sentry.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn socket_watch(sockfd: c_int, signum: c_int) -> c_int {
     call(true, || {
@@ -42,7 +42,7 @@ pub extern "C" fn socket_watch(sockfd: c_int, signum: c_int) -> c_int {
     })
 }
 
-/// See `sentry.h`.
+/// Watches a socket with options; see `sentry.h`.
 ///
 /// # Safety
 /// `options` is null, or points to a `struct socket_watch_opts` as large as its `size` says.
@@ -58,8 +58,8 @@ pub unsafe extern "C" fn socket_watch_ex(sockfd: c_int, options: *const Options)
         if size as usize != mem::size_of::<Options>() {
             return Err(libc::EINVAL);
         }
-        // SAFETY: it is as large as ours. Any bytes are a valid value of its fields: integers, and
-        // a function or null.
+        // SAFETY: the struct is as large as `Options`. Any bytes are a valid value of its fields:
+        // integers, and a function or null.
         let options = unsafe { *options };
         let interest = Interest {
             data: options.flags & SW_DATA != 0,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn socket_watch_ex(sockfd: c_int, options: *const Options)
     })
 }
 
-/// See `sentry.h`.
+/// Ends the watch of a socket; see `sentry.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn socket_unwatch(sockfd: c_int) -> c_int {
     call(false, || match bywash_sentry::unwatch(sockfd) {
@@ -103,10 +103,10 @@ impl Options {
     }
 }
 
-/// Runs a call from C that returns 0, or -1 with `errno`.
+/// Runs the body of a function that returns 0, or -1 and sets `errno`.
 ///
-/// Neither `sert::leave` nor the end of `Unsignalled` necessarily returns: the request may be
-/// stopped, and a handler may jump. At that point nothing is left to drop.
+/// `sert::leave` and the end of `Unsignalled` may not return: the request may be stopped, or a
+/// handler may jump. At that point, nothing is left to drop.
 fn call(looks_for_sert: bool, body: impl FnOnce() -> Result<(), c_int>) -> c_int {
     let unsignalled = ManuallyDrop::new(Unsignalled::now());
     sert::enter(looks_for_sert);

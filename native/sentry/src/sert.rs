@@ -1,15 +1,16 @@
-//! libsert, if the process has it. It is looked up at run time, so that it is optional.
+//! Calls libsert, if the process has it. Its functions are looked up at run time, so libsert is
+//! optional.
 //!
-//! A request that calls this library must not be stopped within the call, with our lock held. And
-//! memory that we allocate in the call must not be freed as the request's. So every call is
-//! unaccounted (`native/sert/include/sert.h`), which also masks stops.
+//! A request that calls this library must not be stopped within the call while it holds a lock of
+//! this library. And memory that this library allocates must not be freed as that of the request.
+//! So every call is unaccounted (`native/sert/include/sert.h`), which also masks stops.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// A function of libsert: null until it was found.
+/// A function of libsert with its name. The pointer is null until the function is found.
 struct Found(AtomicPtr<c_void>, &'static CStr);
 
 impl Found {
@@ -18,8 +19,8 @@ impl Found {
     }
 
     fn look(&self) {
-        // SAFETY: the name ends with a null byte. Every thread that looks it up finds the same
-        // function.
+        // SAFETY: the name ends with a null byte. Every thread that looks the function up finds the
+        // same one.
         self.0
             .store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.1.as_ptr()) }, Ordering::Release);
     }
@@ -37,7 +38,8 @@ static LOOKED: AtomicBool = AtomicBool::new(false);
 
 type Terminate = extern "C" fn(u64, c_int) -> c_int;
 
-/// Looks libsert up once: it is linked or preloaded, so it is there from the beginning.
+/// Begins an unaccounted section. With `looks`, looks libsert up once. It is linked or preloaded,
+/// so it is there from the beginning.
 pub(crate) fn enter(looks: bool) {
     if looks && !LOOKED.load(Ordering::Acquire) {
         // Look `END` up first, so that a thread that has found `BEGIN` also finds `END`.
@@ -49,7 +51,7 @@ pub(crate) fn enter(looks: bool) {
     nullary(&UNACCOUNTED_BEGIN);
 }
 
-/// Ends the unaccounted section. It may not return, since the request may be stopped here.
+/// Ends the unaccounted section. This may not return, because the request may be stopped here.
 pub(crate) fn leave() {
     nullary(&UNACCOUNTED_END);
 }
@@ -62,13 +64,13 @@ fn nullary(function: &Found) {
     }
 }
 
-/// Returns the function and token that stop this thread's request. `ENOTSUP`: there is no libsert.
-/// `EINVAL`: no request.
+/// Returns the function that stops this thread's request, and the token to pass to it. `ENOTSUP`:
+/// the process has no libsert. `EINVAL`: the thread has no request.
 pub(crate) fn request() -> Result<(Terminate, u64), c_int> {
     let (token, terminate) = TOKEN.get().zip(TERMINATE.get()).ok_or(libc::ENOTSUP)?;
-    // SAFETY: `sert.h` declares it as `uint64_t (void)`.
+    // SAFETY: `sert.h` declares the function as `uint64_t (void)`.
     let token = unsafe { transmute::<*mut c_void, extern "C" fn() -> u64>(token) };
-    // SAFETY: `sert.h` declares it as `int (uint64_t, int)`, callable by any thread.
+    // SAFETY: `sert.h` declares the function as `int (uint64_t, int)`, callable by any thread.
     let terminate = unsafe { transmute::<*mut c_void, Terminate>(terminate) };
     match token() {
         0 => Err(libc::EINVAL),

@@ -1,10 +1,10 @@
-//! The cost of the layer: a request without and with it, and a checkpoint.
+//! Measures what the terminate layer adds to one request, and the cost of one checkpoint.
 //!
 //!     cargo bench -p bywash-tower --bench cost
 //!
-//! Both sides run in turns in one process, each over one connection to hyper on loopback. So the
-//! ratio holds on another machine, although the times do not. The program prints the median of the
-//! turns.
+//! Two servers run in one process: one with the layer and one without. The requests to the two
+//! alternate, each over one loopback connection to hyper. So the ratio of the two times holds on
+//! another machine, although the times do not. The program prints the median of all rounds.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -62,7 +62,8 @@ fn checkpoints(controller: &Controller) {
     println!("checkpoint: {:.0} ns", median((0..TURNS).map(turn).collect()));
 }
 
-/// Returns the microseconds for one request.
+/// Sends [`REQUESTS`] requests one after the other, and returns the mean time of one in
+/// microseconds.
 async fn turn(stream: &mut TcpStream) -> f64 {
     let start = Instant::now();
     let mut answer = [0; 1024];

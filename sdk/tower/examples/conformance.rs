@@ -1,4 +1,4 @@
-//! The application of `sdk/conformance` in Rust, on hyper.
+//! The Rust application that the conformance tests of `sdk/conformance` drive, on hyper.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -46,7 +46,7 @@ impl Service<Request<Incoming>> for App {
     }
 }
 
-/// Leases a connection, and works with it until the request is over.
+/// Leases a database connection, and holds the lease until the request is over.
 async fn query(token: &Token, stop_client: &StopClient) -> String {
     let shop: DatabaseName = "shop".parse().expect("these are letters");
     match stop_client.lease(token, &shop, 7, (), |()| {}).await {
@@ -56,7 +56,7 @@ async fn query(token: &Token, stop_client: &StopClient) -> String {
     }
 }
 
-/// Returns header fields as JSON, several values of one joined by commas.
+/// Returns the header fields as JSON. Several values of one field are joined by commas.
 fn json(head: &HeaderMap) -> String {
     let mut fields = serde_json::Map::new();
     for name in head.keys() {
@@ -84,7 +84,8 @@ async fn main() -> std::io::Result<()> {
         let io = TokioIo::new(listener.accept().await?.0);
         let service = TowerToHyperService::new(layer.layer(app.clone()));
         let served = hyper::server::conn::http1::Builder::new().serve_connection(io, service);
-        // A client that leaves is an error of its connection, and is what a check wants to see.
+        // A client that disconnects ends its connection with an error. The tests provoke this on
+        // purpose, so the error is ignored.
         tokio::spawn(async { drop(served.await) });
     }
 }

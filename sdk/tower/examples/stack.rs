@@ -1,5 +1,6 @@
-//! A hyper handler for `scripts/stacks` that works in small steps, without and with the layer. The
-//! handler has no checkpoints: a termination drops its future, and the drop is reported.
+//! A hyper handler for `scripts/stacks`, run once without and once with the terminate layer. The
+//! handler works in small steps and has no checkpoints: a termination drops its future, and the
+//! drop is reported.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,8 +24,8 @@ use tower_service::Service;
 const STEPS: usize = 40;
 const STEP: Duration = Duration::from_millis(20);
 
-/// Reports the progress of a request to the observer. A drop before the request's end is reported
-/// as `told`.
+/// Reports the progress of one request to the observer over UDP. If it is dropped before the
+/// request has ended, it reports `told`.
 struct ProgressReport {
     name: String,
     observer: Arc<UdpSocket>,
@@ -59,7 +60,7 @@ impl Service<Request<Incoming>> for Work {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
         let told = ProgressReport { name, observer: Arc::clone(&self.0), is_done: false };
         Box::pin(async move {
-            // Move the whole struct in: a single field would be moved out of it.
+            // Move the whole struct into the future, and not single fields of it.
             let mut told = told;
             for _ in 0..STEPS {
                 told.tell("step");
@@ -89,7 +90,8 @@ async fn main() -> std::io::Result<()> {
     loop {
         let io = TokioIo::new(listener.accept().await?.0);
         let http = hyper::server::conn::http1::Builder::new();
-        // A client that leaves is an error of its connection, and is what this program measures.
+        // A client that disconnects ends its connection with an error. The program provokes this on
+        // purpose, so the error is ignored.
         if is_within {
             let served =
                 http.serve_connection(io, TowerToHyperService::new(layer.layer(work.clone())));

@@ -9,12 +9,12 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use crate::admission::Refused;
 use crate::terminated::{Reason, Terminated};
 
-// The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none (RFC
-// 9457).
+// The problem types of RFC 9457. The gateway also uses `BUSY`, from the IETF draft on RateLimit
+// header fields. `PLAIN` is RFC 9457's type without a meaning of its own.
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 const PLAIN: &str = "about:blank";
 
-/// The format of the response to one client.
+/// The format of an error response: JSON or text, with or without a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefusalFormat {
     is_json: bool,
@@ -31,9 +31,9 @@ impl RefusalFormat {
 }
 
 impl Terminated {
-    /// Returns the 504 response to a request with this method and head: problem+json (RFC 9457) if
-    /// the client accepts JSON, else a line of text. The layer answers like this; a handler with an
-    /// error handling of its own can do so too.
+    /// Returns the 504 response to a request with this method and these header fields. The body is
+    /// problem+json (RFC 9457) if the client accepts JSON, else a line of text. The layer sends
+    /// this response. A handler with its own error handling can use it too.
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
         self.say(RefusalFormat::of(method, head))
     }
@@ -51,15 +51,16 @@ impl Terminated {
         say(StatusCode::GATEWAY_TIMEOUT, kind, &title, reason, again, format)
     }
 
-    /// Returns the seconds until the client may retry, if the reason says anything about that.
+    /// Returns the seconds after which the client may retry. Returns `None` unless the request ran
+    /// too long, because the other reasons say nothing about the load.
     fn again(&self) -> Option<u64> {
         (self.reason == Reason::RanTooLong).then(|| whole_seconds(self.retry_after))
     }
 }
 
 impl Refused {
-    /// Returns the 503 response to a request with this method and head, in the formats of
-    /// [`Terminated::answer`].
+    /// Returns the 503 response to a request with this method and these header fields, in the
+    /// format of [`Terminated::answer`].
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
         self.say(RefusalFormat::of(method, head))
     }
@@ -85,7 +86,7 @@ fn say<B: From<Bytes>>(
 ) -> Response<B> {
     let (content, body) = if format.is_json {
         let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
-        // All strings are constants of ours that need no escaping.
+        // No string needs escaping, because all are constants of this crate.
         let about = format!(r#""type":"{kind}","title":"{title}","status":{}"#, status.as_u16());
         let body = format!(r#"{{{about},"reason":"{reason}"{again}}}"#);
         ("application/problem+json", body)

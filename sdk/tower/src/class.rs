@@ -1,9 +1,9 @@
 //! The declaration of a class of requests, and the errors of a wrong declaration.
 //!
-//! Names, ranges and defaults are the gateway's, so that a class means the same inside the
-//! application as in front of it. Those of the policy are read from its entry in the engine's
-//! catalogue. A wrong setting is an error when the controller is created, because a wrong threshold
-//! would show only under overload.
+//! The names, ranges and defaults of the settings are the gateway's, so that a class means the same
+//! inside the application as in front of it. The parameters of the termination policy are read from
+//! its entry in the engine's catalogue. A wrong setting is an error when the controller is created,
+//! because a wrong threshold would show only under overload.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,89 +12,96 @@ use bywash_engine::Bounds;
 use bywash_engine::catalog::{ParameterError, TerminationSettings, find_termination};
 use bywash_units::TimeSpan;
 
-/// The range of `run_min` and `run_max`, which is the gateway's as well.
+/// The smallest value of `run_min` and `run_max`, as in the gateway.
 const LEAST: Duration = Duration::from_millis(1);
+/// The largest value of `run_min`, `run_max` and `retry_after`, as in the gateway.
 const MOST: Duration = Duration::from_secs(3600);
 
 /// A class of requests that can be terminated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// The class's name.
+    /// The name of the class, which must be unique in its controller.
     pub name: String,
-    /// No request is terminated before it has run for this long (LB in paper 2).
+    /// The time for which every request may run: no threshold terminates it earlier (LB in paper
+    /// 2).
     pub run_min: Duration,
-    /// A request that runs longer is useless to its client (UB in paper 2).
+    /// The longest time for which a request may run. A later response is useless to its client (UB
+    /// in paper 2).
     pub run_max: Duration,
-    /// How fast the threshold falls as the loss rises: 1 is a straight line.
+    /// The exponent of the curve by which the threshold falls as the loss rises. With 1 the
+    /// threshold falls linearly.
     pub alpha: f64,
-    /// Up to this loss, a request may run for `run_max`.
+    /// The loss, as a fraction from 0 to 1, up to which a request may run for `run_max`.
     pub low: f64,
-    /// The loss from which on a request may run for `run_min`.
+    /// The loss, as a fraction from 0 to 1, from which on a request may run only for `run_min`.
     pub high: f64,
-    /// The period over which the loss is counted.
+    /// The period over which the loss is counted. The threshold changes only at its end.
     pub interval: Duration,
-    /// After how long clients of terminated requests may retry; `None` means `interval`.
+    /// The time after which clients of terminated requests may retry. `None` means `interval`.
     pub retry_after: Option<Duration>,
 }
 
-/// An invalid setting.
+/// The error of an invalid class declaration, or of a class name that is not declared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    /// A value outside its range.
+    /// A duration is outside its range.
     #[error("class `{class}`: `{field}` is {given:?}, and must be from {least:?} to {MOST:?}")]
     Range {
-        /// The class's name.
+        /// The name of the class with the error.
         class: String,
-        /// `run_min`, `run_max` or `retry_after`.
+        /// The name of the field: `run_min`, `run_max` or `retry_after`.
         field: &'static str,
-        /// The given value.
+        /// The value that was given.
         given: Duration,
-        /// The smallest valid value.
+        /// The smallest valid value of the field.
         least: Duration,
     },
-    /// Two values that contradict each other.
+    /// Two values contradict each other: one must be below the other.
     #[error("class `{class}`: `{lower}` {low} must be below `{upper}` {high}")]
     Crossed {
-        /// The class's name.
+        /// The name of the class with the error.
         class: String,
-        /// The field that must be less.
+        /// The name of the field that must have the smaller value.
         lower: &'static str,
         /// The value of `lower`.
         low: String,
-        /// The field that must be more.
+        /// The name of the field that must have the larger value.
         upper: &'static str,
         /// The value of `upper`.
         high: String,
     },
-    /// Values that the policy's entry in the catalogue does not accept.
+    /// The termination policy does not accept some values, according to its entry in the engine's
+    /// catalogue.
     #[error("class `{class}`: {}", Together(errors))]
     Policy {
-        /// The class's name.
+        /// The name of the class with the error.
         class: String,
-        /// One error for each wrong parameter, with the values that it accepts.
+        /// One error for each wrong parameter, which says the values that the parameter accepts.
         errors: Vec<ParameterError>,
     },
     /// No class of this name is declared.
     #[error("class `{class}` is not declared; declared: {known}")]
     Unknown {
-        /// The unknown name.
+        /// The name that was looked up.
         class: String,
-        /// The declared classes.
+        /// The names of the declared classes, separated by commas.
         known: String,
     },
-    /// A class without a name.
+    /// A class has an empty name.
     #[error("class ``: its `name` is empty")]
     Nameless,
-    /// Two classes of the same name.
+    /// Two classes have the same name.
     #[error("class `{0}` is declared twice")]
     Twice(String),
 }
 
 impl Class {
-    /// Creates a class with the defaults of the engine's catalogue, which are the gateway's.
+    /// Creates a class with the default values of the engine's catalogue, which the gateway uses
+    /// too.
     ///
     /// # Panics
-    /// If the catalogue has no policy `loss`, which would be a bug of the catalogue.
+    ///
+    /// Panics if the catalogue has no policy `loss`, which would be a bug of the catalogue.
     pub fn new(name: impl Into<String>, run_min: Duration, run_max: Duration) -> Self {
         let defaults = find_termination("loss").and_then(|policy| policy.settings([]).ok());
         let of = defaults.expect("it is in the list, and its parameters have defaults");
@@ -118,7 +125,7 @@ impl Class {
         self.retry_after.unwrap_or(self.interval)
     }
 
-    /// Returns the policy's settings, or the first error in this declaration.
+    /// Returns the settings of the termination policy, or the first error in this declaration.
     pub(crate) fn policy(&self) -> Result<TerminationSettings, SettingError> {
         if self.name.is_empty() {
             return Err(SettingError::Nameless);
@@ -162,7 +169,7 @@ impl Class {
     }
 }
 
-/// Displays all errors in one line.
+/// A list of errors that is displayed in one line.
 struct Together<'a>(&'a [ParameterError]);
 
 impl fmt::Display for Together<'_> {

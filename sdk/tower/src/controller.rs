@@ -1,14 +1,15 @@
 //! The controller of how long a request may run, per class: the engine's policy `loss`, driven by
 //! an application.
 //!
-//! Source: paper 2, SERT §3.2, implemented in `bywash_engine::terminate`. This module is the
-//! policy's driver: it reports arrivals, losses and the time. A request that a deadline ended is
-//! lost if it had run for `run_min`. A client that leaves, and a deadline before `run_min`, say
-//! nothing about the load: the driver reports such a request as cut off, and as one that did not
-//! arrive.
+//! Source: paper 2, SERT §3.2, implemented in `bywash_engine::terminate`. This module drives the
+//! policy: it reports arrivals, losses and the time. A request that its deadline ended counts as
+//! lost if it had run for at least `run_min`. The departure of a client, or a deadline before
+//! `run_min`, says nothing about the load. The driver then reports to the policy that the request
+//! was cut off, and takes its arrival back.
 //!
-//! Each class has one lock, held for one call of the policy. A request's own lock (`token.rs`) is
-//! taken before it, never after. A checkpoint of a request that has time left takes neither lock.
+//! Each class has one lock, which is held for one call of the policy. A request's own lock
+//! (`token.rs`) is taken before the lock of its class, never after. A checkpoint takes neither lock
+//! before the moment at which its request could first be terminated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,47 +24,49 @@ use tokio::time::Instant;
 use crate::class::{Class, SettingError};
 use crate::terminated::Reason;
 
-/// The class's number in its policy. Each class has a policy of its own, since each may have its
-/// own parameters.
+/// The id of the class in its policy. Each class has its own policy with its own parameters, so
+/// that this id is always the same.
 const ONLY: ClassId = ClassId(0);
 
-/// Counts of a class since the start, and its present values.
+/// The counts of one class since the start, and its present values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// All requests that have arrived.
+    /// The total number of requests that have arrived, including refused ones.
     pub arrived: u64,
-    /// Requests that lower the threshold: refused, terminated by the threshold, or ended by a
-    /// deadline after they had run for `run_min`.
+    /// The total number of lost requests, which lower the threshold: refused, terminated by the
+    /// threshold, or ended by a deadline after at least `run_min`.
     pub lost: u64,
-    /// Requests terminated by the threshold.
+    /// The total number of requests terminated because they ran longer than the threshold.
     pub terminated: u64,
-    /// Requests ended because the time that their caller allowed was over.
+    /// The total number of requests ended by the deadline that their caller had set.
     pub deadline: u64,
-    /// Requests ended because their client had left.
+    /// The total number of requests ended because their client had left.
     pub client_left: u64,
-    /// Requests that called [`Token::cancel_termination`](crate::Token::cancel_termination).
+    /// The total number of requests that called
+    /// [`Token::cancel_termination`](crate::Token::cancel_termination) with success.
     pub deferred: u64,
-    /// Requests that have begun and not ended.
+    /// The number of requests that run now: they have begun and not ended.
     pub running: u64,
-    /// How long a request may run now.
+    /// The present threshold: the time after which a request is terminated.
     pub threshold: Duration,
 }
 
-/// The classes of this process. Clones share the same controller.
+/// The classes of this process and their thresholds. Clones share the same controller.
 #[derive(Clone, Debug)]
 pub struct Controller {
     classes: Arc<BTreeMap<String, Handle>>,
 }
 
 impl Controller {
-    /// Checks the classes and creates the controller. The clock is tokio's, which tests can pause.
+    /// Checks the classes and creates the controller. Time is measured by tokio's clock, which
+    /// tests can pause. Returns the first error in a class.
     pub fn new(classes: impl IntoIterator<Item = Class>) -> Result<Self, SettingError> {
         let start = Instant::now();
         Self::with_clock(classes, move || start.elapsed())
     }
 
-    /// Creates a controller with another clock. The clock returns the time since a fixed moment and
-    /// never goes backwards.
+    /// Creates a controller with another clock. `clock` must return the time since a fixed moment
+    /// and never go backwards.
     pub fn with_clock(
         classes: impl IntoIterator<Item = Class>,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
@@ -81,7 +84,7 @@ impl Controller {
         Ok(Self { classes: Arc::new(handles) })
     }
 
-    /// Returns the class of this name.
+    /// Returns the class with this name, or an error if no such class is declared.
     pub fn class(&self, name: &str) -> Result<Handle, SettingError> {
         self.classes.get(name).cloned().ok_or_else(|| SettingError::Unknown {
             class: name.to_owned(),
@@ -89,34 +92,34 @@ impl Controller {
         })
     }
 
-    /// Returns the counts of every class, by name.
+    /// Returns the counts of every class, keyed by the name of the class.
     pub fn stats(&self) -> BTreeMap<String, Stats> {
         self.classes.iter().map(|(name, class)| (name.clone(), class.stats())).collect()
     }
 }
 
-/// A class of a controller.
+/// A handle of one class of a controller. Clones share the same class.
 #[derive(Clone, Debug)]
 pub struct Handle(pub(crate) Arc<Granted>);
 
 impl Handle {
-    /// Counts the arrival of a request that gets no token because it is refused. A call to
-    /// [`Handle::lost`] must follow.
+    /// Counts the arrival of a request that gets no token because the application refuses it. A
+    /// call of [`Handle::lost`] must follow.
     pub fn arrived(&self) {
         self.0.at(|counts, _| counts.arrives());
     }
 
-    /// Counts a request that was refused because of overload before it did any work.
+    /// Counts a request as lost that was refused because of overload before any work on it.
     pub fn lost(&self) {
         self.0.loses();
     }
 
-    /// Returns how long a request may run now.
+    /// Returns the time for which a request of this class may run at the present load.
     pub fn threshold(&self) -> Duration {
         self.0.may_run(self.0.clock.now()).to_std()
     }
 
-    /// Returns the class's counts and present values.
+    /// Returns the counts of this class and its present values.
     pub fn stats(&self) -> Stats {
         Stats { threshold: self.threshold(), ..self.0.counts.lock().totals }
     }
@@ -144,7 +147,7 @@ impl Counts {
 }
 
 impl Granted {
-    /// Counts the begin of a request and returns its time.
+    /// Counts the beginning of a request, and returns the present time.
     pub(crate) fn begins(&self) -> Time {
         self.at(|counts, now| {
             counts.arrives();
@@ -168,7 +171,8 @@ impl Granted {
         self.counts.lock().totals.deferred += 1;
     }
 
-    /// Counts the end of a request that has run, terminated or done.
+    /// Counts the end of a request that has run. `reason` says why it was terminated, or is `None`
+    /// if it was completed.
     pub(crate) fn ended(&self, start: Time, reason: Option<Reason>) {
         self.at(|Counts { policy, totals }, now| {
             let took = now.since(start);
@@ -184,8 +188,8 @@ impl Granted {
                 }
                 Some(Reason::Deadline) => {
                     totals.deadline += 1;
-                    // A deadline before `run_min` is no loss: otherwise cheap requests with tiny
-                    // deadlines would lower the threshold for all.
+                    // A deadline before `run_min` is no loss: otherwise cheap requests with very
+                    // short deadlines would lower the threshold for all requests.
                     if took >= self.class.bounds().min {
                         RunOutcome::Stopped
                     } else {
@@ -202,21 +206,21 @@ impl Granted {
         });
     }
 
-    /// Returns how long a request may run at `now`.
+    /// Returns the time for which a request may run, counted from `now`.
     pub(crate) fn may_run(&self, now: Time) -> TimeSpan {
         let mut counts = self.counts.lock();
         counts.policy.tick(now);
         counts.policy.may_run(ONLY, self.class.bounds())
     }
 
-    /// Returns the end of the present interval. The threshold does not change before it. The policy
-    /// counts whole intervals from [`Time::ZERO`].
+    /// Returns the end of the present interval, before which the threshold does not change. The
+    /// policy counts whole intervals from [`Time::ZERO`].
     pub(crate) fn until(&self, now: Time) -> Time {
         let interval = TimeSpan::from(self.class.interval);
         Time::ZERO + interval * (now.as_nanos() / interval.as_nanos() + 1)
     }
 
-    /// Advances the policy's clock, then calls `tell`, both under the lock.
+    /// Reports the present time to the policy, then calls `tell`. Both happen under the lock.
     fn at<T>(&self, tell: impl FnOnce(&mut Counts, Time) -> T) -> T {
         let mut counts = self.counts.lock();
         let now = self.clock.now();
@@ -225,7 +229,7 @@ impl Granted {
     }
 }
 
-/// A source of time.
+/// A clock that reads as zero when it is created.
 #[derive(Clone)]
 pub(crate) struct Clock {
     read: Arc<dyn Fn() -> Duration + Send + Sync>,

@@ -1,15 +1,16 @@
 //! The tower layer that drops a request's future once the request is overdue.
 //!
-//! Dropping is how Rust cancels: it frees everything that the handler holds at its await. A handler
-//! that must not be dropped between two awaits calls [`Token::only_at_checkpoints`]. A handler that
-//! is about to write calls [`Token::cancel_termination`].
+//! Dropping a future is how Rust cancels: it frees everything that the handler holds at its present
+//! `await`. A handler that must not be dropped between two awaits calls
+//! [`Token::only_at_checkpoints`]. A handler that is about to write calls
+//! [`Token::cancel_termination`].
 //!
-//! When a client leaves, the server drops this future. A thread that works for the request learns
-//! of it at its next checkpoint. The future of a handler that has called one of the two functions
-//! goes on as a tokio task.
+//! When a client leaves, the server drops the future of [`Terminating`]. A thread that works for
+//! the request learns of it at its next checkpoint. If the handler has called one of the two
+//! functions above, its future goes on as a tokio task.
 //!
-//! The request ends with the head of the response. The layer does not touch the body, which the
-//! server drops.
+//! For the layer, the request ends with the head of the response. The layer does not touch the
+//! body, which the server drops when the client leaves.
 
 use std::any::Any;
 use std::error::Error;
@@ -33,7 +34,7 @@ use crate::request::{Brought, time_left};
 use crate::terminated::Terminated;
 use crate::token::Token;
 
-/// A layer that terminates overdue requests of the wrapped services.
+/// A layer that terminates overdue requests of the wrapped service, by dropping their futures.
 #[derive(Clone)]
 pub struct TerminateLayer {
     class_of: ClassOf,
@@ -50,13 +51,14 @@ enum ClassOf {
 type Classify = dyn Fn(&Method, &Uri) -> Option<Handle> + Send + Sync;
 
 impl TerminateLayer {
-    /// Creates a layer for requests that are all of one class.
+    /// Creates a layer that puts all requests into one class. Returns an error if the controller
+    /// does not have `class`.
     pub fn new(controller: &Controller, class: &str) -> Result<Self, SettingError> {
         Ok(Self::of(ClassOf::One(controller.class(class)?)))
     }
 
-    /// Creates a layer that asks `class_of` for the class of each request. A request without a
-    /// class passes untouched.
+    /// Creates a layer that calls `class_of` for each request to get its class. A request for which
+    /// it returns `None` goes to the service without a token and is never terminated.
     pub fn by(class_of: impl Fn(&Method, &Uri) -> Option<Handle> + Send + Sync + 'static) -> Self {
         Self::of(ClassOf::Each(Arc::new(class_of)))
     }
@@ -65,14 +67,15 @@ impl TerminateLayer {
         Self { class_of, trusts_deadline: true, trusts_request: true }
     }
 
-    /// Ignores the deadlines that requests bring along.
+    /// Ignores the deadlines in the header fields of requests ([`HEADER`](crate::HEADER)). By
+    /// default they are used.
     #[must_use]
     pub fn distrust_deadline(self) -> Self {
         Self { trusts_deadline: false, ..self }
     }
 
-    /// Ignores the names that requests bring along, and gives each request a new name. Use it for
-    /// servers that clients can reach without passing the gateway.
+    /// Ignores the names in the header fields of requests, and gives each request a new name. Use
+    /// this for servers that clients can reach without passing the gateway.
     #[must_use]
     pub fn distrust_request(self) -> Self {
         Self { trusts_request: false, ..self }
@@ -87,7 +90,7 @@ impl<S> Layer<S> for TerminateLayer {
     }
 }
 
-/// A service whose overdue requests are terminated.
+/// A service that drops the futures of its overdue requests and answers them with 504.
 #[derive(Clone)]
 pub struct Terminating<S> {
     service: S,
@@ -111,7 +114,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Running<S::Future> {
         let class = match &self.layer.class_of {
-            // An outer layer has decided already.
+            // If an outer layer has already given the request a token, this layer does nothing.
             _ if request.extensions().get::<Token>().is_some() => None,
             ClassOf::One(class) => Some(class.clone()),
             ClassOf::Each(class_of) => class_of(request.method(), request.uri()),
@@ -126,7 +129,7 @@ where
         let brought = if self.layer.trusts_request { brought } else { brought.nameless() };
         let token = class.begin_with(time_left(head).filter(|_| trusts), brought.named());
         let guarded = Guarded { token: token.clone(), format };
-        // A request that arrives with no time left does not begin.
+        // A request that arrives with no time left is not passed to the service.
         let handler = (!token.look()).then(|| {
             request.extensions_mut().insert(token.clone());
             Box::pin(token.run(|| self.service.call(request)))
@@ -137,7 +140,7 @@ where
 }
 
 pin_project! {
-    /// The future of a running request.
+    /// The future of a running request. It drops the handler's future when the request is overdue.
     pub struct Running<F>
     where
         F: Future,
@@ -145,7 +148,7 @@ pin_project! {
         F: 'static,
     {
         guarded: Option<Guarded>,
-        // Boxed, so that a task can run it when the client has left.
+        // The handler is boxed, so that it can be moved to a task when the client has left.
         handler: Option<Pin<Box<F>>>,
         #[pin]
         sleep: Option<Sleep>,
@@ -166,7 +169,8 @@ pin_project! {
     }
 }
 
-/// A request that has not ended.
+/// The token and the response format of a request that has not ended. A drop before the response
+/// means that the client has left.
 struct Guarded {
     token: Token,
     format: RefusalFormat,
@@ -179,9 +183,11 @@ impl Drop for Guarded {
 }
 
 impl Guarded {
-    /// Ends a request that was dropped before it answered, which means that its client has left.
+    /// Ends a request that was dropped before its response, which means that its client has left.
+    /// The handler goes on as a task if it has asked for that, and is dropped otherwise.
     fn left_by_its_client(self, handler: impl Future + Send + 'static) {
-        // Change the state before the handler is dropped, so that its destructors see the reason.
+        // Terminate the request before the handler is dropped, so that the handler's destructors
+        // see the reason.
         self.token.leave();
         if self.token.outlives_its_client()
             && let Ok(runtime) = Runtime::try_current()
@@ -193,8 +199,8 @@ impl Guarded {
         }
     }
 
-    /// Returns the handler's own answer, or a 504 if the handler only passes on that it was
-    /// terminated.
+    /// Returns the handler's own result, or a 504 if the handler's error only passes on the
+    /// termination.
     fn answer<R: From<Bytes>, E: 'static>(
         self,
         own: Result<Response<R>, E>,
@@ -208,7 +214,7 @@ impl Guarded {
     }
 }
 
-/// Returns whether `error` is a [`Terminated`], or a boxed error with one among its sources.
+/// Returns whether `error` is a [`Terminated`], or is a boxed error that has one among its sources.
 fn tells_of_termination(error: &(impl Any + 'static)) -> bool {
     let error: &dyn Any = error;
     let boxed = error.downcast_ref::<Box<dyn Error + Send + Sync>>();
@@ -227,9 +233,9 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        // A response that is ready counts, even if the request is overdue at the same moment. The
-        // handler is put back only if it is pending: so one that panics neither counts as left by
-        // its client nor goes on.
+        // A response that is ready is sent, even if the request becomes overdue at the same moment.
+        // The handler is put back only if it is pending. So a handler that panics does not go on,
+        // and its request does not count as left by its client.
         if let Some(mut handler) = this.handler.take() {
             let mut step = || handler.as_mut().poll(cx);
             let polled = match this.guarded.as_ref() {
@@ -255,7 +261,8 @@ where
     }
 }
 
-/// Is ready when the request's future is to be dropped.
+/// Returns ready when the request's future must be dropped. Otherwise it arranges to be polled
+/// again when that may have become necessary.
 fn poll_overdue(
     token: &Token,
     mut sleep: Pin<&mut Option<Sleep>>,
@@ -268,12 +275,13 @@ fn poll_overdue(
         } else if token.is_to_be_dropped() {
             return Poll::Ready(());
         } else if let Some(calm) = token.calm().filter(|_| !token.is_told()) {
-            // The timer's clock may be a little ahead, the threshold may have changed, or a
-            // checkpoint elsewhere has just told the request that it is over.
+            // The request is not overdue yet. The timer's clock may be a little ahead, the
+            // threshold may have risen, or a checkpoint on another thread has just reported the
+            // termination.
             asleep.reset(Instant::now() + calm);
         } else {
-            // A checkpoint of its handler has told the request, which now answers itself; or no
-            // time terminates it any more.
+            // No timer is needed: a checkpoint in the handler has reported the termination, and the
+            // handler answers; or no time can terminate the request any more.
             sleep.set(None);
         }
     }

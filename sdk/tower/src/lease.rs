@@ -1,14 +1,15 @@
-//! A connection that works for a request, with any driver.
+//! Leases of database connections: a connection works for one request, with any database driver.
 //!
 //! A future can be dropped at any await: because its client left, at its deadline, or by a
-//! `select!`. Its query runs on, and a cancellation may still be aimed at it. So the guard owns the
-//! connection, and gives it back only if the daemon has confirmed the release. Otherwise it closes
-//! the connection by a function of the owner, since dropping a connection returns it to many a
-//! pool. The caller learns the result from `release`, which returns the connection or `None`.
+//! `select!`. The query of a dropped future runs on in the database, and a cancellation may be
+//! aimed at its connection. So the guard owns the connection, and gives it back only if the daemon
+//! has confirmed the release. Otherwise the guard calls the application's `close` function, because
+//! merely dropping a connection returns it to its pool in many pools. `release` returns the
+//! connection, or `None` if it was closed.
 //!
-//! If a guard is dropped unreleased and its request is over, the lease is kept for a moment. If it
-//! were released and closed at once, the daemon would not find its query any more, and MariaDB goes
-//! on with a query whose result is not read.
+//! If a guard is dropped without a release after its request is over, the lease is kept for
+//! [`HEAD_START`]. Without this delay the connection would be closed before the daemon could cancel
+//! its query. MariaDB goes on with a query whose result nobody reads.
 
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,70 +22,78 @@ use crate::stop_client::{Conversation, Silence, StopClient};
 use crate::terminated::{Reason, Terminated};
 use crate::token::Token;
 
-/// How long a lease outlasts the latest deadline of its request. The stop comes after that deadline
-/// and must find the lease.
+/// The time for which a lease outlasts the latest possible deadline of its request. The daemon gets
+/// the stop after that deadline and must still find the lease.
 const BEYOND_DEADLINE: Duration = Duration::from_secs(10);
-/// How long the daemon has to cancel the query of a connection that was dropped.
+/// The time that the daemon gets to cancel the query of a dropped connection before the lease is
+/// released.
 const HEAD_START: Duration = Duration::from_millis(100);
 
-/// Why a connection is not leased.
+/// The reason why a connection could not be leased.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// The request is over, so the query must not begin. No cancellation is aimed at the
-    /// connection, which was dropped.
+    /// The request is over, so its query must not begin. The connection was dropped and not closed:
+    /// no cancellation is aimed at it.
     #[error(transparent)]
     Stopped(#[from] Terminated),
-    /// Another client of the daemon has leased this connection. It was closed; take another one.
+    /// Another client of the daemon has leased this connection. The connection was closed. The
+    /// caller should take another one.
     #[error("another client of the stop daemon has leased the connection, which is closed now")]
     Taken,
 }
 
-/// A connection that works for a request until it is released.
+/// A connection that works for one request until it is released.
 ///
-/// If it is dropped without a release, the connection is closed and not merely dropped, since a
-/// cancellation may be aimed at it: see [`StopClient::lease`].
+/// If the guard is dropped without a release, it calls the `close` function of
+/// [`StopClient::lease`] for the connection. The connection must not go back to its pool, because a
+/// cancellation may be aimed at it.
 #[must_use = "a lease ends when it is dropped, and its connection with it"]
 pub struct Leased<C: Send + 'static> {
     /// `None` once the connection has been given back or closed.
     connection: Option<C>,
+    /// The application's function that ends a connection which must not be reused.
     close: Option<Box<dyn FnOnce(C) + Send>>,
     token: Token,
     stage: Stage,
 }
 
-/// The way in which the connection ends when the guard is dropped.
+/// What a drop of the guard must do with the connection.
 enum Stage {
-    /// The SDK has not requested a lease, or the daemon has refused it: the connection can be
-    /// dropped.
+    /// The SDK has not requested a lease, or the daemon has refused it. The connection can be
+    /// dropped without `close`.
     Free,
-    /// The connection may be leased.
+    /// A lease was requested and the connection may be leased: a drop must release the lease and
+    /// close the connection.
     Held(Lease),
-    /// The release is not yet answered, or was not answered with a confirmation.
+    /// A release was requested and not confirmed: a drop must close the connection.
     Doubtful,
 }
 
-/// A lease that the SDK has requested from the daemon or will request.
+/// A lease that the SDK will request, or has requested, from the daemon.
 struct Lease {
     stop_client: StopClient,
     talk: Conversation,
     request: RequestId,
     database: DatabaseName,
     number: u64,
-    /// Whether the daemon has confirmed the lease.
+    /// Whether the daemon has answered that the connection is leased.
     is_answered: bool,
 }
 
 impl StopClient {
-    /// Leases a connection: from now on it works for the request of `token`. `number` is the
-    /// database's number of the connection (`SELECT pg_backend_pid()`, `SELECT CONNECTION_ID()`).
-    /// `close` ends the connection if it must not be reused: `drop` for a connection without a
-    /// pool, and a function that takes it out of its pool for a pooled one.
+    /// Leases a connection: from now on it works for the request of `token`.
+    ///
+    /// `number` is the database's number of the connection (`SELECT pg_backend_pid()`, `SELECT
+    /// CONNECTION_ID()`). `close` ends a connection that must not be reused. For a connection
+    /// without a pool, pass `drop`. For a pooled connection, pass a function that takes it out of
+    /// its pool.
     ///
     /// If the request cannot be stopped, or there is no daemon, the returned lease does nothing.
     ///
     /// # Errors
-    /// [`LeaseError::Stopped`] if the request is over, [`LeaseError::Taken`] if another client has
-    /// leased the connection.
+    ///
+    /// Returns [`LeaseError::Stopped`] if the request is over, and [`LeaseError::Taken`] if another
+    /// client has leased the connection.
     pub async fn lease<C: Send + 'static>(
         &self,
         token: &Token,
@@ -100,7 +109,7 @@ impl StopClient {
             stage: Stage::Free,
         };
         if let Some(lease) = self.plan(token, database.clone(), number).await? {
-            // Set the stage before the await below, at which this future may be dropped.
+            // Set the stage before the await below, because this future may be dropped there.
             leased.stage = Stage::Held(lease);
             leased.begin().await?;
         }
@@ -115,8 +124,9 @@ impl StopClient {
         })
     }
 
-    /// Leases something in this process that can be stopped. [`Own::stopped`] returns when it must
-    /// stop.
+    /// Leases work in this process that is not a database query and that can be stopped.
+    /// [`Own::stopped`] returns when the work must stop. Returns [`LeaseError::Stopped`] if the
+    /// request is already over.
     pub async fn own(&self, token: &Token) -> Result<Own, LeaseError> {
         let mut own = Own { lease: None, told: None, token: token.clone() };
         if let Some(mut lease) = self.plan(token, DatabaseName::own(), self.number()).await? {
@@ -134,8 +144,8 @@ impl StopClient {
         Ok(own)
     }
 
-    /// Returns the lease to ask for; `None` if there is no daemon, the request has no name, or
-    /// nothing can end it any more.
+    /// Returns the lease to request. Returns `None` if there is no daemon, the request has no name,
+    /// or nothing can end the request any more. Returns an error if the request is over.
     async fn plan(
         &self,
         token: &Token,
@@ -168,7 +178,8 @@ impl Lease {
         self.talk.ask(command, told).await
     }
 
-    /// Evaluates the answer to a lease. Returns whether the lease must be released.
+    /// Evaluates the answer to a lease request. Returns whether the lease must be released later,
+    /// or an error if the connection must not be used.
     fn is_held(
         &mut self,
         token: &Token,
@@ -195,7 +206,8 @@ impl Lease {
             }
             Err(silence) => {
                 stop_client.count(|stats| &mut stats.unreachable);
-                // The daemon may have read an unanswered lease, so a cancellation may be under way.
+                // The daemon may have read a lease request that it did not answer. So a
+                // cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)
             }
         }
@@ -209,7 +221,8 @@ impl Lease {
         }
     }
 
-    /// Releases the connection. Returns whether it may be reused.
+    /// Releases the lease. Returns whether the connection may be reused, which needs the daemon's
+    /// confirmation.
     async fn end(self) -> bool {
         let answer = self.talk.ask(self.release(), None).await;
         let is_over = matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)));
@@ -233,8 +246,8 @@ impl<C: Send + 'static> Leased<C> {
         Ok(())
     }
 
-    /// Ends the lease if the request is over. The daemon may have read the stop before the lease,
-    /// and it does not remember such a stop.
+    /// Ends the lease and returns an error if the request is over. This check is necessary because
+    /// the daemon may have read the stop before the lease, and does not remember such a stop.
     async fn end_if_over(&mut self) -> Result<(), LeaseError> {
         let Some(over) = self.token.terminated() else { return Ok(()) };
         if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
@@ -246,9 +259,10 @@ impl<C: Send + 'static> Leased<C> {
         Err(over.into())
     }
 
-    /// Releases the connection and gives it back; `None` if it had to be closed.
+    /// Releases the lease and returns the connection. Returns `None` if the release was not
+    /// confirmed, so that the connection had to be closed.
     pub async fn release(mut self) -> Option<C> {
-        // If this future is dropped, the answer to the release stays unknown.
+        // If this future is dropped at the await below, the answer to the release stays unknown.
         let stage = std::mem::replace(&mut self.stage, Stage::Doubtful);
         let is_good = match stage {
             Stage::Held(lease) => lease.end().await,
@@ -299,7 +313,7 @@ impl<C: Send + 'static> DerefMut for Leased<C> {
     }
 }
 
-/// A lease of something in this process. It ends when it is dropped.
+/// A lease of work in this process. The lease ends when this value is dropped.
 #[must_use = "a lease ends when it is dropped"]
 pub struct Own {
     lease: Option<Lease>,
@@ -308,8 +322,8 @@ pub struct Own {
 }
 
 impl Own {
-    /// Returns when the daemon reports that the request has been stopped. It never returns if the
-    /// daemon does not.
+    /// Returns when the daemon reports that the request has been stopped. If the daemon never
+    /// reports that, this future never completes.
     pub async fn stopped(&mut self) -> Terminated {
         if let Some(told) = &mut self.told
             && let Ok(reason) = told.await
@@ -324,14 +338,14 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if let Some(lease) = &self.lease {
-            // The answer is not needed: the lease stops only this process's own work, which has
+            // Do not wait for the answer: the lease stops only this process's own work, which has
             // ended.
             lease.talk.say(lease.release());
         }
     }
 }
 
-/// Returns the moment `span` from now, in milliseconds since 1970.
+/// Returns the time `span` from now, in milliseconds since 1970.
 fn in_millis(span: Duration) -> u64 {
     (SystemTime::now() + span).duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }

@@ -1,5 +1,5 @@
-//! The header fields of a request: its deadline, its name, and those that it passes on to the
-//! services that it calls.
+//! The header fields of a request: its deadline, its name, and the trace fields that it passes on
+//! to the services that it calls.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -9,11 +9,11 @@ use std::time::Duration;
 use bywash_lease::RequestId;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header field with the milliseconds that are left to a request. A sender can only shorten its
-/// own request.
+/// The header field with the number of milliseconds that are left for a request. A sender can only
+/// shorten its own request with it: the class's threshold applies as well.
 pub const HEADER: &str = "bywash-deadline";
 
-/// The header field with the name by which gateway, application and stop daemon know a request.
+/// The header field with the name of a request, which gateway, application and stop daemon share.
 pub const REQUEST_HEADER: &str = "bywash-request";
 
 const DEADLINE: HeaderName = HeaderName::from_static(HEADER);
@@ -21,7 +21,8 @@ const REQUEST: HeaderName = HeaderName::from_static(REQUEST_HEADER);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// The parts of a request's head that identify it, and those that are passed on unchanged.
+/// The name and the W3C trace fields from the head of a request. They are passed on to other
+/// services.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
     pub(crate) request: Option<RequestId>,
@@ -30,13 +31,14 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// Reads the head of a request.
+    /// Reads the name and the trace fields from the header of a request. Fields that are repeated
+    /// or invalid count as missing.
     pub fn of(head: &HeaderMap) -> Self {
         let name = only(head, &REQUEST).and_then(|value| value.to_str().ok());
-        // A proxy may have joined several values with commas.
+        // A comma means that a proxy has joined several values, so the field is ignored.
         let traceparent =
             only(head, &TRACEPARENT).filter(|value| !value.as_bytes().contains(&b',')).cloned();
-        // A `tracestate` without a `traceparent` has no meaning.
+        // A `tracestate` has no meaning without a `traceparent`.
         let states = traceparent.iter().flat_map(|_| head.get_all(&TRACESTATE));
         Self {
             request: name.and_then(|name| RequestId::from_str(name).ok()),
@@ -45,18 +47,20 @@ impl Brought {
         }
     }
 
-    /// Removes the name. Use it where names from clients are not trusted.
+    /// Removes the name of the request. Use this where names from clients are not trusted.
     #[must_use]
     pub fn nameless(self) -> Self {
         Self { request: None, ..self }
     }
 
-    /// Keeps the name or, if there is none, makes a new one that is unique among processes.
+    /// Keeps the name of the request. If it has none, makes a new name that is unique among
+    /// processes.
     pub(crate) fn named(self) -> Self {
         Self { request: self.request.or_else(new_name), ..self }
     }
 
-    /// Returns the header fields for a call to another service, with the time that is `left`.
+    /// Returns the header fields for a call to another service. `left` is the time that the called
+    /// service gets; `None` sends no deadline.
     pub(crate) fn outgoing(&self, left: Option<Duration>) -> HeaderMap {
         let Self { request, traceparent, tracestate } = self;
         let mut head = HeaderMap::new();
@@ -72,8 +76,8 @@ impl Brought {
     }
 }
 
-/// Returns the deadline that a request brings along. Anything but a single number of 1 to 9 digits
-/// counts as no deadline.
+/// Returns the deadline in the header of a request, as the time that is left. A missing or repeated
+/// field, or a value that is not 1 to 9 digits, counts as no deadline.
 pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
     let mut values = head.get_all(HEADER).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -85,9 +89,9 @@ pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_millis(digits.iter().fold(0, number)))
 }
 
-/// Returns 16 random hexadecimal digits, like the names that `mod_bywash_sentry` makes. The
-/// randomness is that of the hash tables' seeds: a system seed for each thread, and another one at
-/// each call.
+/// Returns a new name of 16 random hexadecimal digits, in the format of the names that
+/// `mod_bywash_sentry` makes. The randomness is that of the seeds of hash tables: the system seeds
+/// each thread once, and the seed changes with each call.
 fn new_name() -> Option<RequestId> {
     format!("{:016x}", RandomState::new().build_hasher().finish()).parse().ok()
 }

@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use bywash_engine::Reason as Gateways;
 
-/// Why a request was terminated.
+/// The reason why a request was terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The request had run for as long as its class allows.
+    /// The request had run longer than the present threshold of its class.
     RanTooLong,
-    /// The client closed the connection.
+    /// The client closed the connection before it got the response.
     ClientLeft,
-    /// The time that the caller allowed was over.
+    /// The deadline that the caller had set was reached.
     Deadline,
 }
 
 impl Reason {
-    /// Returns the reason's name, which is the gateway's where the gateway has the same reason.
+    /// Returns the reason's name. Where the gateway has the same reason, this is the gateway's name
+    /// for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RanTooLong => Gateways::RanTooLong.name(),
@@ -26,15 +27,15 @@ impl Reason {
     }
 }
 
-/// The error of a request that is over: all work for it should stop.
+/// The error of a request that is terminated. All work for the request should stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("class `{class}`: {}", reason.name())]
 pub struct Terminated {
-    /// The request's class.
+    /// The name of the request's class.
     pub class: String,
-    /// Why it was terminated.
+    /// The reason why the request was terminated.
     pub reason: Reason,
-    /// After how long the client may retry. It is only meaningful for [`Reason::RanTooLong`], since
-    /// the other reasons say nothing about the load.
+    /// The time after which the client may retry. It has a meaning only for [`Reason::RanTooLong`],
+    /// because the other reasons say nothing about the load.
     pub retry_after: Duration,
 }

@@ -1,17 +1,20 @@
-//! The token of one request, which says whether the request may go on.
+//! The token of one request, by which the handler learns whether the request has been terminated.
 //!
-//! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to
-//! be terminated) and `Terminated`; from any of them `Ended`. When its client leaves, a running or
-//! settled request is terminated, because its response will not be read. A deferred one goes on.
-//! The state changes under the token's lock.
+//! States: a request is first `Running`. Then it may become `Settled` (its response has begun),
+//! `Deferred` (its handler has cancelled the termination) or `Terminated`. Each state except
+//! `Terminated` can be followed by `Ended`. When the client leaves, a running or settled request is
+//! terminated, because nobody will read the response. A deferred request goes on. The state changes
+//! under the token's lock.
 //!
-//! Once a checkpoint in the handler itself has reported the termination (`is_told`), the handler
-//! answers for itself. Until then the layer drops it. A checkpoint on another thread or task that
-//! works for the request does not count. Reading the state does not count either.
+//! If a checkpoint in the handler itself has reported the termination (`is_told`), the handler
+//! answers for itself. Otherwise the layer drops the handler. A checkpoint on another thread or
+//! task that works for the request does not count as a report to the handler. Reading the state
+//! does not count either.
 //!
-//! `not_before` makes a checkpoint cheap: before that moment nothing can terminate the request. A
-//! threshold changes only at the end of an interval and never falls below `run_min`, so until then
-//! the clock alone decides. A timer has to look again at that moment as well.
+//! `not_before` makes a checkpoint cheap: before that moment no time can terminate the request, and
+//! the checkpoint only compares the clock. This is safe because a threshold changes only at the end
+//! of an interval and never falls below `run_min`. A timer must check the request again at that
+//! moment.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -29,7 +32,8 @@ use crate::request::Brought;
 use crate::stop_client::StopClient;
 use crate::terminated::{Reason, Terminated};
 
-/// The handle of one request. Clones share the same token.
+/// The handle of one request, shared by everything that works for the request. Clones share the
+/// same state.
 #[derive(Clone, Debug)]
 pub struct Token(Arc<Inner>);
 
@@ -37,17 +41,18 @@ pub struct Token(Arc<Inner>);
 struct Inner {
     granted: Arc<Granted>,
     brought: Brought,
-    /// The stop clients that hold leases of this request; each is notified when the request is
+    /// The stop clients that hold leases of this request. Each is notified when the request is
     /// over.
     #[cfg(feature = "stop-client")]
     stop_clients: Mutex<Vec<StopClient>>,
     start: Time,
-    /// The end of the time that its caller allowed.
+    /// The deadline that the request brought, or the far future if it brought none.
     own: Time,
+    /// The earliest time, in nanoseconds on the class's clock, at which the request can be overdue.
     not_before: AtomicU64,
     only_at_checkpoints: AtomicBool,
-    /// The thread that runs the handler now; 0 if none does. A thread compares it only with its own
-    /// id, so relaxed ordering is enough.
+    /// The id of the thread that polls the handler now; 0 if none does. A thread compares this only
+    /// with its own id, so relaxed ordering is enough.
     runs_on: AtomicUsize,
     state: Mutex<State>,
 }
@@ -64,13 +69,13 @@ enum State {
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
 impl Handle {
-    /// Begins a request now and returns its token. `left` is the time left to it, if it brought a
-    /// deadline along.
+    /// Begins a request now and returns its token. `left` is the time that its caller allows;
+    /// `None` means no deadline of the caller.
     pub fn begin(&self, left: Option<Duration>) -> Token {
         self.begin_with(left, Brought::default())
     }
 
-    /// Begins a request that has also brought a name or a trace along, and returns its token.
+    /// Begins a request that has also brought a name or trace fields, and returns its token.
     pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
         Token::new(self.0.clone(), left.map(TimeSpan::from), brought)
     }
@@ -100,19 +105,21 @@ impl Token {
         &self.0.granted.class.name
     }
 
-    /// Returns the name by which gateway and stop daemon know the request, if it has one.
+    /// Returns the name by which gateway and stop daemon know the request, or `None` if it has no
+    /// name.
     pub fn request(&self) -> Option<&RequestId> {
         self.0.brought.request.as_ref()
     }
 
-    /// Returns the header fields for a call to another service: the request's name, its trace and
-    /// the time that is left to it.
+    /// Returns the header fields for a call to another service: the request's name, its trace
+    /// fields, and the time that is left to it.
     pub fn outgoing(&self) -> HeaderMap {
         self.0.brought.outgoing(self.left())
     }
 
-    /// Returns when the request will be terminated at the present threshold, on the clock that
-    /// began with the controller; `None` if no time terminates it.
+    /// Returns the time at which the request will be terminated at the present threshold. The time
+    /// is counted from the creation of the controller. Returns `None` if no time can terminate the
+    /// request any more.
     pub fn deadline(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
         match *self.0.state.lock() {
@@ -123,7 +130,8 @@ impl Token {
         }
     }
 
-    /// Returns the time that is left at the present threshold; `None` if it is unlimited.
+    /// Returns the time that is left to the request at the present threshold. Returns `None` if no
+    /// time can terminate it any more.
     pub fn left(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
         match *self.0.state.lock() {
@@ -133,7 +141,8 @@ impl Token {
         }
     }
 
-    /// Returns the longest time that can be left at any load; `None` if it is unlimited.
+    /// Returns the longest time that can be left to the request if the load falls. Returns `None`
+    /// if no time can terminate it any more.
     #[cfg(feature = "stop-client")]
     pub(crate) fn left_at_most(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
@@ -145,14 +154,15 @@ impl Token {
         }
     }
 
-    /// Returns whether the request is over, also if it is overdue and its handler has not been
-    /// notified yet. It changes nothing.
+    /// Returns whether the request is terminated, or is overdue and will be terminated at its next
+    /// checkpoint. The call does not change the request's state.
     pub fn is_terminated(&self) -> bool {
         let state = self.0.state.lock();
         matches!(*state, State::Terminated { .. }) || self.0.overdue(*state).is_some()
     }
 
-    /// Returns why the request is over, once its handler has been notified or dropped.
+    /// Returns the reason of the termination, or `None` if the request has not been terminated yet.
+    /// An overdue request is terminated only by a checkpoint, the layer or [`Token::look`].
     pub fn reason(&self) -> Option<Reason> {
         match *self.0.state.lock() {
             State::Terminated { reason, .. } => Some(reason),
@@ -160,7 +170,8 @@ impl Token {
         }
     }
 
-    /// Returns an error if the request is over.
+    /// Terminates the request if it is overdue, and returns an error if the request is terminated.
+    /// A handler calls this often, and stops at the first error.
     pub fn checkpoint(&self) -> Result<(), Terminated> {
         let now = self.0.granted.clock.now();
         if now.as_nanos() < self.0.not_before.load(Ordering::Acquire) {
@@ -170,9 +181,10 @@ impl Token {
         self.tell()
     }
 
-    /// Passes the last checkpoint: afterwards nothing terminates this request. Call it before a
-    /// write, for example. If the client leaves afterwards, the layer lets tokio run the rest of
-    /// the future.
+    /// Passes the last checkpoint: if it returns `Ok`, nothing terminates this request any more.
+    /// Call it before a write, for example. If the client leaves afterwards, the layer lets the
+    /// rest of the future run as a tokio task. Returns an error if the request is already
+    /// terminated.
     pub fn cancel_termination(&self) -> Result<(), Terminated> {
         self.look();
         {
@@ -192,8 +204,8 @@ impl Token {
         self.terminated().map_or(Ok(()), Err)
     }
 
-    /// Runs a step of the handler. A checkpoint on this thread meanwhile counts as one in the
-    /// handler.
+    /// Polls the handler by calling `step`. A checkpoint on this thread during the call counts as
+    /// one in the handler.
     pub(crate) fn run<T>(&self, step: impl FnOnce() -> T) -> T {
         self.0.runs_on.store(this_thread(), Ordering::Relaxed);
         let done = step();
@@ -201,13 +213,13 @@ impl Token {
         done
     }
 
-    /// Keeps the layer from dropping the request's future when it is overdue or its client has
-    /// left. Only its checkpoints end it then.
+    /// Keeps the layer from dropping the request's future when the request is overdue or its client
+    /// has left. From then on only the request's checkpoints can end it.
     pub fn only_at_checkpoints(&self) {
         self.0.only_at_checkpoints.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the future goes on when the client has left.
+    /// Returns whether the layer lets the future go on when the client has left.
     pub(crate) fn outlives_its_client(&self) -> bool {
         self.is_only_at_checkpoints() || *self.0.state.lock() == State::Deferred
     }
@@ -216,7 +228,7 @@ impl Token {
         self.0.only_at_checkpoints.load(Ordering::Relaxed)
     }
 
-    /// Terminates the request if it is overdue. Returns whether this call did so.
+    /// Terminates the request if it is overdue. Returns whether this call has terminated it.
     pub fn look(&self) -> bool {
         let mut state = self.0.state.lock();
         let reason = self.0.overdue(*state);
@@ -226,24 +238,26 @@ impl Token {
         reason.is_some()
     }
 
-    /// Returns whether the request is over and no checkpoint in its handler has reported so.
+    /// Returns whether the request is terminated and no checkpoint in its handler has reported
+    /// that. It first terminates an overdue request.
     pub(crate) fn is_to_be_dropped(&self) -> bool {
         self.look();
         matches!(*self.0.state.lock(), State::Terminated { is_told: false, .. })
     }
 
-    /// Returns whether the request is over and a checkpoint in its handler has reported so.
+    /// Returns whether the request is terminated and a checkpoint in its handler has reported that.
     pub(crate) fn is_told(&self) -> bool {
         matches!(*self.0.state.lock(), State::Terminated { is_told: true, .. })
     }
 
-    /// Counts a request that was let in as lost, because it is refused under overload.
+    /// Counts the request as lost, because admission control refuses it after its token was
+    /// created.
     pub(crate) fn refused(&self) {
         self.0.granted.loses();
     }
 
-    /// Marks that the first byte of the response is sent. From then on no time terminates the
-    /// request.
+    /// Records that the response has begun. From then on neither the threshold nor a deadline
+    /// terminates the request.
     pub fn settle(&self) {
         let mut state = self.0.state.lock();
         if *state == State::Running {
@@ -251,9 +265,10 @@ impl Token {
         }
     }
 
-    /// Records that the client has left. A gateway closes the connection a moment before the
-    /// deadline here. So a request whose client leaves in the last tenth of its time counts as
-    /// ended by its deadline, unless its response has begun.
+    /// Records that the client has left, which terminates a running or settled request. A gateway
+    /// closes the connection a moment before the deadline here. So if a client leaves in the last
+    /// tenth of its request's time, the request counts as ended by its deadline, unless its
+    /// response has begun.
     pub fn leave(&self) {
         let Inner { start, own, granted, .. } = &*self.0;
         let mut state = self.0.state.lock();
@@ -267,7 +282,7 @@ impl Token {
         self.0.terminate(&mut state, reason);
     }
 
-    /// Records that all work for the request is over. Further calls have no effect.
+    /// Records that all work for the request has ended. Further calls have no effect.
     pub fn end(&self) {
         let mut state = self.0.state.lock();
         match &mut *state {
@@ -276,8 +291,8 @@ impl Token {
                 self.0.granted.ended(self.0.start, None);
                 self.0.granted.ends();
             }
-            // Keep the state: other threads that still work for a terminated request must learn of
-            // it.
+            // Keep the state `Terminated`: other threads that still work for the request must learn
+            // of the termination.
             State::Terminated { is_over, .. } => {
                 if !std::mem::replace(is_over, true) {
                     self.0.granted.ends();
@@ -287,23 +302,25 @@ impl Token {
         }
     }
 
-    /// Returns the error that a checkpoint would return, if the termination has been noticed.
+    /// Returns the error that a checkpoint would return, or `None` if the request has not been
+    /// terminated yet.
     pub fn terminated(&self) -> Option<Terminated> {
         self.reason().map(|reason| self.over(reason))
     }
 
-    /// Returns the error of this request for a given reason.
+    /// Creates the error of this request for a given reason. It does not change the state.
     pub(crate) fn over(&self, reason: Reason) -> Terminated {
         let class = &self.0.granted.class;
         Terminated { class: class.name.clone(), reason, retry_after: class.come_again() }
     }
 
-    /// Returns whether connections of the request may be leased, which is not so if nothing ends it
-    /// any more. If so, `stop_client` will be notified when the request is over.
+    /// Returns whether connections may be leased for the request, and if so registers `stop_client`
+    /// to be notified of the termination. Returns `false` if nothing can end the request any more,
+    /// and an error if it is terminated.
     #[cfg(feature = "stop-client")]
     pub(crate) fn leases(&self, stop_client: &StopClient) -> Result<bool, Terminated> {
         self.checkpoint()?;
-        // A termination takes this lock as well.
+        // A termination changes the state under the same lock, so it cannot miss this stop client.
         let state = self.0.state.lock();
         match *state {
             State::Running | State::Settled => {
@@ -318,7 +335,8 @@ impl Token {
         }
     }
 
-    /// Returns for how long nothing can terminate the request; `None` if no time does.
+    /// Returns the time for which the request certainly cannot become overdue. Returns `None` if no
+    /// time can terminate it any more.
     pub(crate) fn calm(&self) -> Option<Duration> {
         let calm_until = Time::from_nanos(self.0.not_before.load(Ordering::Acquire));
         let now = self.0.granted.clock.now();
@@ -331,7 +349,8 @@ impl Inner {
         (self.start + self.granted.may_run(now)).min(self.own)
     }
 
-    /// Returns why the request must be terminated now; `None` if it must not, or if it already was.
+    /// Returns the reason for which a request in this state must be terminated now. Returns `None`
+    /// if it is not overdue, or is not running any more.
     fn overdue(&self, state: State) -> Option<Reason> {
         let now = self.granted.clock.now();
         if state != State::Running || now.as_nanos() < self.not_before.load(Ordering::Acquire) {

@@ -62,7 +62,7 @@ pub(super) struct Run {
     /// The multiple of the peak load.
     pub(super) times: u32,
     pub(super) with: &'static str,
-    /// The offered load: the service time that is asked for, divided by the service time that the
+    /// The offered load: the service time that requests need, divided by the service time that the
     /// places provide.
     pub(super) rho: f64,
     /// The number of requests per second that were answered while their clients still waited.

@@ -46,7 +46,7 @@ use crate::request::RequestId;
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
     /// For a share of less than one slot: the number of seconds for which slow clients may still
-    /// hold one slot, as of the time `looked`. `None` means that the full saving is left.
+    /// hold one slot, counted from the time `looked`. `None` means that the full saving is left.
     credit: Option<f64>,
     looked: Time,
     /// The level of a leaky bucket of stops. In each [`ATTACK`] it loses half the number of slots,

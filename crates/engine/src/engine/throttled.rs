@@ -92,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// Refuses a request that would wait for longer than its rule allows. The refusal is no
-    /// evidence of overload.
+    /// Refuses a request that would wait for longer than its rule allows. The refusal is
+    /// not evidence of overload.
     fn throttle_out(&mut self, now: Time, id: RequestId, wait: TimeSpan) -> Action {
         self.lost(now, id);
         self.did_not_arrive(now, id);

@@ -96,7 +96,7 @@ pub enum Completion {
     /// The client left before the application had answered. The latency would have been longer than
     /// the running time.
     Left,
-    /// The request failed for another reason. The running time is no measurement.
+    /// The request failed for another reason. The running time is not a measurement.
     Void,
 }
 

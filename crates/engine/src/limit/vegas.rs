@@ -21,7 +21,7 @@ use super::LimitSettings;
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
 
-/// The number of rounds per slot after which the minimum latency is measured anew.
+/// The number of rounds per slot after which the minimum latency is measured again.
 const ROUNDS_PER_SLOT: f64 = 22.5;
 
 /// The concurrency policy `vegas`. See the module documentation.

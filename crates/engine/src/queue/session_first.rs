@@ -52,7 +52,7 @@ impl Ranking for ByStanding {
     }
 
     /// Each standing is a group, and the first requests of minor classes are another. These wait
-    /// for long whenever other pages are asked for, which is no overload among those pages.
+    /// for long whenever clients request other pages. That is not an overload of those pages.
     fn group(&self, waiting: &Waiting) -> usize {
         let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
         waiting.standing.index() + usize::from(is_minor)

@@ -49,10 +49,10 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// The number of later visits (those that did not begin a session), and the number of times
-    /// that each class was asked for next, by index.
+    /// that each class was requested next, by index.
     pub later: (f64, Vec<f64>),
     /// The number of first visits (those that began a session), and the number of times that each
-    /// class was asked for next, by index.
+    /// class was requested next, by index.
     pub first: (f64, Vec<f64>),
     /// The number of successful answers that brought revenue.
     pub orders: f64,
@@ -292,7 +292,7 @@ impl Graph {
         (seen + BORROWED * shared) / (visits + BORROWED)
     }
 
-    /// Returns the probability of each class to be asked for after `from`, by class index. Their
+    /// Returns the probability of each class to be requested after `from`, by class index. Their
     /// sum is below one, because the session may end.
     pub fn row(&self, from: Position) -> Vec<f64> {
         let to = |class: usize| self.probability(from, ClassId(class as u8));

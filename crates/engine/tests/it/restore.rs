@@ -229,8 +229,8 @@ fn a_set_of_classes_can_be_taken_apart_and_put_together_by_name() {
     assert_eq!(set.bits(), 1 | 1 << 5 | 1 << 63);
 }
 
-/// A request takes four seconds. So a wait of up to eight seconds, a tenth of the patience, is no
-/// overload.
+/// A request takes four seconds. So a wait of up to eight seconds, a tenth of the patience, is
+/// not an overload.
 #[test]
 fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when() {
     let outcome = |mean_service: MeanService| {

@@ -444,7 +444,7 @@ fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted(
     assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::SetBack); 2]);
 }
 
-/// Stops so many requests of slow clients that the engine assumes an attack.
+/// Stops enough requests of slow clients for the engine to assume an attack.
 fn attack(site: &mut Site) {
     stop_from(site, 1..=20);
 }

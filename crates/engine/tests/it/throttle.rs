@@ -1,4 +1,4 @@
-//! Tests of requests under a throttle rule (elephants), and of the other requests beside them
+//! Tests of requests under a throttle rule (elephants), and of the other requests next to them
 //! (ants).
 
 use bywash_engine::RuleId;

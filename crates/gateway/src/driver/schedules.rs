@@ -47,7 +47,7 @@ fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
 }
 
 /// Starts a thread with one request that is only observed. It runs and ends, whatever the engine
-/// has decided by then.
+/// has decided by that time.
 fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || {

@@ -22,7 +22,7 @@ pub(crate) struct Ticket {
     /// Whether the request's end is a measurement for the engine. It is not if the request was only
     /// observed and did not get a slot on arrival.
     pub(super) measured: bool,
-    /// Whether the engine was told about the end, so that dropping the ticket does nothing.
+    /// Whether the engine knows about the end, so that dropping the ticket does nothing.
     pub(super) done: bool,
     /// The departure of the client, if the client has left and the request keeps its slot.
     pub(super) departure: Option<Departure>,

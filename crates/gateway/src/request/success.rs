@@ -1,7 +1,7 @@
 //! Determines whether a response is a success, and its revenue, from what the application says.
 //!
 //! A submitted form, such as an order, is often answered with a redirection (303), which counts as
-//! a success. For a request with a safe method, a redirection is no success: it may send a visitor
+//! a success. For a request with a safe method, a redirection is not a success: it may send a visitor
 //! without an order from the confirmation page to the basket.
 //!
 //! A class may define its successes by status, by header fields, and by fields of a JSON body. Then
@@ -34,11 +34,11 @@ const LONGEST: usize = 20;
 /// shorter.
 const READ: usize = 16 * 1024;
 
-/// The judgement about a response. The default is the judgement about a response that is no
-/// success.
+/// The judgement about a response. The default is the judgement about a response that is
+/// not a success.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
-    /// The revenue; zero if the response is no success.
+    /// The revenue; zero if the response is not a success.
     pub(super) revenue: Utility,
     /// Whether the response meets the conditions of its class. For a class without conditions this
     /// is always true, and the status decides whether the class was served.

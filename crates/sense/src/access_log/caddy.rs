@@ -1,5 +1,5 @@
-//! Caddy's access log: JSON objects of the logger `http.log.access`, perhaps mixed with those of
-//! other loggers.
+//! Parses Caddy's access log: JSON objects of the logger `http.log.access`, perhaps mixed with
+//! those of other loggers.
 //!
 //! An entry is written after a request has been handled, so the request began at `ts` minus
 //! `duration`, both in seconds. `ts` may be a date if the operator configured one (`time_format`
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let took = entry.duration.value().ok_or_else(|| missing("duration"))?;
     let took = seconds(took, "duration in seconds")?;
     let end = match entry.status.value().ok_or_else(|| missing("status"))? {
-        // No response was written.
+        // Caddy logs status 0 if no response was written.
         "0" => End::Failed,
         status => End::of_status(fields::status(status)?),
     };
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// Returns whether this is `http.log.access`, or `http.log.access.NAME` of a named log.
+/// Returns whether a logger's name is `http.log.access`, or `http.log.access.NAME` of a named log.
 fn is_access(logger: &str) -> bool {
     let behind = logger.strip_prefix("http.log.access");
     behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('.'))

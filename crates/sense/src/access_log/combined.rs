@@ -1,13 +1,14 @@
-//! The `common` and `combined` formats of Apache httpd and nginx:
-//! `CLIENT IDENTITY USER [TIME] "REQUEST" STATUS BYTES "REFERRER" "BROWSER" …`.
+//! Parses the `common` and `combined` formats of Apache httpd and nginx: `CLIENT IDENTITY USER
+//! [TIME] "REQUEST" STATUS BYTES "REFERRER" "BROWSER" …`.
 //!
 //! nginx is often configured to add `rt=$request_time` and `urt=$upstream_response_time`, in
 //! seconds. With them, the start and the service time of a request are known. Without them, the
-//! line only tells its time, to the second.
+//! line only contains one time, to the second.
 //!
-//! Clients sent the text in quotes, and more quoted fields may follow (`"$http_x_forwarded_for"`).
-//! Both servers escape quotes in it (`\"`, `\x22`). So a field ends at the first quote without a
-//! backslash before it, and times are searched between such fields, never inside them.
+//! Text in quotes comes from clients. More quoted fields may follow (`"$http_x_forwarded_for"`).
+//! Both servers escape quotes in such text (`\"`, `\x22`), so a field ends at the first quote
+//! without a backslash before it. The fields `rt=` and `urt=` are searched between quoted fields,
+//! never inside them.
 
 use bywash_units::TimeSpan;
 
@@ -48,20 +49,21 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// Returns the second of two quoted fields, and the rest. Both fields are optional.
+/// Returns the user agent, which is the second of two quoted fields, and the rest of the text. If
+/// the fields are missing, the user agent is empty.
 fn agent(text: &str) -> (&str, &str) {
     let both = quoted(text.trim_start()).and_then(|(_, rest)| quoted(rest.trim_start()));
     both.unwrap_or(("", text))
 }
 
-/// The times that nginx has logged.
+/// The times that nginx has appended to a line.
 #[derive(Default)]
 struct Times {
     /// The time from the first byte of the request to the last byte of the response.
     all: Option<TimeSpan>,
-    /// The part of that time that the application took.
+    /// The part of `all` that the application took.
     service: Option<TimeSpan>,
-    /// Whether the line tells that no application was involved.
+    /// Whether the line shows that no application was involved.
     elsewhere: bool,
 }
 
@@ -84,8 +86,8 @@ impl Times {
     }
 }
 
-/// Returns the text after a name that begins a word, without an opening quote. All other quoted
-/// fields are skipped.
+/// Returns the text after `name`, which must begin a word outside of quotes. Quoted fields are
+/// skipped. Returns `None` if there is no such word.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = text.trim_start();
     loop {

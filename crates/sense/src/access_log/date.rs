@@ -1,7 +1,7 @@
 //! Parses dates as servers write them: `14/Nov/2023:22:13:20 +0000` of the common log format, ISO
 //! 8601 with its profile RFC 3339, and seconds since 1970 with a fraction.
 //!
-//! Each time comes with its grain, which is the unit of its last digit.
+//! Each time comes with its grain, which is its precision: the unit of its last digit.
 
 use bywash_units::TimeSpan;
 
@@ -10,12 +10,13 @@ use super::Flaw;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A time and its grain.
+/// A time since 1970 and its grain, which is the unit of its last digit.
 pub(crate) type TimeAndGrain = (TimeSpan, TimeSpan);
 
 const SECOND: TimeSpan = TimeSpan::from_secs(1);
 
-/// Parses a time of the common log format. Returns the time since 1970.
+/// Parses a time of the common log format, such as `14/Nov/2023:22:13:20 +0000`. Returns the time
+/// since 1970.
 pub(super) fn common(text: &str) -> Result<TimeSpan, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20 +0000");
     let (time, zone) = text.split_once(' ').ok_or_else(fail)?;
@@ -24,8 +25,8 @@ pub(super) fn common(text: &str) -> Result<TimeSpan, Flaw> {
     since_1970(days, clock, offset(zone).ok_or_else(fail)?)
 }
 
-/// Parses `14/Nov/2023:22:13:20.123`, the date of `HAProxy`. It has no zone, so it is taken for
-/// UTC.
+/// Parses `14/Nov/2023:22:13:20.123`, the date of `HAProxy`. The date has no zone, so it is taken
+/// for UTC.
 pub(super) fn haproxy(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20.123");
     let (days, clock) = common_day(text).ok_or_else(fail)?;
@@ -35,8 +36,8 @@ pub(super) fn haproxy(text: &str) -> Result<TimeAndGrain, Flaw> {
     Ok((since_1970(days, clock, 0)? + fraction, grain))
 }
 
-/// Parses `2023-11-14T22:13:20.123Z`. The fraction is optional, the zone may be `+01:00` or
-/// `+0100`.
+/// Parses `2023-11-14T22:13:20.123Z`. The fraction is optional. The zone may also be an offset:
+/// `+01:00` or `+0100`.
 pub(super) fn iso(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time like 2023-11-14T22:13:20.123Z");
     let (date, time) = text.split_once(['T', ' ']).ok_or_else(fail)?;
@@ -56,7 +57,7 @@ pub(crate) fn utc(date: &str, clock: &str) -> Result<TimeAndGrain, Flaw> {
     Ok((since_1970(days, clock, 0)? + fraction, grain))
 }
 
-/// Parses `1700000000.123`, seconds since 1970.
+/// Parses `1700000000.123`, seconds since 1970 with an optional fraction.
 pub(super) fn epoch(text: &str) -> Result<TimeAndGrain, Flaw> {
     let fail = || Flaw::Part("time in seconds since 1970");
     let (seconds, fraction) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
@@ -67,7 +68,7 @@ pub(super) fn epoch(text: &str) -> Result<TimeAndGrain, Flaw> {
     Ok((TimeSpan::from_secs(seconds) + fraction, grain))
 }
 
-/// Parses `14/Nov/2023`. Returns the days since 1970, and the text after the colon that follows.
+/// Parses `14/Nov/2023:…`. Returns the days since 1970, and the text after the first colon.
 fn common_day(text: &str) -> Option<(i64, &str)> {
     let (date, clock) = text.split_once(':')?;
     let mut parts = date.splitn(3, '/');
@@ -82,25 +83,26 @@ fn iso_day(text: &str) -> Option<i64> {
     day(number(year, 4)?, number(month, 2)?, number(date, 2)?)
 }
 
-/// Returns the number of a month, from 1.
+/// Returns the number of a month, from 1, by its English abbreviation.
 pub(super) fn month_named(text: &str) -> Option<i64> {
     (1..).zip(MONTHS).find(|(_, name)| *name == text).map(|(month, _)| month)
 }
 
-/// Returns the days since 1970 of a date. The date must exist.
+/// Returns the days from 1970-01-01 to a date, or `None` if there is no such date.
 pub(super) fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_one = (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day);
     is_one.then(|| days(year, month, day))
 }
 
-/// Returns the time since 1970 of a day, the seconds of the day, and the offset of the zone in
-/// seconds.
+/// Returns the time since 1970. `days` is the number of days since 1970, `clock` the second of the
+/// day, and `zone` the offset of the zone from UTC in seconds. A time before 1970 is a flaw.
 pub(super) fn since_1970(days: i64, clock: i64, zone: i64) -> Result<TimeSpan, Flaw> {
     let seconds = days * 86_400 + clock - zone;
     u64::try_from(seconds).map(TimeSpan::from_secs).map_err(|_| Flaw::Time)
 }
 
-/// Parses `22:13:20` or `22:13:20.123`. Returns the second of the day, the fraction and the grain.
+/// Parses `22:13:20` or `22:13:20.123`. Returns the second of the day, the fraction of a second and
+/// the grain.
 fn clock_of(text: &str) -> Option<(i64, TimeSpan, TimeSpan)> {
     let Some((clock, fraction)) = text.split_once('.') else {
         return Some((seconds_of_day(text)?, TimeSpan::ZERO, SECOND));
@@ -109,8 +111,8 @@ fn clock_of(text: &str) -> Option<(i64, TimeSpan, TimeSpan)> {
     Some((seconds_of_day(clock)?, fraction, grain))
 }
 
-/// Parses the digits after the point. Returns the fraction, and the unit of the last digit that
-/// counts.
+/// Parses the digits after the decimal point of seconds. Returns the fraction of a second, and its
+/// grain. Digits after the ninth do not count.
 pub(super) fn fraction_of_second(digits: &str) -> Option<TimeAndGrain> {
     if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -120,13 +122,13 @@ pub(super) fn fraction_of_second(digits: &str) -> Option<TimeAndGrain> {
     Some((TimeSpan::from_nanos(digits.parse::<u64>().ok()? * unit), TimeSpan::from_nanos(unit)))
 }
 
-/// Parses a number of exactly this many digits.
+/// Parses a number of exactly `digits` digits.
 pub(super) fn number(text: &str, digits: usize) -> Option<i64> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| all)
 }
 
-/// Parses `22:13:20`. A leap second counts as the next second.
+/// Parses `22:13:20`. Returns the second of the day. A leap second counts as the next second.
 pub(super) fn seconds_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> = text.split(':').map(|part| number(part, 2)).collect::<Option<_>>()?;
     match parts[..] {
@@ -135,7 +137,7 @@ pub(super) fn seconds_of_day(text: &str) -> Option<i64> {
     }
 }
 
-/// Parses a zone: `+0130` is ninety minutes ahead.
+/// Parses an offset from UTC. Returns the seconds by which the zone is ahead: 5,400 for `+0130`.
 pub(super) fn offset(text: &str) -> Option<i64> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
@@ -156,8 +158,8 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Returns the days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that the
-/// leap day is the last day of a year, and every five months have 153 days.
+/// Returns the days from 1970-01-01 to a date in the Gregorian calendar. Years begin in March here,
+/// so that the leap day is the last day of a year, and every five months have 153 days.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // Computed by `date -ud … +%s`.
+        // The expected seconds were computed by `date -ud … +%s`.
         for (text, seconds) in [
             ("01/Jan/1970:00:00:00 +0000", 0),
             ("14/Nov/2023:22:13:20 +0000", 1_700_000_000),

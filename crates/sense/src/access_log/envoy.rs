@@ -1,10 +1,10 @@
-//! Envoy's default text format, and JSON logs with the usual keys.
+//! Parses Envoy's default text format, and JSON logs with the usual keys.
 //!
 //! `START_TIME` is the time at which the request began. `DURATION`, in milliseconds, lasts until
-//! the last byte was sent. `X-ENVOY-UPSTREAM-SERVICE-TIME` is the time that the application took
-//! until its headers arrived. It is used as the service time where it is known, because the rest of
-//! the duration mostly depends on the speed of the client. The response flags tell which side ended
-//! a request that was not simply answered.
+//! the last byte was sent. `X-ENVOY-UPSTREAM-SERVICE-TIME` is the time in milliseconds until the
+//! headers of the application's response arrived. It is used as the service time where it is known,
+//! because the rest of the duration mostly depends on the speed of the client. The response flags
+//! tell which side ended a request that was not simply answered.
 //!
 //! Envoy does not escape client input in its text format. A target contains no spaces, so a line is
 //! read word by word up to the times, and a quote in a target does no harm. But a client that sends
@@ -27,7 +27,7 @@ use super::{End, Flaw, Line, Logged, began, browser, date};
 const TOOK: &str = "duration in milliseconds";
 const UPSTREAM: &str = "upstream service time in milliseconds";
 
-/// The fields that both forms have.
+/// The fields that the text form and the JSON form both have.
 struct FieldValues<'a, 't> {
     start: &'t str,
     method: Cow<'a, str>,
@@ -40,7 +40,7 @@ struct FieldValues<'a, 't> {
     address: Option<&'t str>,
     agent: Option<&'t str>,
     host: Option<Cow<'a, str>>,
-    /// Whether the line tells that no upstream server was involved.
+    /// Whether no upstream server was involved.
     elsewhere: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     let (upstream, behind) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
     let mut quoted = behind.split('"').skip(1).step_by(2);
     let (forwarded, agent) = (quoted.next(), quoted.next());
-    // From the end, where no header of a client stands.
+    // Search the host from the end, where no header of a client stands.
     let host = behind.rsplit('"').nth(3).filter(|host| !matches!(*host, "" | "-"));
     request(FieldValues {
         start,
@@ -168,8 +168,8 @@ fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
     }))
 }
 
-/// Returns how a request ended, by its response flags, otherwise by its code. Returns `None` if the
-/// request was malformed.
+/// Returns the result of a request by its response flags, otherwise by its status code. Returns
+/// `None` if the request was malformed.
 fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
     let is_flag = |c: char| c.is_ascii_alphanumeric() || matches!(c, ',' | '_' | '-' | ':');
     if flags.is_empty() || !flags.chars().all(is_flag) {
@@ -193,13 +193,14 @@ fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
     }))
 }
 
-/// Flags of requests that no upstream answered, or not completely.
+/// The response flags of requests that no upstream server answered, or not completely.
 const FAILURES: &[&str] = &[
     "UF", "UH", "UC", "UT", "LR", "NR", "UR", "UPE", "URX", "NC", "NFCF", "DF", "SI", "DT",
     "UMSDR", "LH",
 ];
 
-/// Returns the address that Envoy itself appended to those that the client sent.
+/// Returns the last of the comma-separated addresses of `X-Forwarded-For`, which Envoy itself
+/// appended. Returns `None` if it is missing.
 fn last_address(addresses: &str) -> Option<&str> {
     let last = addresses.rsplit(',').next().unwrap_or_default().trim();
     (!matches!(last, "" | "-")).then_some(last)
@@ -214,7 +215,7 @@ fn without_port(address: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The example of Envoy's documentation.
+    /// The example line of Envoy's documentation.
     const TEXT: &str = "[2016-04-15T20:17:00.310Z] \"POST /api/v1/locations?a=1 HTTP/2\" 204 - 154 0 226 \
         100 \"10.0.35.28, 192.0.2.7\" \"nsq2http\" \"cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2\" \
         \"locations\" \"tcp://10.0.2.1:80\"";

@@ -10,8 +10,8 @@ use bywash_units::TimeSpan;
 
 use super::{DAY, End, Flaw};
 
-/// Returns the text between this quote and the next one without a backslash before it, and the
-/// rest.
+/// Returns the text from the quote at the start up to the next quote without a backslash before it,
+/// and the rest. Returns `None` if there is no such text.
 pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('"')?;
     let mut escaped = false;
@@ -25,13 +25,13 @@ pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Parses a status of three digits.
+/// Parses an HTTP status of three digits.
 pub(super) fn status(text: &str) -> Result<u16, Flaw> {
     let status = text.parse().ok().filter(|status| text.len() == 3 && (100..=999).contains(status));
     status.ok_or(Flaw::Part("status"))
 }
 
-/// Parses a number of bytes. `-` means that it is not known.
+/// Parses a number of bytes. `-` means that the number is unknown, and gives `None`.
 pub(super) fn bytes(text: &str) -> Result<Option<u64>, Flaw> {
     if text == "-" {
         return Ok(None);
@@ -39,17 +39,18 @@ pub(super) fn bytes(text: &str) -> Result<Option<u64>, Flaw> {
     digits(text).map(Some).ok_or(Flaw::Part("number of bytes"))
 }
 
-/// Parses a number that consists of digits only.
+/// Parses a number that consists of decimal digits only.
 pub(super) fn digits(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Parses a whole number of this unit.
+/// Parses a duration that is written as a whole number of `unit`. `part` names the field in the
+/// flaw.
 pub(super) fn duration(text: &str, unit: TimeSpan, part: &'static str) -> Result<TimeSpan, Flaw> {
     within_a_day(unit * digits(text).ok_or(Flaw::Part(part))?)
 }
 
-/// Parses seconds, with an optional fraction.
+/// Parses a duration in seconds, with an optional fraction. `part` names the field in the flaw.
 pub(super) fn seconds(text: &str, part: &'static str) -> Result<TimeSpan, Flaw> {
     let is_of_it = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     let seconds = text.parse::<f64>().ok().filter(|_| text.bytes().all(is_of_it));
@@ -61,25 +62,27 @@ pub(super) fn seconds(text: &str, part: &'static str) -> Result<TimeSpan, Flaw> 
     }
 }
 
-/// Checks that a duration is at most a day.
+/// Returns the duration if it is at most a day, otherwise a flaw.
 pub(super) fn within_a_day(took: TimeSpan) -> Result<TimeSpan, Flaw> {
     if took > DAY { Err(Flaw::Duration) } else { Ok(took) }
 }
 
-/// Subtracts a part from a time. Returns 0 if the part is longer.
+/// Subtracts `part` from `all`. Returns 0 if `part` is longer.
 pub(super) fn less(all: TimeSpan, part: TimeSpan) -> TimeSpan {
     TimeSpan::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
 }
 
-/// Splits off the number at the start of a text, or the `-` that stands for none.
+/// Splits a text after the number at its start. A `-` that stands for a missing number counts as
+/// one.
 pub(super) fn leading_number(text: &str) -> (&str, &str) {
     let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
     text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))
 }
 
-/// Returns the sum of a list of nginx. A request may have been tried at several servers
-/// (`0.1, 0.2`) and then been redirected to others (`0.1 : 0.2`). Text after a space alone is the
-/// next field. Returns `None` if no server was involved (`-`).
+/// Returns the sum of nginx's list of times in seconds, one for each upstream server. A request may
+/// have been tried at several servers (`0.1, 0.2`) and then been redirected to others (`0.1 :
+/// 0.2`). Text after a space alone is the next field. Returns `None` if no server was involved
+/// (`-`).
 pub(super) fn total(list: &str, part: &'static str) -> Result<Option<TimeSpan>, Flaw> {
     let mut sum: Option<TimeSpan> = None;
     let (mut item, mut behind) = leading_number(list);
@@ -97,7 +100,8 @@ pub(super) fn total(list: &str, part: &'static str) -> Result<Option<TimeSpan>, 
     sum.map(within_a_day).transpose()
 }
 
-/// Parses `GET /path HTTP/1.1`. Returns `None` if the client did not send HTTP.
+/// Parses a request line such as `GET /path HTTP/1.1` into the method and the target. Returns
+/// `None` if the client did not send HTTP.
 pub(super) fn method_and_target(request: Cow<'_, str>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let (method, target) = match request {
         Cow::Borrowed(request) => {
@@ -112,7 +116,8 @@ pub(super) fn method_and_target(request: Cow<'_, str>) -> Option<(Cow<'_, str>, 
     is_request(&method, &target).then_some((method, target))
 }
 
-/// Returns whether this can be a request of HTTP: a method in capitals and a target.
+/// Returns whether this can be an HTTP request: a method in capitals and a target without white
+/// space.
 pub(super) fn is_request(method: &str, target: &str) -> bool {
     let named = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
     let unseen = |c: char| c.is_whitespace() || c.is_control();
@@ -123,7 +128,8 @@ fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or_default()
 }
 
-/// Joins a path and a query, which servers log separately, without the `?` or as `-`.
+/// Joins a path and a query, which the server logged separately. The query has no `?`, and is empty
+/// or `-` if there is none.
 pub(super) fn with_query<'a>(path: Cow<'a, str>, query: &str) -> Cow<'a, str> {
     match query {
         "" | "-" => path,
@@ -131,7 +137,7 @@ pub(super) fn with_query<'a>(path: Cow<'a, str>, query: &str) -> Cow<'a, str> {
     }
 }
 
-/// Returns how a request ended, by its status if the line has one.
+/// Returns the result of a request by its status, or [`End::Untold`] if the line has none.
 pub(super) fn end(status: Option<u16>) -> End {
     status.map_or(End::Untold, End::of_status)
 }
@@ -160,7 +166,8 @@ pub(super) fn unescaped<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     Cow::Owned(plain)
 }
 
-/// Appends characters as they are, and escapes control characters and invalid bytes again.
+/// Appends `bytes` to `plain` as text. Control characters and invalid bytes are escaped again with
+/// `mark`.
 fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
     let escape = |plain: &mut String, bytes: &[u8]| {
         plain.extend(bytes.iter().map(|byte| format!("{mark}{byte:02x}")));
@@ -177,8 +184,8 @@ fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
     }
 }
 
-/// Decodes the escaped bytes at the start of a text, each a mark and two digits. Returns the rest
-/// too.
+/// Decodes the escaped bytes at the start of a text, each of which is `mark` and two hexadecimal
+/// digits. Returns the bytes and the rest of the text.
 fn run_of_bytes<'a>(text: &'a str, mark: &str) -> (Vec<u8>, &'a str) {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some(behind) = rest.strip_prefix(mark) {

@@ -1,9 +1,9 @@
 //! Opens a log file that may be compressed with gzip, as rotated logs are.
 //!
 //! Compression is recognised by the first bytes of the file and not by its name. A file is
-//! decompressed while it is read, through a window of 32 KiB, and the length of a line is bounded
-//! by [`super::LONGEST`]. So a decompression bomb costs time but no memory. The members of a file
-//! with several are read one after the other.
+//! decompressed while it is read, through a window of 32 KiB, and [`super::LONGEST`] bounds the
+//! length of a line. So a decompression bomb costs time but no memory. If a compressed file has
+//! several members, they are read one after the other.
 //!
 //! Source: RFC 1952 (§2.2 members, §2.3.1 magic bytes).
 
@@ -13,22 +13,22 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// The number of bytes that are read at a time.
+/// The size of the read buffer in bytes.
 const PIECE: usize = 1 << 18;
 
-/// The magic bytes ID1 and ID2.
+/// The magic bytes ID1 and ID2 with which a file of gzip begins.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Opens a log, compressed or not.
+/// Opens the log file at `path`, compressed or not.
 ///
 /// # Errors
-/// If it cannot be opened or its first bytes cannot be read. Errors inside a compressed file appear
-/// later, when it is read.
+/// If the file cannot be opened or its first bytes cannot be read. Errors inside a compressed file
+/// appear later, when the content is read.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     unpacked(BufReader::with_capacity(PIECE, File::open(path)?))
 }
 
-/// Returns a reader of the content, which is decompressed if necessary.
+/// Returns a reader of the content of `reader`, which is decompressed if necessary.
 ///
 /// # Errors
 /// If the first bytes cannot be read.
@@ -36,7 +36,8 @@ pub fn unpacked<'a>(
     mut reader: impl BufRead + Send + 'a,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
     let beginning = reader.fill_buf()?;
-    // A pipe may have delivered only one byte. No line begins with this control character.
+    // A pipe may have delivered only one byte. The first magic byte is sufficient then, because no
+    // line begins with this control character.
     let known = beginning.len().clamp(1, MAGIC.len());
     if beginning.starts_with(&MAGIC[..known]) {
         return Ok(Box::new(BufReader::with_capacity(PIECE, MultiGzDecoder::new(reader))));

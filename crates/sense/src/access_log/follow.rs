@@ -1,23 +1,22 @@
 //! Follows a growing log through its rotations, as `tail -F` does.
 //!
 //! This module never waits and starts no thread. [`Follow::next_line`] returns the next line, or
-//! `None` if there is none now. The caller decides when to poll again.
+//! `None` if the log has no further line now. The caller decides when to poll again.
 //!
 //! A log may change in three ways:
 //! - **The file is renamed and another one created in its place.** A file is identified by its
 //!   device and inode, not by its name. The old file is read to its end before the new one. Servers
-//!   write to the old file until they reopen the log, so it is polled together with the
+//!   write to the old file until they reopen the log. So the old file is polled together with the
 //!   new one until sixty polls have found nothing. Late lines then follow newer ones, but they are
 //!   not lost.
-//! - **The file is truncated** (`copytruncate`). It is then shorter than the part that was read, so
-//!   it is read from its beginning. Lines that were written between the last poll and the
+//! - **The file is truncated** (`copytruncate`). The file is then shorter than the part that was
+//!   read, so it is read from its beginning. Lines that were written between the last poll and the
 //!   truncation are lost. If the file has grown beyond the old position before the next poll, the
-//!   truncation is not detected. Neither can be detected from outside.
+//!   truncation is not detected. No reader of the file could avoid either.
 //! - **The file is missing** for a while. The old file stays open and is read until a file of this
 //!   name exists again.
-//!
-//! A line without a line end waits for the rest. If the rest cannot come any more, the line is
-//! [`Flaw::Cut`].
+//! A line without a line end is kept until the rest of it is written. If the rest cannot come any
+//! more, because its file was truncated or closed, the line is [`Flaw::Cut`].
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -30,26 +29,26 @@ use super::{Flaw, LONGEST};
 /// The number of polls without new data after which a renamed file is closed.
 const LOOKS: u32 = 60;
 
-/// The number of bytes that are read at a time.
+/// The maximum number of bytes that are read from a file at a time.
 const PIECE: usize = 1 << 16;
 
-/// A log that is followed by its name.
+/// A log file that is followed by its path through rotations.
 #[derive(Debug)]
 pub struct Follow {
     path: PathBuf,
-    /// The file that has the name, or had it last.
+    /// The file that has the path now, or had it last. `None` if no file has had the path yet.
     current: Option<Tail>,
     former: Option<Former>,
     line: Vec<u8>,
 }
 
-/// The file that had the name before.
+/// The renamed file, which had the path before the current one.
 #[derive(Debug)]
 struct Former {
     tail: Tail,
-    /// Whether its content from before the renaming is completely read.
+    /// Whether the renamed file was read to its end after the renaming was noticed.
     drained: bool,
-    /// The number of polls since then that found nothing, neither in this file nor in the new one.
+    /// The number of successive polls of the renamed file that found nothing new.
     looks: u32,
 }
 
@@ -63,7 +62,7 @@ enum Found {
 }
 
 impl Found {
-    /// Returns the result, unless it is nothing.
+    /// Returns a line or a flaw, or `None` if nothing was found.
     fn any(self) -> Option<Self> {
         match self {
             Self::Line | Self::Flaw(_) => Some(self),
@@ -73,12 +72,13 @@ impl Found {
 }
 
 impl Follow {
-    /// Follows a name from the beginning of its file, which may exist now or later.
+    /// Follows the log at `path` from the beginning of its file, which may exist now or later.
     pub fn from_start(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), current: None, former: None, line: Vec::new() }
     }
 
-    /// Follows a name from the end of its present file, or from the beginning of a later one.
+    /// Follows the log at `path` from the end of its present file, or from the beginning of a later
+    /// one.
     ///
     /// # Errors
     /// If the file exists and cannot be read.
@@ -91,16 +91,16 @@ impl Follow {
         Ok(follow)
     }
 
-    /// Returns the name that is followed.
+    /// Returns the path that is followed.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the next line without its line end, like [`super::Lines::next_line`], or `None` if
-    /// there is none now.
+    /// Returns the next line without its line end, or `None` if the log has no further line now. A
+    /// line that is too long or cut off is a [`Flaw`], as in [`super::Lines::next_line`].
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a regular file. The next call tries again.
+    /// If the log cannot be read, or is not a regular file. The next call tries again.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         Ok(match self.look()? {
             Found::Line => Some(Ok(&self.line)),
@@ -137,7 +137,8 @@ impl Follow {
         }
     }
 
-    /// Polls the renamed file, to which a server may still write.
+    /// Polls the renamed file, to which a server may still write. Closes it after [`LOOKS`] polls
+    /// that found nothing.
     fn look_at_former(&mut self) -> io::Result<Found> {
         let Some(former) = &mut self.former else {
             return Ok(Found::Nothing);
@@ -156,7 +157,8 @@ impl Follow {
         Ok(if cut { Found::Flaw(Flaw::Cut) } else { Found::Nothing })
     }
 
-    /// Opens the file that has the name now, if it is another one than before.
+    /// Returns the file that has the path now, opened, or `None` if it is still the current file or
+    /// does not exist.
     fn successor(&mut self) -> io::Result<Option<Tail>> {
         let Some(id) = id_of(fs::metadata(&self.path))? else { return Ok(None) };
         let is_current = |id| self.current.as_ref().is_some_and(|tail| tail.id == id);
@@ -164,14 +166,14 @@ impl Follow {
             return Ok(None);
         }
         if let Some(former) = self.former.take_if(|former| former.tail.id == id) {
-            // The file got its name back: continue at the old position.
+            // The former file got its path back: continue at the old position.
             return Ok(Some(former.tail));
         }
         Ok(Tail::open(&self.path)?.filter(|tail| !is_current(tail.id)))
     }
 }
 
-/// The device and the inode of a file.
+/// The device and the inode, which identify a file.
 type Id = (u64, u64);
 
 fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
@@ -188,15 +190,17 @@ fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
 struct Tail {
     file: File,
     id: Id,
-    /// The number of bytes that were read.
+    /// The position in the file up to which it was read, in bytes.
     read: u64,
-    /// The last bytes that were read, and the range of them that is not yet part of a line.
+    /// The buffer with the bytes that were read last.
     piece: Box<[u8]>,
+    /// The range of `piece` that is not yet part of a line.
     unused: Range<usize>,
-    /// The line whose end has not come yet.
+    /// The beginning of a line whose end has not been read yet.
     begun: Vec<u8>,
     too_long: bool,
-    /// Whether the current bytes are the rest of a line that began before the position.
+    /// Whether the current bytes are the rest of a line whose beginning was skipped by
+    /// [`Follow::from_end`].
     rest: bool,
 }
 
@@ -229,7 +233,8 @@ impl Tail {
         if let Some(last) = self.read.checked_sub(1) {
             let mut byte = [b'\n'];
             self.file.seek(SeekFrom::Start(last))?;
-            // The file may have been truncated in the meantime. The next poll detects that.
+            // The file may have been truncated since its length was read. The next poll detects
+            // that.
             let _at_end = self.file.read(&mut byte)?;
             self.rest = byte != [b'\n'];
         }
@@ -240,7 +245,8 @@ impl Tail {
         !self.begun.is_empty() || self.too_long
     }
 
-    /// Returns the next complete line.
+    /// Stores the next complete line of the file in `line`. Starts again from the beginning if the
+    /// file was truncated.
     fn look(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
         loop {
             if let Some(found) = self.line_of_piece(line) {
@@ -265,7 +271,8 @@ impl Tail {
         }
     }
 
-    /// Starts again from the beginning, because the file was truncated.
+    /// Continues at the beginning of the file, because it was truncated. Returns [`Flaw::Cut`] if a
+    /// line was incomplete.
     fn begin_anew(&mut self) -> io::Result<Option<Found>> {
         self.file.seek(SeekFrom::Start(0))?;
         let cut = self.is_within_a_line();
@@ -275,7 +282,8 @@ impl Tail {
         Ok(cut.then_some(Found::Flaw(Flaw::Cut)))
     }
 
-    /// Returns the next line of the bytes that are already read.
+    /// Stores the next complete line of the buffer in `line`. Returns `None` if the buffer has no
+    /// further line end.
     fn line_of_piece(&mut self, line: &mut Vec<u8>) -> Option<Found> {
         loop {
             let unused = &self.piece[self.unused.clone()];

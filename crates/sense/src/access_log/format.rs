@@ -2,8 +2,8 @@
 //!
 //! The format of a file is chosen once: by its name, by the operator's own `LogFormat`, or from the
 //! first lines. One line is not enough to recognise a format, because clients influence its
-//! content. So [`Format::detect`] tries each format on the first lines, and takes the one that can
-//! read most of them.
+//! content. So [`Format::detect`] tries each format on the first lines, and takes the one that
+//! parses most of them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::{Flaw, LONGEST, Line, caddy, combined, envoy, haproxy, nginx, ours};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The log of bywash, and the common and combined formats of Apache httpd and nginx, with the
-    /// optional times of nginx. Each line may have another of these formats.
+    /// optional request times of nginx. Each line may have another of these formats.
     Usual,
     /// A `LogFormat` that an operator configured in Apache httpd.
     Apache(LogFormat),
@@ -33,7 +33,7 @@ pub enum Format {
     W3c,
 }
 
-/// The formats that have a name, in the order in which they are tried.
+/// The formats that have a name, in the order in which [`Format::detect`] tries them.
 const NAMED: [(&str, Format); 6] = [
     ("usual", Format::Usual),
     ("nginx", Format::Nginx),
@@ -43,12 +43,13 @@ const NAMED: [(&str, Format); 6] = [
     ("w3c", Format::W3c),
 ];
 
-/// The number of lines that are examined to detect a format.
+/// The maximum number of lines that are examined to detect a format.
 const LOOKED_AT: usize = 64;
 
 impl Format {
-    /// Returns the format that can read most of the first lines of a file, or `None` if no format
-    /// can read any. The last line may be incomplete. A `LogFormat` of Apache cannot be detected.
+    /// Returns the format that parses most of the first lines of a file, or `None` if no format
+    /// parses any. `beginning` is the beginning of the file, whose last line may be incomplete. A
+    /// `LogFormat` of Apache cannot be detected.
     pub fn detect(beginning: &[u8]) -> Option<Self> {
         let whole = beginning.iter().rposition(|byte| *byte == b'\n');
         let lines = || beginning[..whole.unwrap_or(beginning.len())].split(|b| *b == b'\n');
@@ -72,7 +73,7 @@ impl Format {
 }
 
 impl Format {
-    /// Returns the unit of the durations in the log.
+    /// Returns the unit of the durations in the log, as text for operators.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Usual => "seconds after rt= and urt=, microseconds in the log of bywash",
@@ -87,8 +88,8 @@ impl Format {
 impl FromStr for Format {
     type Err = FormatFlaw;
 
-    /// Parses a name (`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c`) or a `LogFormat` of
-    /// Apache httpd.
+    /// Parses the name of a format (`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c`) or a
+    /// `LogFormat` of Apache httpd, which contains a `%`.
     fn from_str(text: &str) -> Result<Self, FormatFlaw> {
         if text.contains('%') {
             return text.parse().map(Self::Apache);
@@ -110,18 +111,19 @@ impl fmt::Display for Format {
     }
 }
 
-/// Parses the lines of one file in their order.
+/// A parser for the lines of one file, which must be passed in their order.
 #[derive(Clone, Debug)]
 pub struct Parser {
     format: Format,
-    /// The directives of a W3C log for the lines that follow.
+    /// The directives of a W3C log that apply to the next line.
     directives: Directives,
-    /// The current line, if it had bytes that are not valid UTF-8.
+    /// The text of the current line with U+FFFD for invalid bytes. Only used if the line is not
+    /// valid UTF-8.
     mended: String,
 }
 
 impl Parser {
-    /// Creates a parser for the beginning of a file.
+    /// Creates a parser for a file of this format, from its beginning.
     pub fn new(format: Format) -> Self {
         Self { format, directives: Directives::default(), mended: String::new() }
     }
@@ -131,9 +133,9 @@ impl Parser {
         &self.format
     }
 
-    /// Parses the next line, without its line end. A byte that is not valid UTF-8 is read as
-    /// U+FFFD: not every server escapes such bytes, and a client must not be able to hide a request
-    /// with one byte.
+    /// Parses the next line of the file, without its line end. A byte that is not valid UTF-8 is
+    /// read as U+FFFD. Not every server escapes such bytes, and a client must not be able to hide a
+    /// request with one byte.
     ///
     /// # Errors
     /// The reason for which the line cannot be parsed.
@@ -165,7 +167,7 @@ impl Parser {
             Format::W3c => self.directives.parse(text),
         };
         let line = line?;
-        // An escape may stand for a control character, which no line may contain.
+        // A decoded escape may be a control character, which no method or target may contain.
         if let Line::Request(logged) = &line
             && (logged.method.contains(char::is_control)
                 || logged.target.contains(char::is_control))

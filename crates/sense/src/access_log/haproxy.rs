@@ -2,16 +2,22 @@
 //! `CLIENT:PORT [DATE] FRONTEND BACKEND/SERVER TR/Tw/Tc/Tr/Ta STATUS BYTES COOKIE COOKIE STATE
 //! CONNECTIONS QUEUES {HEADERS} {HEADERS} "REQUEST"`.
 //!
-//! The date is the time of the first byte of the request. The times are in milliseconds. `TR` is
-//! the time that the client took to send the request, and `Tw` the wait in the queues. `Tc` is the
-//! time to connect to a server, `Tr` the wait for its headers, and `Ta` the total. So a request was
-//! complete at the date plus `TR`, waited for `Tw`, and was served for the rest of `Ta`. `-1` marks
-//! a point that was never reached; a `TR` of `-1` means that there was no complete request. The
-//! first letter of the state tells which side ended the session, the second letter in which phase.
-//! With `option logasap`, a `+` precedes a `Ta` and a number of bytes that were not final. The
-//! service time then lasts until the head of the response, and the number of bytes is unknown.
+//! The date is the time of the first byte of the request. The times are in milliseconds:
+//! - `TR`: the time that the client took to send the request.
+//! - `Tw`: the wait in the queues.
+//! - `Tc`: the time to connect to a server.
+//! - `Tr`: the wait for the headers of the response.
+//! - `Ta`: the total time.
 //!
-//! The date has no zone. It is taken for UTC, so all times of a file may be wrong by the same
+//! So a request was complete at the date plus `TR`, waited for `Tw`, and was served for the rest of
+//! `Ta`. `-1` marks a point that was never reached. A `TR` of `-1` means that there was no complete
+//! request.
+//!
+//! The first letter of the state tells which side ended the session, the second letter in which
+//! phase. With `option logasap`, a `+` precedes a `Ta` and a number of bytes that were not final.
+//! The service time then lasts until the head of the response, and the number of bytes is unknown.
+//!
+//! The date has no zone, and is taken for UTC. So all times of a file may be wrong by the same
 //! offset. Captured headers have no names, so a client is identified by its address alone.
 //!
 //! Source: `HAProxy`, Configuration Manual, "HTTP log format", "Timing events", "Session state at
@@ -66,8 +72,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// Returns the address before the first date in brackets, the date, and the rest. Clients do not
-/// control the prefix of syslog.
+/// Returns the client's address, the date and the rest of a line. The address precedes the first
+/// date in brackets. Clients do not control the prefix of syslog.
 fn client_and_date(text: &str) -> Result<(&str, date::TimeAndGrain, &str), Flaw> {
     let mut flaw = Flaw::Part("time in brackets");
     for (at, _) in text.match_indices(" [") {
@@ -88,14 +94,15 @@ fn client_and_date(text: &str) -> Result<(&str, date::TimeAndGrain, &str), Flaw>
 struct Times {
     /// The time that the client took to send its request.
     sending: TimeSpan,
-    /// The time in the queues.
+    /// The time in the queues, or `None` if the request did not leave them.
     waited: Option<TimeSpan>,
-    /// The time from the end of the wait.
+    /// The service time: from the end of the wait to the point that `Ta` gives. Without a `Ta`, it
+    /// is the sum of `Tc` and `Tr`.
     service: TimeSpan,
 }
 
 impl Times {
-    /// Parses the times. Returns `None` if there was no complete request.
+    /// Parses the field `TR/Tw/Tc/Tr/Ta`. Returns `None` if there was no complete request.
     fn read(text: &str) -> Result<Option<Self>, Flaw> {
         const PART: &str = "times TR/Tw/Tc/Tr/Ta";
         let read = |text: &str| match text {
@@ -119,8 +126,9 @@ impl Times {
     }
 }
 
-/// Returns how a session ended, by the first two letters of its termination state: the side that
-/// ended it, and the phase. Returns `None` if it ended before there was a request.
+/// Returns how a session ended, by its termination state. The first letter of the state is the side
+/// that ended the session, and the second letter the phase. Returns `None` if the session ended
+/// before there was a request.
 fn end(state: &str, status: &str) -> Result<Option<End>, Flaw> {
     let mut letters = state.chars();
     let (who, phase) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
@@ -141,8 +149,8 @@ fn end(state: &str, status: &str) -> Result<Option<End>, Flaw> {
     }))
 }
 
-/// Splits a target with scheme and host, with which requests of HTTP/2 and 3 are logged, into the
-/// host and the rest.
+/// Splits a target into the host and the path. Requests of HTTP/2 and HTTP/3 are logged with scheme
+/// and host. Any other target is returned without a host.
 fn host_and_path(target: Cow<'_, str>) -> (Option<Cow<'_, str>>, Cow<'_, str>) {
     let behind = target.split_once("://").map(|(_, behind)| behind);
     let parts = behind.and_then(|behind| {
@@ -159,7 +167,7 @@ fn host_and_path(target: Cow<'_, str>) -> (Option<Cow<'_, str>>, Cow<'_, str>) {
 mod tests {
     use super::*;
 
-    /// The example of the manual.
+    /// The example line of the manual.
     const LINE: &str = "Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 \
         [06/Feb/2009:12:14:14.655] http-in static/srv1 10/20/30/69/209 200 2750 - - ---- \
         1/1/1/1/0 0/0 {1wt.eu} {} \"GET /index.html?a=#22 HTTP/1.1\"";

@@ -1,6 +1,6 @@
 //! Tests that no input can do harm in any format. Valid lines are cut, mixed and altered. Each
-//! result is a request within bounds, another valid line, or a flaw with a reason. The fuzzer
-//! explores more inputs; this test always runs.
+//! result must be a request within bounds, another valid line, or a flaw with a reason. The fuzzer
+//! explores more inputs, but this test runs with every test run.
 
 use std::hash::Hasher;
 
@@ -11,7 +11,7 @@ use super::{DAY, Flaw, Format, LATEST, LONGEST, Line, Logged, Parser};
 
 const APACHE: &str = r#"%a %X %t %{end:msec}t "%r" %>s %b %D %{%F %T %z}t %U%q "%{User-Agent}i""#;
 
-/// The examples: a format and lines of it, including its directives.
+/// Returns examples: each format with valid lines of it, including its directives.
 fn examples() -> Vec<(Format, Vec<&'static str>)> {
     let of = |name: &str, lines: &[&'static str]| (name.parse().unwrap(), lines.to_vec());
     vec![
@@ -64,7 +64,7 @@ fn examples() -> Vec<(Format, Vec<&'static str>)> {
     ]
 }
 
-/// A generator of numbers that are the same in every run.
+/// A generator of pseudo-random numbers, which are the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -76,7 +76,7 @@ impl Draw {
     }
 }
 
-/// Text to insert into lines.
+/// Special text to insert into lines.
 const SPICE: &[&str] = &[
     "\"",
     "\\",
@@ -172,7 +172,8 @@ fn no_bytes_do_more_than_be_a_flaw() {
     for (format, lines) in &examples {
         let mut parser = Parser::new(format.clone());
         for round in 0..4_000 {
-            // An altered directive must not affect all lines that follow.
+            // Start with a new parser now and then, because an altered directive affects all lines
+            // that follow.
             if round % 50 == 0 {
                 parser = Parser::new(format.clone());
                 for line in lines {

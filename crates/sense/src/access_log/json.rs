@@ -1,8 +1,7 @@
-//! Parses lines that are JSON objects: an object becomes a structure, a value becomes its text.
+//! Parses lines that are JSON objects. An object becomes a structure, and a value becomes its text.
 //!
 //! Operators write such formats themselves, so the same value is a string in one log and a number
-//! in another. [`Value`] accepts both. The JSON parser bounds the nesting depth, and the length of
-//! a line is bounded.
+//! in another. [`Value`] accepts both. The nesting depth and the length of a line are bounded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +12,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, Visitor};
 
 use super::Flaw;
 
-/// Parses an object. Unknown keys are skipped, and a key that occurs twice is a flaw.
+/// Parses a line that is a JSON object. Unknown keys are skipped. A key that occurs twice is a
+/// flaw.
 pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
     // serde would also accept an array for a structure, in the order of its fields.
     if !text.starts_with('{') {
@@ -22,34 +22,35 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
     serde_json::from_str(text).map_err(|error| Flaw::Json(describe(&error)))
 }
 
-/// Returns the flaw of a line that lacks a key.
+/// Returns the flaw of a line that lacks the key `key`.
 pub(super) fn missing(key: &str) -> Flaw {
     Flaw::Json(format!("no `{key}`"))
 }
 
-/// Returns the text of an error, which may quote the line: its beginning, printable.
+/// Returns the beginning of an error's text with unsafe characters replaced, because the text may
+/// quote the line.
 fn describe(error: &serde_json::Error) -> String {
     const LONGEST: usize = 100;
     printable(start(&error.to_string(), LONGEST))
 }
 
 /// A string or a number, as text. `null` becomes `-`, which servers write for a missing value. The
-/// default stands for a missing key.
+/// default value stands for a missing key.
 #[derive(Debug, Default)]
 pub(super) struct Value<'a>(Option<Cow<'a, str>>);
 
 impl<'a> Value<'a> {
-    /// Returns the text, if the key is present.
+    /// Returns the text, or `None` if the key is missing.
     pub(super) fn text(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// Returns the text, if it is neither empty nor `-`.
+    /// Returns the text, or `None` if it is empty, `-` or missing.
     pub(super) fn value(&self) -> Option<&str> {
         self.text().filter(|text| !matches!(*text, "" | "-"))
     }
 
-    /// Converts the value into its text, if it is neither empty nor `-`.
+    /// Converts the value into its text, or `None` if it is empty, `-` or missing.
     pub(super) fn into_value(self) -> Option<Cow<'a, str>> {
         self.0.filter(|text| !matches!(&**text, "" | "-"))
     }
@@ -61,8 +62,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
     }
 }
 
-/// A string. Any other value is skipped: programs that collect logs use the same keys for their own
-/// objects.
+/// The value of a key that should be a string. Any other value is skipped, because programs that
+/// collect logs use the same keys for their own objects.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text<'a> {
@@ -77,7 +78,7 @@ impl Default for Text<'_> {
 }
 
 impl<'a> Text<'a> {
-    /// Returns the text, if it is neither empty nor `-`.
+    /// Returns the text, or `None` if it is empty, `-` or not a string.
     pub(super) fn into_value(self) -> Option<Cow<'a, str>> {
         match self {
             Self::String(text) => Some(text).filter(|text| !matches!(&**text, "" | "-")),

@@ -7,12 +7,12 @@ use std::io::{self, BufRead};
 
 use super::Flaw;
 
-/// The maximum length of a line in bytes. Lines of bywash are below 2 KiB. Those of other servers
-/// hold a request line, a referrer and a user agent, each of at most 8 KiB by default, perhaps
-/// escaped.
+/// The maximum length of a line in bytes. Lines of bywash are below 2 KiB. Lines of other servers
+/// hold a request line, a referrer and a user agent. Each of these has at most 8 KiB by default,
+/// and escapes make it longer.
 pub const LONGEST: usize = 64 * 1024;
 
-/// The lines of a reader.
+/// Reads the lines of a reader one by one.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,
@@ -21,21 +21,21 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads lines from the beginning of a reader.
+    /// Reads lines from the present position of `reader`.
     pub const fn new(reader: R) -> Self {
         Self { reader, line: Vec::new(), number: 0 }
     }
 
-    /// Returns the number of the last line that was read, from 1.
+    /// Returns the number of the last line that was read, from 1, or 0 before the first line.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns the next line without its line end. Returns [`Flaw::TooLong`] for a line that is too
-    /// long, which is then skipped.
+    /// Returns the next line without its line end, or `None` at the end. A line of more than
+    /// [`LONGEST`] bytes is skipped and returned as [`Flaw::TooLong`].
     ///
     /// # Errors
-    /// The errors of the reader.
+    /// The errors of the underlying reader.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         self.line.clear();
         let (mut any, mut too_long) = (false, false);

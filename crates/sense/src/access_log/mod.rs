@@ -1,11 +1,11 @@
 //! Parses the lines of an access log into requests: the time at which a request began, its target,
 //! its client, its result and its service time.
 //!
-//! A [`Format`] is chosen once for a file, and a [`Parser`] of it parses the lines into [`Line`]s
-//! in their order. Each format has its own module. `fields`, `date` and `json` contain what several
-//! formats share. [`Lines`] bounds the memory for a line, [`open`] reads files that may be
-//! compressed, and [`Follow`] reads a file that grows. Relations between lines are left to the
-//! caller.
+//! A [`Format`] is chosen once for a file, and a [`Parser`] of that format parses the lines into
+//! [`Line`]s in their order. Each format has its own module. The modules `fields`, `date` and
+//! `json` contain what several formats share. [`Lines`] bounds the memory for a line, [`open`]
+//! reads files that may be compressed, and [`Follow`] reads a file that grows. Relations between
+//! lines are left to the caller.
 //!
 //! Clients influence the content of a log, so nothing in it is trusted. Lengths, times and numbers
 //! are bounded, and a line that cannot be parsed is a [`Flaw`] with a reason, never a guess. Fields
@@ -50,106 +50,109 @@ pub use follow::Follow;
 pub use format::{Format, Parser};
 pub use lines::{LONGEST, Lines};
 
-/// The content of a line.
+/// The content of a line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// A request.
+    /// A request to the application, whether it reached the application or not.
     Request(Logged<'a>),
     /// A malformed message, which no application has seen.
     NoRequest,
-    /// A request that the server in front answered itself, so that no application was involved.
+    /// A request that the web server answered itself, so that no application was involved.
     Elsewhere,
-    /// A line about the log or its server.
+    /// A line about the log or its server, such as a directive.
     Metadata,
 }
 
-/// A request, as far as its line describes it.
+/// A request, as far as its log line describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged<'a> {
     /// The time at which the request began, since 1970.
     pub began: TimeSpan,
-    /// The precision of that time: whole seconds in the common formats.
+    /// The precision of `began`: one second in the common formats.
     pub grain: TimeSpan,
     /// The method as it was sent, or empty if the line does not contain it.
     pub method: Cow<'a, str>,
-    /// Path and query as they were sent.
+    /// The path and the query as they were sent.
     pub target: Cow<'a, str>,
-    /// The host that the client named, if the line contains it.
+    /// The host that the request names, if the line contains it.
     pub host: Option<Cow<'a, str>>,
-    /// The client.
+    /// The client, identified by what the line contains.
     pub who: Who,
     /// The result of the request.
     pub end: End,
     /// The time that the request waited before it was served, if the line contains it.
     pub waited: Option<TimeSpan>,
-    /// The service time, if the line contains it. For a request that was not answered, the time
-    /// until the failure was certain.
+    /// The service time, if the line contains it. For a request that was not answered, it is the
+    /// time until the failure was certain.
     pub service: Option<TimeSpan>,
-    /// The number of bytes of the response as sent, if the line contains it. Includes the head if
-    /// the server counts it, otherwise covers the body only.
+    /// The number of bytes of the response that were sent, if the line contains it. The number
+    /// includes the head if the server counts it, otherwise only the body.
     pub bytes: Option<u64>,
 }
 
 impl Logged<'_> {
-    /// Returns a hash of the method and the target.
+    /// Returns a hash of the method and the target, to compare requests.
     pub fn request_hash(&self) -> u64 {
         key(&[&self.method, &self.target])
     }
 }
 
-/// The client of a request. Keys are hashes: equal for the same name, and otherwise meaningless.
+/// The client of a request. The numbers are hashes of names. Equal names have equal hashes, which
+/// are otherwise meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// A client with a session.
+    /// A client with a session of bywash.
     Session {
-        /// The session.
+        /// The hash of the session.
         session: u64,
-        /// The address of the client.
+        /// The hash of the client's address.
         address: u64,
     },
-    /// A client without a session, at this address.
+    /// A client without a session of bywash, at this address.
     Stranger {
-        /// The address.
+        /// The hash of the client's address.
         address: u64,
     },
-    /// A client of a log that has no sessions.
+    /// A client in a log without sessions.
     Browser {
-        /// The address and the user agent, as far as the line contains them.
+        /// The hash of the address and the user agent, as far as the line contains them.
         browser: u64,
-        /// The address; for IPv6 its network of 64 bits, all of which one client can use.
+        /// The hash of the address. For IPv6, it is the hash of the network of 64 bits, because one
+        /// client can use all addresses in it.
         address: u64,
     },
-    /// A client of a log that has no sessions, whose user agent names a robot.
+    /// A client in a log without sessions, whose user agent names a robot.
     Robot {
-        /// The address and the user agent.
+        /// The hash of the address and the user agent.
         browser: u64,
-        /// The address, as that of a browser.
+        /// The hash of the address, as for [`Who::Browser`].
         address: u64,
     },
     /// The line does not identify the client.
     Untold,
 }
 
-/// The result of a request.
+/// The result of a request, as far as its log line describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The request was answered with this status.
     Answered(u16),
-    /// The request was answered, later than the patience of its class.
+    /// The request was answered with this status, but later than the patience of its class.
     Late(u16),
-    /// The request was refused before it was served.
+    /// The request was refused before the application served it.
     Refused,
-    /// The client disconnected before the response.
+    /// The client disconnected before the response was complete.
     Left,
-    /// The application did not answer, or not completely.
+    /// The application did not answer, or did not answer completely.
     Failed,
     /// The line does not contain the result.
     Untold,
 }
 
 impl End {
-    /// Returns the result for a status alone. 503 and 429 are refusals, nginx uses 499 for a client
-    /// that has disconnected, and gateways use 502 and 504 for an application that did not answer.
+    /// Returns the result that a status alone indicates. The statuses 503 and 429 are refusals.
+    /// nginx writes 499 for a client that has disconnected. Gateways use 502 and 504 for an
+    /// application that did not answer.
     pub(crate) const fn of_status(status: u16) -> Self {
         match status {
             429 | 503 => Self::Refused,
@@ -160,7 +163,7 @@ impl End {
     }
 }
 
-/// The reason for which a line cannot be parsed.
+/// The reason why a line cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// The line is longer than [`LONGEST`] bytes.
@@ -169,13 +172,14 @@ pub enum Flaw {
     Control,
     /// The line is not a JSON object of its format, for this reason.
     Json(String),
-    /// A part of the format is missing or malformed.
+    /// A part of the format, which the text names, is missing or malformed.
     Part(&'static str),
-    /// A time before 1990 or after 2199.
+    /// A time of the request is before 1990 or after 2199.
     Time,
-    /// A wait or a service of more than a day.
+    /// A duration of the request is longer than a day.
     Duration,
-    /// The end of the line is lost: the file was truncated or closed before the line was complete.
+    /// The end of the line is missing: the file was truncated or closed before the line was
+    /// complete.
     Cut,
 }
 
@@ -193,15 +197,16 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// The years 1990 and 2200, since 1970. A time outside of them comes from a wrong clock or a
-/// misread line.
+/// The start of 1990, since 1970. An earlier time comes from a wrong clock or a misread line.
 const EARLIEST: TimeSpan = TimeSpan::from_secs(631_152_000);
+/// The start of 2200, since 1970. A time from then on comes from a wrong clock or a misread line.
 const LATEST: TimeSpan = TimeSpan::from_secs(7_258_118_400);
 
-/// The maximum duration of a request.
+/// The maximum duration of a request. A longer one is a [`Flaw::Duration`].
 const DAY: TimeSpan = TimeSpan::from_secs(86_400);
 
-/// Returns the time at which a request began that ended at `end` and took `took`.
+/// Returns the time since 1970 at which a request began that ended at `end` and took `took`.
+/// Returns a flaw if a time is out of bounds.
 fn began(end: TimeSpan, took: TimeSpan) -> Result<TimeSpan, Flaw> {
     if !(EARLIEST..LATEST).contains(&end) {
         return Err(Flaw::Time);
@@ -212,7 +217,8 @@ fn began(end: TimeSpan, took: TimeSpan) -> Result<TimeSpan, Flaw> {
     Ok(TimeSpan::from_nanos(end.as_nanos() - took.as_nanos()))
 }
 
-/// Identifies the client by its address and user agent, if there is an address.
+/// Identifies a client by its address and user agent. Returns [`Who::Untold`] if there is no
+/// address.
 fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
     let Some(address) = address else { return Who::Untold };
     let agent = browser.unwrap_or_default();
@@ -224,7 +230,7 @@ fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
     }
 }
 
-/// Ends of words in user agents of robots.
+/// The words, or ends of words, that mark the user agents of robots. Letter case does not matter.
 const ROBOTS: [&str; 11] = [
     "bot",
     "bots",
@@ -239,20 +245,20 @@ const ROBOTS: [&str; 11] = [
     "pingdom",
 ];
 
-/// Returns whether a user agent names a robot. `CUBOT` is a telephone.
+/// Returns whether a user agent names a robot. `CUBOT` is a brand of phones and not a robot.
 fn is_robot(agent: &str) -> bool {
     agent
         .split(|c: char| !c.is_ascii_alphabetic())
         .any(|word| ROBOTS.iter().any(|name| ends_in(word, name)) && !ends_in(word, "cubot"))
 }
 
-/// Returns whether a word of ASCII ends in a name, in any case.
+/// Returns whether a word of ASCII ends in `name`, regardless of letter case.
 fn ends_in(word: &str, name: &str) -> bool {
     let front = word.len().checked_sub(name.len());
     front.is_some_and(|front| word[front..].eq_ignore_ascii_case(name))
 }
 
-/// Returns the key of an address; for IPv6 that of its network of 64 bits.
+/// Returns the hash of an address. For IPv6, it is the hash of the network of 64 bits.
 fn network(address: &str) -> u64 {
     let ip = address.parse::<Ipv6Addr>().ok().filter(|ip| ip.to_ipv4_mapped().is_none());
     let Some(ip) = ip else { return key(&[address]) };
@@ -261,7 +267,7 @@ fn network(address: &str) -> u64 {
     hasher.finish()
 }
 
-/// Returns a key for names, which is the same in every run.
+/// Returns the hash of a list of names, which is the same in every run.
 fn key(names: &[&str]) -> u64 {
     let mut hasher = SipHasher13::new();
     for name in names {

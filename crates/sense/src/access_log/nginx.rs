@@ -1,10 +1,11 @@
-//! JSON lines of nginx (`log_format … escape=json`), in which each key is the name of its variable:
+//! Parses JSON lines of nginx (`log_format … escape=json`), in which each key is the name of its
+//! variable:
 //! `{"msec":"$msec","request":"$request","status":$status,"request_time":$request_time,…}`.
 //!
 //! A line is written after its request has ended. So the request began at the time of the line
-//! minus `$request_time`, which counts from the first byte of the request. If there are several
-//! times, the most precise one is used. If `$upstream_response_time` is logged and empty, nginx
-//! answered the request itself.
+//! minus `$request_time`, which counts from the first byte of the request. If a line has several
+//! times of its end, the most precise one is used. If `$upstream_response_time` is logged and
+//! empty, nginx answered the request itself.
 //!
 //! Source: nginx, `ngx_http_log_module` (`escape`, `$msec`, `$time_iso8601`, `$request_time`),
 //! `ngx_http_core_module` (`$request_uri`, `$bytes_sent`, `$host`, `$server_name`),
@@ -104,7 +105,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// Returns the time at which the request ended, by the most precise time in the line.
+/// Returns the time since 1970 at which the request ended, and its precision. Uses the most precise
+/// time in the line.
 fn ended(entry: &JsonEntry<'_>) -> Result<(TimeSpan, TimeSpan), Flaw> {
     if let Some(text) = entry.msec.value() {
         return date::epoch(text);
@@ -118,7 +120,8 @@ fn ended(entry: &JsonEntry<'_>) -> Result<(TimeSpan, TimeSpan), Flaw> {
 
 type Asked<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// Returns the method and the target, or `None` if the client did not send HTTP.
+/// Returns the method and the target of the request. Returns `None` if the client did not send
+/// HTTP.
 fn asked(entry: JsonEntry<'_>) -> Result<Option<Asked<'_>>, Flaw> {
     if entry.request.text().is_some() {
         return Ok(entry.request.into_value().and_then(fields::method_and_target));

@@ -1,7 +1,7 @@
-//! The log of bywash: the JSON object that `docs/reference/log.md` describes.
+//! Parses the log of bywash: the JSON objects that `docs/reference/log.md` describes.
 //!
 //! Only the necessary keys are read and all others are ignored, so that lines of later versions are
-//! valid too. `time` is the time at which the request ended.
+//! valid too. The key `time` is the time at which the request ended.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{End, Flaw, Line, Logged, Who, began, key};
 
 #[derive(Deserialize)]
 struct JsonEntry<'a> {
-    /// The time in milliseconds since 1970.
+    /// The time at which the request ended, in milliseconds since 1970.
     time: u64,
     #[serde(borrow)]
     client: Cow<'a, str>,
@@ -37,7 +37,7 @@ struct JsonEntry<'a> {
     response_bytes: Option<u64>,
 }
 
-/// The outcomes of that page. A line with another one is invalid.
+/// The outcomes of a request in `docs/reference/log.md`. A line with another outcome is invalid.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {

@@ -1,10 +1,11 @@
-//! The extended log file format of the W3C, as IIS writes it. Directives (`#Fields: date time …`)
-//! define the columns of the lines that follow, and may occur again in the middle of a file.
+//! Parses the extended log file format of the W3C, as IIS writes it. Directives (`#Fields: date
+//! time …`) define the columns of the lines that follow, and may occur again in the middle of a
+//! file.
 //!
-//! `date` and `time` are in UTC and denote the end of a request: the draft says so, and IIS writes
-//! a line at that time. `time-taken` is in milliseconds in IIS and in seconds in the draft, so
-//! `#Software: Microsoft …` decides. A whole number in a file that does not name its software is a
-//! flaw. IIS writes `+` for a space in a header and `-` for a missing value.
+//! The columns `date` and `time` are in UTC and denote the end of a request. The draft says so, and
+//! IIS writes a line at that time. The column `time-taken` is in milliseconds in IIS and in seconds
+//! in the draft, so `#Software: Microsoft …` decides. A whole number in a file that does not name
+//! its software is a flaw. IIS writes `+` for a space in a header and `-` for a missing value.
 //!
 //! Sources: W3C, "Extended Log File Format" (working draft WD-logfile-960323). Microsoft, "W3C
 //! Extended Log File Format (IIS 6.0)" (fields), "Description of the time-taken field in IIS 6.0
@@ -17,12 +18,12 @@ use bywash_units::TimeSpan;
 use super::fields::{self, bytes, duration, seconds};
 use super::{Flaw, Line, Logged, began, browser, date};
 
-/// The maximum number of columns. A file with more is not a real log.
+/// The maximum number of columns. A directive with more is a flaw.
 const MOST: usize = 256;
 
 const TAKEN: &str = "time-taken";
 
-/// The directives for the lines that follow.
+/// The directives that apply to the lines that follow them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directives {
     columns: Vec<Column>,
@@ -32,12 +33,12 @@ pub(super) struct Directives {
 /// The software that writes the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Software {
-    /// The log does not name it.
+    /// The log does not name its software.
     #[default]
     Untold,
     /// IIS, or other software of Microsoft.
     Microsoft,
-    /// Software that follows the draft.
+    /// Software that follows the W3C draft.
     Other,
 }
 
@@ -56,7 +57,7 @@ enum Column {
     Taken,
     Client,
     Agent,
-    /// A column that is not needed.
+    /// A column that this parser does not use.
     Other,
 }
 
@@ -81,7 +82,7 @@ impl Column {
     }
 }
 
-/// The fields of a line that have a value.
+/// The fields of one line. A field is `None` if it has no value.
 #[derive(Default)]
 struct FieldValues<'a> {
     date: Option<&'a str>,
@@ -178,7 +179,7 @@ impl Directives {
         match self.software {
             Software::Microsoft => duration(text, TimeSpan::from_millis(1), TAKEN),
             Software::Other => seconds(text, TAKEN),
-            // IIS writes no fractions.
+            // IIS writes no fractions, so a fraction means seconds.
             Software::Untold if text.contains('.') => seconds(text, TAKEN),
             Software::Untold => {
                 Err(Flaw::Part("line #Software: before it, which tells the unit of its time"))
@@ -187,7 +188,8 @@ impl Directives {
     }
 }
 
-/// Returns the next field and the rest. It may be in quotes, with quotes in it doubled.
+/// Returns the next field and the rest of a line. A field may be in quotes, and then a quote in it
+/// is doubled.
 fn field(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     if let Some(text) = text.strip_prefix('"') {

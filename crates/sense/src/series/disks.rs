@@ -1,5 +1,5 @@
-//! Measures the disks of a host from `/proc/diskstats`: `host/disk/NAME`, the seconds in which a
-//! disk had a request.
+//! Measures the use of a host's disks from `/proc/diskstats`. The resource `host/disk/NAME` counts
+//! the seconds in which the disk had at least one request in progress.
 //!
 //! A disk that processes many requests at once can be busy all the time and still accept more. For
 //! such a disk, the capacity of one second per second is a nominal value and not its limit.
@@ -10,7 +10,7 @@
 use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, MOST, Root, Source, Taken, Unreadable};
 
-/// All disks of a host.
+/// A [`Source`] that measures all whole disks of a host.
 #[derive(Clone, Debug)]
 pub struct Disks {
     root: Root,
@@ -19,7 +19,7 @@ pub struct Disks {
 const DISKSTATS: &str = "proc/diskstats";
 
 impl Disks {
-    /// Creates a source for the host with these `proc` and `sys` folders.
+    /// Creates a source for the host whose `proc` and `sys` folders are in `root`.
     pub const fn new(root: Root) -> Self {
         Self { root }
     }
@@ -43,32 +43,37 @@ impl Source for Disks {
     }
 }
 
-/// Returns the reading of a disk that was busy for this number of seconds.
+/// Returns the counter reading of the disk `name`, which was busy for `busy` seconds in total. Its
+/// capacity is one second per second.
 pub(super) fn reading(name: &str, busy: f64) -> Reading {
     Reading::counter(format!("host/disk/{name}"), Unit::Seconds, busy).of(Some(1.0))
 }
 
-/// Parses a line such as `254 0 vda` with counters. The tenth counter is the milliseconds with a
-/// request (the kernel's `Documentation/admin-guide/iostats.rst`). It has 32 bits, so it wraps
-/// around after 50 busy days.
+/// Returns the name and the busy time in milliseconds of a device. `line` is a line of
+/// `/proc/diskstats`, such as `254 0 vda` and its counters. Returns `None` if the line has another
+/// form.
+///
+/// The busy time is the tenth counter (the kernel's `Documentation/admin-guide/iostats.rst`). It
+/// has 32 bits, so it wraps around after 50 busy days.
 fn disk(line: &str) -> Option<(&str, u64)> {
     let mut words = line.split_ascii_whitespace().skip(2);
     let name = words.next()?;
     Some((name, words.nth(9)?.parse().ok()?))
 }
 
-/// Returns whether the device is a whole disk. `/sys/block` lists whole disks; if it is not
-/// visible, the name decides.
+/// Returns whether the device is a whole disk. Its name must be that of a whole disk. If the folder
+/// `/sys/block` is visible, the device must also be in it, because it lists whole disks only.
 fn is_whole(root: &Root, name: &str) -> bool {
     if !is_whole_by_name(name) {
         return false;
     }
     let blocks = root.path("sys/block");
-    // A `/` in a device's name is a `!` there, and in diskstats too since Linux 2.6.
+    // A `/` in a device's name is a `!` in `/sys/block`, and in `/proc/diskstats` too since Linux
+    // 2.6.
     !blocks.is_dir() || blocks.join(name.replace('/', "!")).exists()
 }
 
-/// Returns whether the device is a whole disk, as far as its name tells.
+/// Returns whether the device is a whole disk, judged by its name alone.
 pub(super) fn is_whole_by_name(name: &str) -> bool {
     const NO_DISK: [&str; 9] = ["loop", "ram", "zram", "dm-", "md", "bcache", "drbd", "fd", "sr"];
     if !may_be_part(name) || NO_DISK.iter().any(|prefix| name.starts_with(prefix)) {

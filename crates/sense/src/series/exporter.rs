@@ -1,11 +1,12 @@
 //! Reads Prometheus exporters by their URL: `node_exporter`, `mysqld_exporter`,
 //! `postgres_exporter`. The table in [`super::metrics`] selects the metrics that are used.
 //!
-//! Each exporter has its own thread. It is queried at one step and its response is taken at a later
-//! one. So an exporter that hangs, responds slowly or sends gigabytes loses only its own reading:
-//! the time of a query, the size of a response and the length of a line are bounded. Only the
-//! configured URL is queried: redirects are not followed, and proxies of the environment are not
-//! used.
+//! Each exporter has its own thread. A step of the sampler sends a query, and a later step takes
+//! the response. The time of a query, the size of a response and the length of a line are bounded.
+//! So an exporter that hangs, responds slowly or sends gigabytes loses only its own readings.
+//!
+//! Only the configured URL is queried. Redirects are not followed, and proxies named in the
+//! environment are not used.
 //!
 //! Only `http://` is supported: exporters listen on a private network, and their metrics are not
 //! secret. A URL with a password is refused, because the password would be sent unprotected.
@@ -29,7 +30,7 @@ use crate::access_log::Lines;
 
 /// The maximum size of a response in bytes. With 500 processors, `node_exporter` sends 2 MiB.
 const LARGEST: u64 = 16 << 20;
-/// The maximum size of a response head in bytes.
+/// The maximum size of the head of a response in bytes.
 const HEAD: usize = 16 << 10;
 
 /// A source that reads a Prometheus exporter. Each [`Source::read`] returns the response to the
@@ -42,24 +43,25 @@ pub struct Exporter {
     is_asked: bool,
 }
 
-/// The reason for which a URL is refused.
+/// The reason why [`Exporter::new`] refuses a URL or fails.
 #[derive(Debug, Error)]
 pub enum Refused {
     /// The URL is not valid or not supported.
     #[error("not a URL such as http://127.0.0.1:9100/metrics")]
     NoUrl,
-    /// The password would be sent to any server that answers under this name.
+    /// The URL contains a password. It would be sent unencrypted to any server that answers under
+    /// this name.
     #[error("the URL has a password: bywash reads exporters without one, over a trusted network")]
     Password,
-    /// No more threads can be started.
+    /// The operating system cannot start another thread.
     #[error("the thread that reads the exporter cannot be started: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// The reason for which an exporter was not read.
+/// The reason why an exporter was not read.
 #[derive(Debug, Error)]
 pub enum Failed {
-    /// The exporter is unreachable, or its response does not end.
+    /// The request failed: the exporter is unreachable, or its response is too slow or too large.
     #[error("{exporter}: {why}")]
     Http {
         /// The URL of the exporter.
@@ -72,10 +74,10 @@ pub enum Failed {
     Status {
         /// The URL of the exporter.
         exporter: String,
-        /// The status.
+        /// The HTTP status of the response.
         status: u16,
     },
-    /// The response contains no metric that is used.
+    /// The response contains no metric that this crate uses.
     #[error(
         "{0} has no known metric: is it node_exporter, mysqld_exporter or postgres_exporter, and \
          does it reach its database?"
@@ -87,8 +89,9 @@ pub enum Failed {
 }
 
 impl Exporter {
-    /// Creates a source for an exporter. A response that is not complete after `patience` is
-    /// dropped. `patience` should be shorter than the time that counts as a gap between readings.
+    /// Creates a source for the exporter at `url`, and starts its thread. A response that is not
+    /// complete after `patience` is dropped. `patience` should be shorter than the time between two
+    /// readings that counts as a gap.
     ///
     /// # Errors
     /// If the URL is refused or the thread cannot be started.
@@ -147,7 +150,7 @@ fn agent(patience: TimeSpan) -> Agent {
     settings.build().into()
 }
 
-/// The state of the thread that queries an exporter.
+/// The state of the thread that queries one exporter.
 struct Asking {
     agent: Agent,
     url: Uri,
@@ -158,7 +161,7 @@ impl Asking {
     fn once(&self, clock: &Clock) -> Result<Taken, Failed> {
         let asked = clock.now();
         let answer = self.agent.get(&self.url).call().map_err(|error| self.http(&error))?;
-        // The exporter read its counters at some time in between.
+        // The exporter read its counters at an unknown time during the query. Take the middle.
         let at = asked + clock.now().since(asked) / 2;
         let status = answer.status().as_u16();
         if status != 200 {
@@ -179,7 +182,8 @@ impl Asking {
     }
 }
 
-/// Parses a response line by line. A line that is too long or not valid UTF-8 is skipped.
+/// Parses the body of a response line by line, and returns a reading of each resource. A line that
+/// is too long or not valid UTF-8 is skipped.
 fn readings(body: impl io::Read) -> io::Result<Vec<Reading>> {
     let mut gathered = Gathered::default();
     let mut lines = Lines::new(BufReader::new(body));

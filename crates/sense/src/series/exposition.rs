@@ -1,26 +1,27 @@
 //! Parses the text format of Prometheus metrics (text exposition format 0.0.4):
 //! `name{label="value",…} number [time]`.
 //!
-//! This is a parser of its own because existing ones keep the whole response with all labels. Here
-//! a line is parsed in place, and its labels only if the metric is used. The parser is tolerant:
-//! lines that are not samples (comments, types, lines of later formats, garbage) are skipped, and a
-//! metric that is missing is noticed by its user.
+//! This crate has its own parser because existing ones keep the whole response with all labels.
+//! Here a line is parsed in place, and its labels are parsed only if the metric is used.
+//!
+//! The parser is tolerant. Lines that are not samples (comments, types, lines of later formats,
+//! garbage) are skipped. The caller has to notice a missing metric.
 
 use std::borrow::Cow;
 
-/// A sample of a metric.
+/// A sample: one line with the value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
     /// The name of the metric.
     pub name: &'a str,
-    /// The labels as they were written, without the braces.
+    /// The text of the labels as it was written, without the braces.
     labels: &'a str,
     /// The value, which may be NaN or infinite.
     pub value: f64,
 }
 
 impl<'a> Sample<'a> {
-    /// Parses a line. Returns `None` if it is not a sample.
+    /// Parses a line of a response. Returns `None` if the line is not a sample.
     pub fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim();
         let end = line.find(|c: char| !is_of_name(c)).filter(|end| *end > 0)?;
@@ -33,12 +34,13 @@ impl<'a> Sample<'a> {
             None if rest.starts_with([' ', '\t']) => ("", rest),
             None => return None,
         };
-        // A timestamp may follow. It is ignored, because the metrics are read now.
+        // Ignore the timestamp that may follow: the reading has the time of the query.
         let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
         Some(Self { name, labels, value })
     }
 
-    /// Returns the value of a label.
+    /// Returns the decoded value of the label `wanted`. Returns `None` if the sample has no such
+    /// label.
     pub fn label(&self, wanted: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
         loop {
@@ -57,7 +59,8 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == ':'
 }
 
-/// Returns the position of the closing brace. Braces in label values do not count.
+/// Returns the byte position of the closing brace in `text`, which begins after the opening brace.
+/// Braces in label values do not count.
 fn end_of_labels(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -70,7 +73,8 @@ fn end_of_labels(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the position of the closing quote.
+/// Returns the byte position of the closing quote in `text`, which begins after the opening quote.
+/// Escaped quotes do not count.
 fn end_of_text(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -80,7 +84,7 @@ fn end_of_text(text: &str) -> Option<usize> {
     })
 }
 
-/// Decodes `\\`, `\"` and `\n`. Any other escape is kept as it is.
+/// Decodes the escapes `\\`, `\"` and `\n` of a label value. Any other escape is kept as it is.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);

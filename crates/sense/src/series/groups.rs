@@ -1,22 +1,23 @@
-//! Measures a control group: `cgroup/NAME/cpu`, and the bytes to and from disks, `cgroup/NAME/read`
-//! and `/written`.
+//! Measures a control group. `cgroup/NAME/cpu` is its CPU time in seconds. `cgroup/NAME/read` and
+//! `cgroup/NAME/written` are the bytes that it reads from and writes to disks.
 //!
-//! A systemd service and a container are control groups with all processes that they ever have. The
-//! counter of a group is exact, whereas a sum over processes misses ended ones. The capacity is the
-//! maximum that the group may use: the smallest quota of the group and of those above it, and at
-//! most the processors of the host.
+//! A systemd service or a container is a control group, which contains all processes that the
+//! service starts. The counter of a group is exact, whereas a sum over processes misses ended ones.
+//! The CPU capacity is the maximum that the group may use: the smallest quota of the group and of
+//! the groups above it, and at most the processors of the host.
 //!
-//! Version 2 has one tree, version 1 has a tree for each controller. Some hosts have both, and then
-//! the controllers are in version 1. The bytes are the kernel's count of transfers to disks. In
-//! version 1, they do not include delayed writes, which are not attributed to any group there. (The
-//! kernel's `Documentation/admin-guide/cgroup-v2.rst` and
+//! Version 2 has one tree of groups. Version 1 has a tree for each controller. Some hosts have both
+//! versions, and there the controllers are in version 1. The bytes are the kernel's count of
+//! transfers to disks. In version 1, the count does not include delayed writes, because the kernel
+//! attributes them to no group. (The kernel's `Documentation/admin-guide/cgroup-v2.rst` and
 //! `cgroup-v1/{cpuacct,blkio-controller}.rst`.)
 
 use super::processors;
 use super::resource::{Reading, Unit};
 use super::source::{Clock, Root, Source, Taken, Unreadable};
 
-/// A control group by its path, as in `/proc/PID/cgroup`: `system.slice/mariadb.service`.
+/// A [`Source`] that measures one control group. The group is given by its path as in
+/// `/proc/PID/cgroup`, such as `system.slice/mariadb.service`.
 #[derive(Clone, Debug)]
 pub struct Group {
     root: Root,
@@ -30,8 +31,8 @@ pub struct Group {
 enum Tree {
     /// Version 2, at `/sys/fs/cgroup`.
     Two,
-    /// Version 1, with a tree for each controller, and perhaps version 2 without controllers next
-    /// to them.
+    /// Version 1, with a tree for each controller. A tree of version 2 without controllers may be
+    /// next to them, in `unified`.
     One,
 }
 
@@ -39,8 +40,8 @@ enum Tree {
 const LONGEST: usize = 512;
 
 impl Group {
-    /// Creates a source for a group of the host with these `proc` and `sys` folders. Returns `None`
-    /// if the name cannot be that of a group.
+    /// Creates a source for the group `name` of the host whose `proc` and `sys` folders are in
+    /// `root`. Returns `None` if `name` cannot be the path of a group.
     pub fn new(root: Root, name: &str) -> Option<Self> {
         let name = name.trim_matches('/');
         let is_one = |part: &str| !matches!(part, "" | "." | "..");
@@ -57,7 +58,8 @@ impl Group {
         &self.root
     }
 
-    /// Returns the path of the group's file in the tree of version 2.
+    /// Returns the path of the group's file `file` in the tree of version 2, relative to the root
+    /// folder.
     pub(super) fn unified(&self, file: &str) -> String {
         let beside = if self.tree == Tree::One { "unified/" } else { "" };
         format!("sys/fs/cgroup/{beside}{}/{file}", self.path)
@@ -67,7 +69,7 @@ impl Group {
         format!("cgroup/{}/{of}", self.path)
     }
 
-    /// Returns the CPU time of the group in seconds.
+    /// Returns the total CPU time of the group in seconds.
     fn cpu(&self) -> Result<f64, Unreadable> {
         let (path, unit, expected) = match self.tree {
             Tree::Two => (self.unified("cpu.stat"), 1e6, "a line `usage_usec`"),
@@ -82,8 +84,8 @@ impl Group {
         Ok(used.ok_or_else(|| self.root.form(&path, expected))? as f64 / unit)
     }
 
-    /// Returns the path of the group's file in the tree of a controller, which may share a tree
-    /// with others.
+    /// Returns the path of the group's file `file` in the version 1 tree of `controller`.
+    /// Controllers may share a tree.
     fn one(&self, controller: &str, file: &str) -> String {
         let joint = "cpu,cpuacct";
         let is_joint = matches!(controller, "cpu" | "cpuacct")
@@ -92,8 +94,8 @@ impl Group {
         format!("sys/fs/cgroup/{tree}/{}/{file}", self.path)
     }
 
-    /// Returns the number of processors that the group may use. A quota also limits all groups
-    /// below it.
+    /// Returns the CPU capacity of the group as a number of processors. It is the smallest quota of
+    /// the group and of the groups above it, and at most the number of the host's processors.
     fn processors(&self) -> Result<f64, Unreadable> {
         let mut least = processors::count(&self.root)?;
         let mut above = self.clone();
@@ -106,8 +108,8 @@ impl Group {
         }
     }
 
-    /// Returns the quota in processors. Returns `None` if there is no quota, or the tree has no
-    /// quotas.
+    /// Returns the CPU quota of this group alone, as a number of processors. Returns `None` if
+    /// there is no quota, or if the tree has no files for quotas.
     fn quota(&self) -> Result<Option<f64>, Unreadable> {
         let text = |path: String| self.root.text_if_any(path).map(Option::unwrap_or_default);
         let pair = match self.tree {
@@ -126,7 +128,8 @@ impl Group {
         })
     }
 
-    /// Returns the bytes read and written, or `None` if the kernel does not count them.
+    /// Returns the total bytes that the group has read from and written to disks. Returns `None` if
+    /// the kernel does not count them.
     fn bytes(&self) -> Result<Option<[u64; 2]>, Unreadable> {
         let blkio = "blkio.throttle.io_service_bytes";
         let paths = match self.tree {
@@ -143,7 +146,8 @@ impl Group {
         Ok(None)
     }
 
-    /// Sums the bytes over all disks. Devices on top of others would count the same bytes twice.
+    /// Returns the bytes read and the bytes written of all disks in `text`. Devices on top of
+    /// others are skipped, because they would count the same bytes twice.
     fn sums(&self, text: &str) -> [u64; 2] {
         let mut sums = [0_u64; 2];
         for line in text.lines() {
@@ -161,8 +165,8 @@ impl Group {
         sums
     }
 
-    /// Returns whether a device such as `253:0` is on top of others: a loop device, software RAID,
-    /// device mapper.
+    /// Returns whether a device is on top of others: a loop device, software RAID or device mapper.
+    /// `device` is its pair of numbers, such as `253:0`.
     fn lies_on_others(&self, device: &str) -> bool {
         let is_number = device.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
         let link = self.root.path(format!("sys/dev/block/{device}"));

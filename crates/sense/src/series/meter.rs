@@ -1,10 +1,11 @@
-//! Computes from two readings what was used between them, or the reason why that is unknown.
+//! Computes the use of a resource between two readings, or the reason why the use is unknown.
 //!
-//! A meter never guesses. A window whose use is unknown is left out when requests are priced, which
-//! costs one window. A guessed use would make every result wrong that depends on it. Therefore:
-//! - A counter that fell has restarted, and the use before that is unknown. Other tools take its
-//!   value since the restart instead.
-//! - Readings that are too far apart show how much was used, but not when.
+//! A meter never guesses. A window whose use is unknown is left out when the costs of requests are
+//! estimated, so it costs one window. A guessed use would make every result wrong that depends on
+//! it. Therefore:
+//! - A counter that fell has restarted, and the use between the two readings is unknown. Other
+//!   tools take the value since the restart instead.
+//! - Two readings that are too far apart show how much was used, but not when.
 //! - A use that is impossible for any machine is rejected.
 //!
 //! For a gauge, nothing is known between two readings. The mean of both, multiplied by the time, is
@@ -14,45 +15,46 @@ use bywash_units::{Time, TimeSpan};
 
 use super::resource::Value;
 
-/// The use between two points in time.
+/// The use of a resource between two readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
-    /// The start of the interval.
+    /// The time of the earlier reading.
     pub from: Time,
-    /// The end of the interval.
+    /// The time of the later reading.
     pub to: Time,
-    /// The amount in the resource's unit.
+    /// The amount that was used, in the resource's unit.
     pub used: f64,
 }
 
-/// The reason for which a reading tells nothing about the time before it.
+/// The reason why the use since the preceding reading is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// The reading is the first one.
+    /// The reading is the first one, so there is no preceding reading.
     First,
-    /// The preceding reading was too long ago.
+    /// The preceding reading is longer ago than the meter's limit.
     Gap,
-    /// The counter has restarted with its process or machine.
+    /// The counter fell: it has restarted with its process or machine.
     Reset,
     /// The reading is not later than the preceding one, because the clock was set.
     Clock,
     /// The value is negative, infinite or not a number.
     NoNumber,
-    /// The use would exceed the maximum.
+    /// The use would exceed the maximum that is possible for the resource.
     Leap,
 }
 
-/// The successive readings of one resource.
+/// Computes the use of one resource from its successive readings. Keeps the last reading.
 #[derive(Clone, Debug)]
 pub struct Meter {
     longest: TimeSpan,
     last: Option<(Time, Value)>,
 }
 
-/// The factor by which a use may exceed its capacity: a late reading may be followed by one on
-/// time.
+/// The factor by which a use may exceed the maximum for its interval. The interval appears too
+/// short if a reading that was late is followed by one on time.
 const LENIENT: f64 = 4.0;
-/// The seconds of full use that are tolerated on top of that, because counters have ticks.
+/// The use at the maximum rate, in seconds, that is tolerated in addition to [`LENIENT`], because
+/// counters advance in ticks.
 const TICKS: f64 = 0.1;
 
 impl Meter {
@@ -61,10 +63,12 @@ impl Meter {
         Self { longest, last: None }
     }
 
-    /// Returns what was used since the preceding reading. `most` is the maximum use per second.
+    /// Returns the use between the preceding reading and this one. `most` is the maximum use per
+    /// second, in the resource's unit. This reading takes the place of the preceding one, even
+    /// after an error. Only a value that is negative or not finite is ignored.
     ///
     /// # Errors
-    /// The reason for which the use is unknown.
+    /// Returns the reason why the use is unknown.
     pub fn read(&mut self, at: Time, value: Value, most: f64) -> Result<Used, Unread> {
         // Ignore this reading: the next one may still be close enough to the preceding one.
         if !(value.get().is_finite() && value.get() >= 0.0) {

@@ -7,7 +7,7 @@
 //! - `pg_stat_database_active_time` and `mysql_global_status_busy_time` are counted when a
 //!   statement ends, so a long statement would appear in a single window. The number of running
 //!   statements is read instead.
-//! - Means and maxima since the start tell nothing about a window.
+//! - Means and maxima since the start of a server do not show the use in a window.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use super::exposition::Sample;
 use super::resource::{Reading, Unit, Value, may_be_part};
 use super::source::MOST;
 
-/// The meaning of a metric.
+/// An entry of the table: a metric of an exporter, and the meaning of its samples.
 struct Metric {
     name: &'static str,
-    /// The label and its values that select samples. `None` selects all samples.
+    /// The label, and its values, that select the samples that are used. `None` selects all
+    /// samples.
     only: Option<(&'static str, &'static [&'static str])>,
     resource: Named,
     says: Says,
@@ -28,8 +29,8 @@ struct Metric {
 /// The resource that a sample belongs to. Samples of the same resource are summed.
 enum Named {
     One(&'static str),
-    /// One resource for each value of the label that `looked_at` accepts. Its name is the value
-    /// between the texts `before` and `behind`.
+    /// One resource for each value of the label `label` that `looked_at` accepts. The name of the
+    /// resource is the value between the texts `before` and `behind`.
     By {
         before: &'static str,
         label: &'static str,
@@ -40,28 +41,32 @@ enum Named {
 
 #[derive(Clone, Copy)]
 enum Says {
-    /// A counter, with the size of one count in the unit.
+    /// A counter. The number is the size of one count, in the given unit.
     Used(Unit, f64),
-    /// A counter that a server maintains only if it is configured to. Until then it is zero.
+    /// A counter that a server maintains only if it is configured to. Until then the counter is
+    /// zero and the resource is left out.
     UsedIfCounted(Unit, f64),
-    /// The number of slots that are held now, and the number that the exporter itself holds for its
-    /// query.
+    /// A gauge of the slots that are in use now. The number is how many of them the exporter's own
+    /// query uses, and is subtracted.
     Held(f64),
-    /// Each sample adds a capacity of one per second.
+    /// Each sample adds one to the capacity per second. Its value is not used.
     There,
-    /// The value is the capacity per second.
+    /// The value is the capacity in units per second.
     Capacity,
 }
 
 const SECONDS: Says = Says::Used(Unit::Seconds, 1.0);
 const BYTES: Says = Says::Used(Unit::Bytes, 1.0);
-/// Milliseconds, summed over concurrent operations.
+/// A counter in milliseconds, summed over concurrent operations. The use is in slots multiplied by
+/// seconds.
 const MILLISECONDS: Says = Says::UsedIfCounted(Unit::Held, 1e-3);
-/// The size of a block in bytes, unless PostgreSQL was compiled with another one.
+/// A counter of PostgreSQL's blocks of 8,192 bytes each. A server that was compiled with another
+/// block size is misread.
 const BLOCKS: Says = Says::Used(Unit::Bytes, 8192.0);
 
-/// The modes that count as busy. Idle and iowait are not busy, steal is the time of another machine
-/// (see [`super::Processors`]), and `guest` is already part of `user`.
+/// The values of the label `mode` that count as busy. The modes `idle` and `iowait` are not busy.
+/// The mode `steal` is time of another virtual machine (see [`super::Processors`]). The mode
+/// `guest` is already part of `user`.
 const BUSY: &[&str] = &["user", "nice", "system", "irq", "softirq"];
 
 const DISK: Named =
@@ -98,7 +103,7 @@ static METRICS: &[Metric] = &[
     all("node_disk_io_time_seconds_total", DISK, Says::There),
     all("node_network_receive_bytes_total", interface("/received"), BYTES),
     all("node_network_transmit_bytes_total", interface("/sent"), BYTES),
-    // The value of an interface without a speed is -125000.
+    // For an interface without a known speed, the exporter reports -125000.
     all("node_network_speed_bytes", interface("/received"), Says::Capacity),
     all("node_network_speed_bytes", interface("/sent"), Says::Capacity),
     one("node_pressure_cpu_waiting_seconds_total", "host/pressure/cpu/some", SECONDS),
@@ -118,7 +123,8 @@ static METRICS: &[Metric] = &[
     one("mysql_global_status_innodb_data_written", "database/written", BYTES),
     // MariaDB with userstat=1; counted when a statement ends.
     one("mysql_global_status_cpu_time", "database/cpu", Says::UsedIfCounted(Unit::Seconds, 1.0)),
-    // The query of postgres_exporter 0.11 is active while it runs. Later versions may have several.
+    // The query of postgres_exporter 0.11 counts as one active connection while it runs. Later
+    // versions may have several.
     of("pg_stat_activity_count", "state", &["active"], "database/active", Says::Held(1.0)),
     of(
         "pg_stat_activity_count",
@@ -134,7 +140,7 @@ static METRICS: &[Metric] = &[
     one("pg_stat_database_blks_read", "database/read", BLOCKS),
 ];
 
-/// The sums of the samples of one response.
+/// The sums of the samples of one response, by the name of the resource.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     sums: BTreeMap<String, Sum>,
@@ -150,7 +156,7 @@ struct Sum {
 }
 
 impl Gathered {
-    /// Adds a sample, if its metric is in the table.
+    /// Adds a sample to the sums, if its metric is in the table.
     pub(super) fn add(&mut self, sample: &Sample<'_>) {
         for metric in METRICS.iter().filter(|metric| metric.name == sample.name) {
             if let Some(name) = metric.resource(sample) {
@@ -189,14 +195,15 @@ impl Gathered {
         }
     }
 
-    /// Returns a reading of each resource.
+    /// Returns one reading for each resource. A resource whose counter the server does not maintain
+    /// is left out.
     pub(super) fn readings(self) -> Vec<Reading> {
         let Self { sums, capacities } = self;
         let counted = sums.into_iter().filter(|(_, sum)| sum.is_counted);
         counted
             .map(|(name, Sum { unit, value, own, is_counted: _ })| {
-                // The exporter's own slot may be missing from the count. `max` would turn NaN into
-                // 0.
+                // The exporter's own slot may be missing from the count. `f64::max` would turn NaN
+                // into 0.
                 let value = match value {
                     Value::Gauge(value) if (0.0..own).contains(&value) => Value::Gauge(0.0),
                     Value::Gauge(value) => Value::Gauge(value - own),
@@ -210,7 +217,8 @@ impl Gathered {
 }
 
 impl Metric {
-    /// Returns the resource that a sample belongs to, or `None` if it is not used.
+    /// Returns the name of the resource that a sample belongs to. Returns `None` if the sample is
+    /// not used.
     fn resource(&self, sample: &Sample<'_>) -> Option<String> {
         if let Some((label, values)) = self.only {
             let value = sample.label(label)?;

@@ -1,14 +1,15 @@
-//! Measures the network of a host from `/proc/net/dev`: `host/net/NAME/sent` and `/received`, in
-//! bytes.
+//! Measures the network traffic of a host from `/proc/net/dev`. `host/net/NAME/sent` and
+//! `host/net/NAME/received` count the bytes of each interface.
 //!
-//! The loopback interface is left out unless requested. If all tiers run on one machine, it carries
-//! the traffic between them; otherwise it cannot become scarce. The capacity is the negotiated
-//! speed of the interface. Virtual interfaces have none.
+//! The loopback interface is left out unless requested. If all tiers run on one machine, loopback
+//! carries the traffic between them. Otherwise it cannot become a bottleneck. The capacity is the
+//! negotiated speed of the interface in bytes per second. Virtual interfaces have no known
+//! capacity.
 
 use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, MOST, Root, Source, Taken, Unreadable};
 
-/// The interfaces of a host.
+/// A [`Source`] that measures the network interfaces of a host.
 #[derive(Clone, Debug)]
 pub struct Network {
     root: Root,
@@ -18,20 +19,21 @@ pub struct Network {
 const DEV: &str = "proc/net/dev";
 
 impl Network {
-    /// Measures all interfaces except loopback.
+    /// Creates a source for all interfaces of the host in `root` except loopback.
     pub const fn new(root: Root) -> Self {
         Self { root, loopback: false }
     }
 
-    /// Measures the loopback interface too.
+    /// Includes the loopback interface in the measurement.
     #[must_use]
     pub const fn with_loopback(mut self) -> Self {
         self.loopback = true;
         self
     }
 
-    /// Returns the speed in bytes per second. The file is in megabits per second; it has -1 or an
-    /// error if the speed is unknown.
+    /// Returns the speed of the interface `name` in bytes per second, from
+    /// `/sys/class/net/NAME/speed` in megabits per second. Returns `None` if the file cannot be
+    /// read, and a negative number if the kernel reports -1. Both mean that the speed is unknown.
     fn speed(&self, name: &str) -> Option<f64> {
         let text = self.root.text(format!("sys/class/net/{name}/speed")).ok()?;
         Some(text.trim().parse::<f64>().ok()? * 1e6 / 8.0)
@@ -67,8 +69,9 @@ struct Interface<'a> {
     sent: u64,
 }
 
-/// Parses a line such as `eth0:` with counters. The first counter is bytes received and the ninth
-/// bytes sent (`proc_pid_net(5)`).
+/// Parses a line of `/proc/net/dev`, such as `eth0:` and its counters. The first counter is the
+/// bytes received and the ninth the bytes sent (`proc_pid_net(5)`). Returns `None` if the line has
+/// another form.
 fn interface(line: &str) -> Option<Interface<'_>> {
     // The name of an alias contains a colon. A counter may follow the last colon without a space.
     let (name, counters) = line.rsplit_once(':')?;

@@ -1,22 +1,24 @@
-//! Measures processes that are selected by their name, their number or their control group, with
-//! all their descendants: `process/NAME/cpu`, from `/proc/PID/stat`.
+//! Measures processes that are selected by their name, by a PID file or by their control group,
+//! with all their descendants. `process/NAME/cpu` is their CPU time in seconds, from
+//! `/proc/PID/stat`.
 //!
-//! A sum over processes falls when one of them ends, so it is not a counter. This source makes it
-//! one:
+//! A sum over processes falls when one of them ends, so it is not a counter. This source makes a
+//! counter of it:
 //!
 //! - A process that is new since the last reading counts with all its CPU time. A process that
 //!   existed but was not selected, because it had another name, counts from its present value.
 //! - The kernel adds the CPU time of an ended process to its parent, if the parent waited for it
-//!   (`cutime` and `cstime`). If the parent is selected, the increase of its account counts as use,
-//!   except the part that was already seen in the child. That includes children that began and
-//!   ended between two readings.
+//!   (the fields `cutime` and `cstime`). If the parent is selected, the increase of these fields
+//!   counts as use. The part that was already counted for the child is subtracted. So children that
+//!   began and ended between two readings count too.
 //! - The CPU time that a process used after its last reading is lost if its parent is not selected
 //!   or does not wait for it. The loss is at most one window per process. But programs that are
 //!   started for every request are only visible in their control group ([`Group`](super::Group)).
 //!
-//! A user that may run programs on a host may give them any name. On a host with such users, select
-//! by control group, or by the PID file of the main process. The file is read each time, so it is
-//! right after a restart too. Each reading opens a small file for each process of the host.
+//! A user who may run programs on a host may give them any name. On a host with such users, select
+//! by control group, or by the PID file of the main process. The PID file is read at each reading,
+//! so it is right after a restart too. Each reading opens a small file for each process of the
+//! host.
 
 use std::collections::HashMap;
 use std::fs;
@@ -27,7 +29,7 @@ use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, Root, Source, Taken, Unreadable, shown};
 use crate::cpu::PER_SECOND;
 
-/// A selection of the processes of a host.
+/// A [`Source`] that measures a selection of the processes of a host.
 #[derive(Debug)]
 pub struct Processes {
     root: Root,
@@ -35,45 +37,46 @@ pub struct Processes {
     resource: String,
     chosen: Chosen,
     before: HashMap<u32, Process>,
-    /// CPU time in seconds since the first reading.
+    /// The CPU time of the selected processes in seconds, counted since the first reading.
     used: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Chosen {
-    /// Selected by the name that the kernel shows, which is its first 15 bytes.
+    /// Selected by the name that the kernel shows: the first 15 bytes of the program's name.
     Named(String),
-    /// Selected by the PID in this file.
+    /// Selected as descendants of the process whose PID is in this file.
     Led(PathBuf),
-    /// Selected by this control group, including the groups below it.
+    /// Selected by this control group, including the groups below it. The path has no slash at
+    /// either end.
     In(String),
 }
 
-/// A process of the host, selected or not.
+/// A process of the host, whether it is selected or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     parent: u32,
-    /// The start in ticks since boot. Together with the PID it identifies the process, because PIDs
-    /// are reused.
+    /// The start of the process in ticks since boot. Together with the PID, the start identifies
+    /// the process, because PIDs are reused.
     pub(crate) started: u64,
-    /// The CPU time of the process's threads, in ticks.
+    /// The total CPU time of the process's own threads, in ticks.
     pub(crate) own: u64,
-    /// The CPU time of the children that the process has waited for, and of their children, in
-    /// ticks.
+    /// The total CPU time, in ticks, of the children that the process has waited for, and of their
+    /// children.
     ended: u64,
     chosen: bool,
 }
 
-/// The number of bytes of a name that the kernel keeps.
+/// The maximum length in bytes of a process name that the kernel keeps.
 const NAME: usize = 15;
-/// The maximum number of processes of a host.
+/// The maximum number of processes of a host that are read.
 const PROCESSES: usize = 1 << 17;
-/// The number of generations in which a selected ancestor is searched.
+/// The maximum number of generations of parents in which a selected ancestor is searched.
 const GENERATIONS: usize = 64;
 
 impl Processes {
-    /// Selects the processes with a name, as `ps -eo comm` shows it. Returns `None` if the name
-    /// cannot be part of a resource's name.
+    /// Selects the processes with the name `name`, as `ps -eo comm` shows it. Returns `None` if
+    /// `name` cannot be part of a resource's name.
     pub fn named(root: Root, name: &str) -> Option<Self> {
         let kept = name.bytes().take(NAME).collect();
         let kept = String::from_utf8(kept).ok().filter(|_| may_be_part(name))?;
@@ -82,13 +85,15 @@ impl Processes {
 
     /// Selects the process whose PID is in the first line of a file (`/run/mysqld/mysqld.pid`,
     /// `postmaster.pid`), and all its descendants. `name` becomes part of the resource's name.
+    /// Returns `None` if it cannot be.
     pub fn led(root: Root, name: &str, file: &Path) -> Option<Self> {
         let what = format!("of {}", shown(file));
         may_be_part(name).then(|| Self::of(root, &what, name, Chosen::Led(file.to_owned())))
     }
 
-    /// Selects the processes in a control group, by its path as in `/proc/PID/cgroup`. `name`
-    /// becomes part of the resource's name.
+    /// Selects the processes in the control group with the path `group`, as in `/proc/PID/cgroup`.
+    /// `name` becomes part of the resource's name. Returns `None` if `name` or `group` is not
+    /// valid.
     pub fn in_group(root: Root, name: &str, group: &str) -> Option<Self> {
         let group = group.trim_matches('/');
         let shown = group.bytes().all(|byte| byte.is_ascii_graphic());
@@ -103,7 +108,7 @@ impl Processes {
         Self { root, what, resource, chosen, before: HashMap::new(), used: 0.0 }
     }
 
-    /// Reads all processes of the host, and marks the selected ones.
+    /// Reads all processes of the host by PID, and marks the selected ones.
     fn look(&self) -> Result<HashMap<u32, Process>, Unreadable> {
         let folder = self.root.path("proc");
         let unreadable = |error| Unreadable::File { path: shown(&folder), error };
@@ -129,7 +134,8 @@ impl Processes {
         Ok(all)
     }
 
-    /// Returns the PID in the file, if processes are selected by one.
+    /// Returns the PID in the PID file. Returns `None` if the processes are not selected by such a
+    /// file.
     fn leader(&self) -> Result<Option<u32>, Unreadable> {
         let Chosen::Led(file) = &self.chosen else { return Ok(None) };
         let file = file.strip_prefix("/").unwrap_or(file);
@@ -176,13 +182,15 @@ impl Source for Processes {
     }
 }
 
-/// Returns whether a line such as `12:cpu,cpuacct:/system.slice/mariadb.service` is within a group.
+/// Returns whether a line of `/proc/PID/cgroup`, such as
+/// `12:cpu,cpuacct:/system.slice/mariadb.service`, names the group `group` or one below it.
 fn is_within(line: &str, group: &str) -> bool {
     let path = line.splitn(3, ':').nth(2).unwrap_or_default().trim_start_matches('/');
     path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Parses `PID (NAME) STATE PPID` and so on (`proc_pid_stat(5)`). A name may contain any text, even
+/// Parses the content of `/proc/PID/stat`, `PID (NAME) STATE PPID` and so on (`proc_pid_stat(5)`).
+/// Returns the name and the process, which is not selected yet. A name may contain any text, even
 /// `) R 1`.
 pub(crate) fn parse(stat: &str) -> Option<(&str, Process)> {
     let (before, counters) = stat.rsplit_once(')')?;
@@ -196,7 +204,7 @@ pub(crate) fn parse(stat: &str) -> Option<(&str, Process)> {
     Some((name, Process { parent, started, own, ended, chosen: false }))
 }
 
-/// Selects all descendants of selected processes.
+/// Marks all descendants of selected processes as selected.
 fn choose_children(all: &mut HashMap<u32, Process>) {
     let descend = |of: &Process| {
         let mut number = of.parent;
@@ -216,7 +224,7 @@ fn choose_children(all: &mut HashMap<u32, Process>) {
     }
 }
 
-/// Returns the CPU time of the selected processes between two readings, in ticks.
+/// Returns the CPU time that the selected processes used between two readings, in ticks.
 fn ticks_since(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> u64 {
     let same = |number: &u32, one: &Process| {
         before.get(number).filter(|before| before.started == one.started)
@@ -236,8 +244,8 @@ fn ticks_since(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> u
     sum
 }
 
-/// Returns the ticks that were already seen in ended processes, by the PID of the process to which
-/// the kernel has added them: the nearest ancestor that still exists.
+/// Returns the ticks that were already counted for processes that have since ended. The key is the
+/// PID of the process to which the kernel has added them: the nearest ancestor that still exists.
 fn seen_of_ended(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> HashMap<u32, u64> {
     let is_there =
         |number: u32, one: &Process| now.get(&number).is_some_and(|now| now.started == one.started);
@@ -263,7 +271,7 @@ fn seen_of_ended(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) ->
 mod tests {
     use super::*;
 
-    /// `(number, parent, started, own, ended, chosen)`.
+    /// Builds the processes of a host from tuples `(number, parent, started, own, ended, chosen)`.
     fn host(all: &[(u32, u32, u64, u64, u64, bool)]) -> HashMap<u32, Process> {
         let process = |&(number, parent, started, own, ended, chosen)| {
             (number, Process { parent, started, own, ended, chosen })

@@ -1,9 +1,9 @@
-//! Measures the processors of a host from `/proc/stat`: `host/cpu`.
+//! Measures the busy time of a host's processors from `/proc/stat`: `host/cpu`, in seconds.
 //!
 //! Time in programs, in the kernel and in interrupts is busy. Time that waits for a disk (iowait)
-//! is not: the processor would have run any other task. Time that the hypervisor gave to other
-//! machines (steal) is not either: no request on this host has used it. So a host with much steal
-//! has less than its nominal capacity.
+//! is not busy, because the processor would have run any other task. Time that the hypervisor gave
+//! to other virtual machines (steal) is not busy either, because no request on this host has used
+//! it. So a host with much steal has less than its nominal capacity.
 //!
 //! In a container, the times are those of the host, unless a tool such as lxcfs provides another
 //! file. See [`Group`](super::Group) for the times of the container.
@@ -12,7 +12,7 @@ use super::resource::{Reading, Unit};
 use super::source::{Clock, Root, Source, Taken, Unreadable};
 use crate::cpu::{PER_SECOND, Ticks};
 
-/// All processors of a host.
+/// A [`Source`] that measures all processors of a host together.
 #[derive(Clone, Debug)]
 pub struct Processors {
     root: Root,
@@ -21,7 +21,7 @@ pub struct Processors {
 const STAT: &str = "proc/stat";
 
 impl Processors {
-    /// Creates a source for the host with this `proc` folder.
+    /// Creates a source for the host whose `proc` folder is in `root`.
     pub const fn new(root: Root) -> Self {
         Self { root }
     }
@@ -41,7 +41,7 @@ impl Source for Processors {
     }
 }
 
-/// Returns the number of processors of a host.
+/// Returns the number of processors of a host, from `/proc/stat`.
 pub(super) fn count(root: &Root) -> Result<f64, Unreadable> {
     Ok(f64::from(ticks(root)?.processors))
 }

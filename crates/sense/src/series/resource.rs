@@ -6,17 +6,19 @@ use bywash_units::Time;
 /// second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unit {
-    /// Seconds in which the resource was busy. Two processors have two per second.
+    /// Seconds in which the resource was busy. Two processors have a capacity of two per second.
     Seconds,
     /// Bytes that were transferred.
     Bytes,
-    /// Slots multiplied by the seconds for which they were held.
+    /// Slots multiplied by the seconds for which they were held. A slot is a connection, for
+    /// example.
     Held,
 }
 
 impl Unit {
-    /// Returns a use per second that no machine exceeds, so a larger value is an error: ten
-    /// thousand processors or devices, eight terabits, a million connections.
+    /// Returns the maximum use per second that is plausible for any machine. A larger value is an
+    /// error. The maxima are ten thousand processors or devices, eight terabits, and a million
+    /// connections.
     pub const fn most(self) -> f64 {
         match self {
             Self::Seconds => 1e4,
@@ -26,31 +28,31 @@ impl Unit {
     }
 }
 
-/// A resource. Its name describes it and is the same after a restart.
+/// A resource whose use is measured. Its name describes it and is the same after a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// The tier that the operator assigned: `web`, `db`.
+    /// The tier that the operator assigned, such as `web` or `db`.
     pub tier: String,
-    /// The name: `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu`,
+    /// The name, such as `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu` or
     /// `database/threads_running`.
     pub name: String,
-    /// The unit in which its use is counted.
+    /// The unit in which the use of the resource is counted.
     pub unit: Unit,
-    /// The capacity in units per second, if it is known.
+    /// The capacity in units per second, or `None` if it is unknown.
     pub capacity: Option<f64>,
 }
 
-/// The value of a resource at a point in time.
+/// The value of a resource at a point in time, in the resource's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// The amount that was used since some start.
+    /// The total amount that was used since some start, such as the boot of the host.
     Counter(f64),
     /// The amount that is in use now.
     Gauge(f64),
 }
 
 impl Value {
-    /// Returns the number.
+    /// Returns the number of either variant.
     pub const fn get(self) -> f64 {
         match self {
             Self::Counter(value) | Self::Gauge(value) => value,
@@ -58,14 +60,14 @@ impl Value {
     }
 }
 
-/// A reading of one resource. Its source does not know the tier.
+/// A reading of one resource. A reading has no tier, because its source does not know it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The same as [`Resource::name`].
+    /// The name of the resource, as in [`Resource::name`].
     pub name: String,
-    /// The same as [`Resource::unit`].
+    /// The unit of the use, as in [`Resource::unit`].
     pub unit: Unit,
-    /// The same as [`Resource::capacity`].
+    /// The capacity in units per second, as in [`Resource::capacity`].
     pub capacity: Option<f64>,
     /// The value that was read.
     pub value: Value,
@@ -76,13 +78,15 @@ impl Reading {
         Self { name, unit, capacity: None, value: Value::Counter(value) }
     }
 
-    /// Sets the capacity in units per second. A value that cannot be a capacity counts as unknown.
+    /// Sets the capacity in units per second. A value that is not finite or not positive counts as
+    /// unknown.
     pub(super) fn of(mut self, capacity: Option<f64>) -> Self {
         self.capacity = capacity.filter(|capacity| capacity.is_finite() && *capacity > 0.0);
         self
     }
 
-    /// Returns an upper bound for the use per second.
+    /// Returns the maximum plausible use per second: the capacity if it is known, otherwise
+    /// [`Unit::most`].
     pub(super) fn most(&self) -> f64 {
         self.capacity.unwrap_or_else(|| self.unit.most())
     }
@@ -91,19 +95,21 @@ impl Reading {
 /// The use of a resource in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
-    /// The resource.
+    /// The resource that was used.
     pub resource: Resource,
-    /// The number of the source that measured it. A tier may have several sources of the same kind.
+    /// The number of the source that measured the use. A tier may have several sources of the same
+    /// kind.
     pub source: usize,
     /// The start of the interval.
     pub from: Time,
     /// The end of the interval.
     pub to: Time,
-    /// The amount in the resource's unit.
+    /// The amount that was used in the interval, in the resource's unit.
     pub used: f64,
 }
 
-/// The maximum length of a part of a name, in bytes.
+/// The maximum length in bytes of a device or interface name that becomes part of a resource's
+/// name.
 const LONGEST: usize = 64;
 
 /// Returns whether the name of a device, an interface or a similar object may be part of a

@@ -2,14 +2,14 @@
 //! interfaces of a host, from records that `sysstat` makes every ten minutes or at the configured
 //! interval. The series of paper 5 came from it [paper 5.1].
 //!
-//! A record contains the means over its interval and the time of its end. Times are since 1970 by
-//! the clock of the host at that time, which may have been set in either direction. A record that
-//! is not after the preceding one is left out. After a restart, `sadf` itself leaves out the first
-//! record. The file is parsed as it is read, and only one record is kept in memory.
+//! A record contains the means over its interval, and the time of its end by the clock of the host.
+//! That clock may have been set in either direction. A record that is not later than the preceding
+//! one is left out. After a restart, `sadf` itself leaves out the first record. The file is parsed
+//! as it is read, and only one record is kept in memory.
 //!
-//! Without `-t` and `-T`, times are in UTC. With them, times are in a zone that the file does not
-//! name: its `timezone` is that of the recording host, even if `-T` has printed times in the zone
-//! of the reader. So the operator has to state the zone.
+//! Without `-t` and `-T`, the times are in UTC. With them, the times are in a zone that the file
+//! does not name. Its field `timezone` is that of the recording host, even if `-T` has printed
+//! times in the zone of the reader. So the operator has to state the zone.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
@@ -28,45 +28,48 @@ use super::resource::{Resource, Unit, Use, may_be_part};
 use super::source::MOST;
 use crate::access_log::utc;
 
-/// The settings for reading a file.
+/// Reads the output of `sadf -j`. The fields are the settings.
 #[derive(Clone, Debug)]
 pub struct Sadf {
-    /// The tier of the host.
+    /// The tier of the recorded host.
     pub tier: String,
-    /// The number of the source in the uses.
+    /// The number of the source, which is stored in each [`Use`].
     pub source: usize,
-    /// The longest interval of a record. A longer one is a gap.
+    /// The longest interval of a record that is used. A record with a longer one is left out as a
+    /// gap.
     pub longest: TimeSpan,
     /// The seconds by which the times are ahead of UTC, for a file that was printed with `-t` or
-    /// `-T`.
+    /// `-T`. `None` if the file was printed without them.
     pub ahead: Option<i64>,
 }
 
 /// Counts of the records of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// Records whose uses were reported.
+    /// The number of records whose uses were reported.
     pub records: u64,
-    /// Records that were a gap, or were not after those before them.
+    /// The number of records that were left out: their interval was too long, or they were not
+    /// later than the preceding record.
     pub left_out: u64,
-    /// The number of restarts of the host.
+    /// The number of restarts of the host in the file.
     pub restarts: u64,
 }
 
-/// The reason for which a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Debug, Error)]
 pub enum NoSadf {
     /// The file is not output of `sadf -j`. Holds the message of the parser, shortened and
     /// escaped.
     #[error("the file is not what `sadf -j` prints: {0}")]
     Form(String),
-    /// The times are local and the zone is unknown.
+    /// The times are local, and [`Sadf::ahead`] is not set.
     #[error(
         "the times are in a zone that the file does not name: print it without -t and -T, or give \
          the zone"
     )]
     Local,
-    /// The percentages would refer to another number of processors.
+    /// The number of processors changed, so the percentages would refer to another number than
+    /// before.
     #[error(
         "the number of processors of the host changed at a restart: print the parts before and \
          after it separately (-s, -e)"
@@ -75,10 +78,11 @@ pub enum NoSadf {
 }
 
 impl Sadf {
-    /// Reports each use to `each`, in the order of the file. Returns the counts of records.
+    /// Reads `file` and passes each use to `each`, in the order of the file. Returns the counts of
+    /// records.
     ///
     /// # Errors
-    /// If the file is not valid. Uses that were reported before may then be wrong.
+    /// If the file is not valid. Uses that were already passed to `each` may then be wrong.
     pub fn read(&self, file: impl Read, mut each: impl FnMut(Use)) -> Result<RecordCounts, NoSadf> {
         let left = Rc::new(Cell::new(RECORD));
         let bounded = BufReader::new(Bounded { file, left: Rc::clone(&left) });
@@ -105,16 +109,16 @@ impl Sadf {
     }
 }
 
-/// Returns the message of the parser, which may quote the file.
+/// Returns the message of the JSON parser, shortened and escaped, because it may quote the file.
 fn cut(error: &serde_json::Error) -> String {
     excerpt(&error.to_string(), 200)
 }
 
-/// The maximum number of bytes from one record to the next. With many processors and a thousand
-/// disks, a record has 300 KiB.
+/// The maximum number of bytes from one record to the next. A record has 300 KiB with many
+/// processors and a thousand disks.
 const RECORD: u64 = 4 << 20;
 
-/// A file of which at most `left` bytes are read.
+/// A reader that fails after `left` bytes. `left` is set again for each record.
 struct Bounded<R> {
     file: R,
     left: Rc<Cell<u64>>,
@@ -132,13 +136,13 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The state of the host whose file is read.
+/// The state of reading the one host of a file.
 struct Host<'a> {
     settings: &'a Sadf,
     each: &'a mut dyn FnMut(Use),
     left: Rc<Cell<u64>>,
     processors: u32,
-    /// The end of the last record.
+    /// The time at which the last record ended.
     last: Time,
     counts: RecordCounts,
     is_local: bool,
@@ -166,7 +170,7 @@ struct Stamp {
     interval: u64,
 }
 
-/// The load of a processor, in percent.
+/// The use of a processor in percent of the record's interval.
 #[derive(Deserialize)]
 struct Load {
     cpu: String,
@@ -191,7 +195,7 @@ struct Network {
     interfaces: Vec<Interface>,
 }
 
-/// The traffic of an interface, in KiB per second.
+/// The traffic of an interface, as means over the interval in KiB per second.
 #[derive(Deserialize)]
 struct Interface {
     #[serde(rename = "iface")]
@@ -236,8 +240,8 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Returns the start of the record that ended at `to`, or `None` if the record must be left
-    /// out.
+    /// Returns the start of the record that ended at `to`. Returns `None` if the record must be
+    /// left out.
     fn interval(&self, to: Time, interval: TimeSpan) -> Option<Time> {
         // Times and intervals are whole seconds, so an interval may be one second too long.
         const ROUNDED: TimeSpan = TimeSpan::from_secs(1);
@@ -251,7 +255,7 @@ impl Host<'_> {
         let whole = f64::from(self.processors);
         for load in record.processors.iter().filter(|load| load.cpu == "all" && whole > 0.0) {
             let busy = (100.0 - load.idle - load.iowait - load.steal) / 100.0;
-            // Percentages have two digits.
+            // Percentages are rounded to two digits, so the busy share may be slightly below 0.
             let busy = if (-1e-3..0.0).contains(&busy) { 0.0 } else { busy };
             self.one("host/cpu".to_owned(), Unit::Seconds, Some(whole), busy * whole, (from, to));
         }
@@ -270,7 +274,8 @@ impl Host<'_> {
         }
     }
 
-    /// Reports the use of a resource at this rate per second, if the rate is possible.
+    /// Reports the use of a resource at the mean rate `rate` in units per second. Reports nothing
+    /// if the rate is impossible.
     fn one(
         &mut self,
         name: String,
@@ -298,7 +303,7 @@ impl Host<'_> {
     }
 }
 
-/// Reads the value of one key of an object, and skips all others.
+/// Reads the value of the key `key` of a JSON object with `then`, and skips all other keys.
 struct Within<S> {
     key: &'static str,
     then: S,
@@ -331,7 +336,7 @@ impl<'de, S: DeserializeSeed<'de, Value = ()>> Visitor<'de> for Within<S> {
     }
 }
 
-/// Reads the list of hosts, which must have exactly one.
+/// Reads the list of hosts. The list must have exactly one host.
 struct Hosts<'a, 'b>(&'a mut Host<'b>);
 
 impl<'de> DeserializeSeed<'de> for Hosts<'_, '_> {

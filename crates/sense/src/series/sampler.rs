@@ -1,9 +1,9 @@
-//! Reads all sources repeatedly. Each step returns the uses since the last one, and the sources
-//! that have started or stopped failing.
+//! Reads all sources repeatedly. Each step returns the uses since the preceding step, and the
+//! sources that have started or stopped failing.
 //!
-//! A source that fails loses a window of its own resources only. It is read again at every step.
-//! Only changes are reported, so that a database that is down causes one log line and not one every
-//! second.
+//! A source that fails loses a window of its own resources only. The sampler reads it again at
+//! every step. Only changes are reported, so that a database that is down causes one log line and
+//! not one every second.
 
 use std::collections::BTreeMap;
 
@@ -13,39 +13,40 @@ use super::meter::{Meter, Unread};
 use super::resource::{Reading, Resource, Use};
 use super::source::{Clock, MOST, Source, Taken, Unreadable};
 
-/// Sources and their last readings.
+/// All sources, with the last readings of their resources.
 pub struct Sampler {
     clock: Clock,
     longest: TimeSpan,
     sources: Vec<Fed>,
 }
 
-/// A source and its meters.
+/// A source, and the meters of its resources.
 struct Fed {
     tier: String,
     source: Box<dyn Source>,
-    /// The meters by the names of their resources. A resource that has not been read for long is
-    /// removed, so there are at most a few times [`MOST`].
+    /// The meters by the names of their resources. A resource that has not been read for the
+    /// `longest` interval of the sampler is removed. So there are at most a few times [`MOST`]
+    /// meters.
     meters: BTreeMap<String, Meter>,
     fails: bool,
 }
 
-/// The result of a step.
+/// The result of one step of a [`Sampler`].
 #[derive(Debug, Default)]
 pub struct Step {
-    /// The uses, in the order of the sources.
+    /// The uses of all resources since their preceding readings, in the order of the sources.
     pub uses: Vec<Use>,
     /// Sources that have started or stopped failing.
     pub changes: Vec<Change>,
-    /// Readings that tell nothing about the time before them, except first readings. Their windows
-    /// are left out.
+    /// Resources whose use since the preceding reading is unknown, except at their first readings.
+    /// Their windows are left out.
     pub unread: Vec<Left>,
 }
 
-/// A change in the state of a source.
+/// A change of a source: it has started or stopped failing.
 #[derive(Debug)]
 pub struct Change {
-    /// The number of the source, in the order in which they were added.
+    /// The number of the source, as returned by [`Sampler::add`].
     pub source: usize,
     /// The name of the source.
     pub name: String,
@@ -56,17 +57,17 @@ pub struct Change {
 /// A resource whose use is unknown for an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Left {
-    /// The number of the source.
+    /// The number of the source, as returned by [`Sampler::add`].
     pub source: usize,
     /// The name of the resource.
     pub name: String,
-    /// The reason.
+    /// The reason why the use is unknown.
     pub why: Unread,
 }
 
 impl Sampler {
-    /// Creates a sampler without sources. Readings further apart than `longest` are a gap: with two
-    /// and a half steps, one reading may be missing.
+    /// Creates a sampler without sources. Two readings of a resource that are further apart than
+    /// `longest` are a gap. If `longest` is two and a half steps, one reading may be missing.
     pub const fn new(clock: Clock, longest: TimeSpan) -> Self {
         Self { clock, longest, sources: Vec::new() }
     }
@@ -79,12 +80,13 @@ impl Sampler {
         self.sources.len() - 1
     }
 
-    /// Returns the clock of all times.
+    /// Returns the clock that all times of this sampler refer to.
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Reads every source once. This does not wait for the network.
+    /// Reads every source once. This call does not wait for the network: an exporter's response is
+    /// taken at a later step. Readings that cannot be used are in the returned [`Step`].
     pub fn step(&mut self) -> Step {
         let mut step = Step::default();
         for (number, fed) in self.sources.iter_mut().enumerate() {
@@ -130,7 +132,8 @@ impl Fed {
         Resource { tier: self.tier.clone(), name, unit, capacity }
     }
 
-    /// Removes the meters of disks and container interfaces that no longer exist.
+    /// Removes the meters that were not read within `longest` before `now`, such as those of disks
+    /// and container interfaces that no longer exist.
     fn forget(&mut self, now: Time, longest: TimeSpan) {
         self.meters.retain(|_, meter| meter.is_read_since(now - longest));
     }

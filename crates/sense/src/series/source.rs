@@ -1,4 +1,4 @@
-//! Sources of readings. A source is read as a whole, or returns the reason why it cannot be.
+//! Sources of readings. A source is read as a whole, or returns the reason why it cannot be read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,24 +11,25 @@ use thiserror::Error;
 
 use super::resource::Reading;
 
-/// A source that is read as a whole.
+/// A group of resources that is read as a whole.
 pub trait Source: Send {
     /// Returns the name of the source for error messages.
     fn name(&self) -> &str;
 
-    /// Returns the present readings, or `None` if there are no new ones.
+    /// Reads the source. Returns its present readings, or `None` if there are no new ones since the
+    /// last call.
     ///
     /// # Errors
     /// If the source cannot be read this time. The caller may try again.
     fn read(&mut self, clock: &Clock) -> Result<Option<Taken>, Unreadable>;
 }
 
-/// The readings of a source at a point in time.
+/// All readings of a source at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// The time of the readings.
+    /// The time at which the readings were taken.
     pub at: Time,
-    /// The readings, one per resource; at most [`MOST`].
+    /// The readings, one for each resource. There are at most [`MOST`].
     pub readings: Vec<Reading>,
 }
 
@@ -36,7 +37,7 @@ pub struct Taken {
 /// ignored.
 pub const MOST: usize = 1000;
 
-/// The reason for which a source cannot be read.
+/// The reason why a source cannot be read.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The operating system returned an error.
@@ -47,7 +48,7 @@ pub enum Unreadable {
         /// The error.
         error: io::Error,
     },
-    /// The content has another form than expected.
+    /// The content of a file has another form than expected.
     #[error("{path}: unexpected content; expected: {expected}")]
     Form {
         /// The path of the file.
@@ -55,17 +56,17 @@ pub enum Unreadable {
         /// The expected form.
         expected: &'static str,
     },
-    /// The source exceeds a limit.
+    /// The source exceeds a limit of this crate.
     #[error("{path} has more than {most} {what}")]
     TooMuch {
         /// The path of the file.
         path: String,
-        /// The limit.
+        /// The limit that is exceeded.
         most: usize,
         /// The kind of objects that are limited.
         what: &'static str,
     },
-    /// There is no such process, or this user may not see it.
+    /// There is no process with this name, or this user may not see it.
     #[error(
         "no process {0}: check that it runs, that `ps -eo comm` shows this name, and that this \
          user may see it (hidepid)"
@@ -76,7 +77,7 @@ pub enum Unreadable {
     Exporter(#[from] super::exporter::Failed),
 }
 
-/// The times of readings, by a clock that never jumps.
+/// A monotonic clock for the times of readings.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: Instant,
@@ -90,32 +91,34 @@ impl Clock {
     }
 
     /// Creates a clock whose times count from 1970, to compare them with those of logs. The
-    /// machine's clock is read only once: setting it later does not change this one.
+    /// machine's clock is read only once, so setting it later does not change this clock.
     pub fn since_1970() -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { started: Instant::now(), at: Time::ZERO + TimeSpan::from(now) }
     }
 
-    /// Returns the present time.
+    /// Returns the present time, since the start that was chosen when the clock was created.
     pub fn now(&self) -> Time {
         self.at + TimeSpan::from(self.started.elapsed())
     }
 }
 
-/// The folder that contains `proc` and `sys`.
+/// The folder that contains the `proc` and `sys` folders of a host.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
-/// The maximum number of bytes of a file: `/proc/stat` of 500 processors has 100 KiB.
+/// The maximum size in bytes of a file of `proc` or `sys` that is read. `/proc/stat` of 500
+/// processors has 100 KiB.
 const LARGEST: u64 = 1 << 20;
 
 impl Root {
-    /// Returns the root folder of this host.
+    /// Returns the root folder `/` of this host.
     pub fn host() -> Self {
         Self(PathBuf::from("/"))
     }
 
-    /// Returns this folder, in which those of another host are mounted, or those of a test.
+    /// Returns the root at `folder`, in which the `proc` and `sys` folders of another host are
+    /// mounted, or those of a test.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
@@ -124,7 +127,9 @@ impl Root {
         self.0.join(path)
     }
 
-    /// Reads a file. Names of processes and interfaces in it may contain any bytes.
+    /// Returns the text of the file at `path` in the root folder. Invalid UTF-8 is replaced,
+    /// because names of processes and interfaces may contain any bytes. A file of more than
+    /// [`LARGEST`] bytes is an error.
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Result<String, Unreadable> {
         let path = self.path(path);
         let read = || -> io::Result<Vec<u8>> {
@@ -141,7 +146,7 @@ impl Root {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Works like [`Self::text`], but returns `None` if the file does not exist.
+    /// Returns the text of a file like [`Self::text`], or `None` if the file does not exist.
     pub(super) fn text_if_any(&self, path: impl AsRef<Path>) -> Result<Option<String>, Unreadable> {
         match self.text(path) {
             Ok(text) => Ok(Some(text)),
@@ -157,7 +162,7 @@ impl Root {
     }
 }
 
-/// Returns a path, escaped.
+/// Returns a path as text for messages, with unsafe characters escaped.
 pub(super) fn shown(path: &Path) -> String {
     escaped(&path.display().to_string())
 }

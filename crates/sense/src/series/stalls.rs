@@ -11,7 +11,7 @@ use super::resource::{Reading, Unit};
 use super::source::{Clock, Root, Source, Taken, Unreadable};
 use crate::pressure::Stalled;
 
-/// The pressure on a host or on a control group.
+/// A [`Source`] that measures the pressure on a host or on a control group.
 #[derive(Clone, Debug)]
 pub struct Stalls {
     root: Root,
@@ -20,12 +20,13 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Measures all tasks of a host.
+    /// Creates a source for all tasks of the host in `root`.
     pub fn host(root: Root) -> Self {
         Self { root, what: "/proc/pressure".to_owned(), group: None }
     }
 
-    /// Measures the tasks of a control group. Only version 2 has these files.
+    /// Creates a source for the tasks of a control group. Only groups of version 2 have pressure
+    /// files.
     pub fn group(group: Group) -> Self {
         let what = format!("pressure of {}", group.name());
         Self { root: group.root().clone(), what, group: Some(group) }
@@ -68,7 +69,8 @@ impl Source for Stalls {
     }
 }
 
-/// Returns the reading of a waiting time. Its capacity is one second per second.
+/// Returns the counter reading of the resource `name`, for which tasks waited `waited` seconds in
+/// total. Its capacity is one second per second.
 pub(super) fn reading(name: String, waited: f64) -> Reading {
     Reading::counter(name, Unit::Seconds, waited).of(Some(1.0))
 }

@@ -1,10 +1,12 @@
 //! Aligns the uses of several resources to the same windows.
 //!
 //! Costs are estimated for all resources of a tier together, from windows in which the use of each
-//! was read. But sources are not read at the same time: an exporter responds with a delay. So uses
-//! are mapped to windows of one length, each spread evenly over its interval. A window is returned
-//! when it was read completely for every resource. Otherwise it is left out for all of them. So
-//! resources that can fail independently need separate [`Windows`]: use one for each tier.
+//! was read. But sources are not read at the same time: an exporter responds with a delay. So each
+//! use is spread evenly over its interval, and then divided among windows of one length.
+//!
+//! A window is returned when it was read completely for every resource. Otherwise it is left out
+//! for all of them. So resources that can fail independently need separate [`Windows`]: use one for
+//! each tier.
 
 use std::collections::VecDeque;
 
@@ -12,21 +14,21 @@ use bywash_units::{Time, TimeSpan};
 
 use super::resource::Use;
 
-/// Windows that are not complete.
+/// The windows of one set of resources that are not complete yet.
 #[derive(Clone, Debug)]
 pub struct Windows {
     step: TimeSpan,
-    /// The resources, by the number of their source and their name.
+    /// The resources, each by the number of its source and its name.
     resources: Vec<(usize, String)>,
     /// The number of the first open window, counted in steps from the start of the clock.
     first: u64,
     open: VecDeque<Vec<Part>>,
 }
 
-/// The data of a resource in a window.
+/// The data of one resource in one window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// The fraction of the window that was read.
+    /// The fraction of the window, from 0 to 1, that was read.
     read: f64,
     used: f64,
 }
@@ -38,25 +40,26 @@ pub struct Window {
     pub from: Time,
     /// The end of the window.
     pub to: Time,
-    /// The uses, in the order in which the resources were named.
+    /// The uses, each in its resource's unit, in the order of the resources in [`Windows::new`].
     pub used: Vec<f64>,
 }
 
-/// The fraction of a window that must have been read. Times are rounded.
+/// The minimum fraction of a window that must have been read. It is below 1 because times are
+/// rounded.
 const READ: f64 = 0.99;
-/// The maximum number of open windows. A use that is further ahead closes the oldest ones.
+/// The maximum number of open windows. A use that is further ahead closes the oldest windows.
 const OPEN: u64 = 600;
 
 impl Windows {
-    /// Creates windows of this length for resources, given by the number of their source and their
-    /// name.
+    /// Creates windows of the length `step` for `resources`. Each resource is given by the number
+    /// of its source and its name.
     pub fn new(step: TimeSpan, resources: Vec<(usize, String)>) -> Self {
         let step = step.max(TimeSpan::from_nanos(1));
         Self { step, resources, first: 0, open: VecDeque::new() }
     }
 
-    /// Adds a use. It is ignored if it is not of these resources, or if it comes after its windows
-    /// were closed.
+    /// Adds a use to the windows in its interval. A use of another resource is ignored, and so is a
+    /// use whose windows are closed.
     pub fn add(&mut self, one: &Use) {
         let is_it =
             |(source, name): &(usize, String)| *source == one.source && *name == one.resource.name;
@@ -74,7 +77,8 @@ impl Windows {
         }
     }
 
-    /// Opens windows up to `last`, and closes the oldest ones if there are too many.
+    /// Opens windows up to the number `last`, and closes the oldest ones if there are more than
+    /// [`OPEN`].
     fn open_until(&mut self, last: u64) {
         let needed = (last + 1).saturating_sub(self.first);
         let needless = needed.saturating_sub(OPEN);
@@ -85,8 +89,9 @@ impl Windows {
         }
     }
 
-    /// Returns the next window that has ended by `until` and was read completely, or `None` if
-    /// there is none yet. All uses before `until` should have been added.
+    /// Returns the next window that ended by `until` and was read completely, or `None` if there is
+    /// none yet. Incomplete windows before it are dropped. All uses before `until` should have been
+    /// added.
     pub fn next_until(&mut self, until: Time) -> Option<Window> {
         let step = self.step.as_nanos();
         while (self.first + 1).saturating_mul(step) <= until.as_nanos() {

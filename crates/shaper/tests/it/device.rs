@@ -1,4 +1,5 @@
-//! Tests of installation and removal, and of disciplines that must stay.
+//! Tests of installing and removing the classes, and of disciplines of other programs, which must
+//! stay.
 
 use std::mem;
 
@@ -62,7 +63,7 @@ fn what_somebody_else_has_installed_is_refused_and_stays() {
     for theirs in [
         "tc qdisc add dev v0 root handle 1: htb default 10",
         "tc qdisc add dev v0 root tbf rate 5mbit burst 10kb latency 50ms",
-        // The same handle with another kind.
+        // The handle of this crate with another kind.
         "tc qdisc add dev v0 root handle 6277: tbf rate 5mbit burst 10kb latency 50ms",
         // A kind that the kernel uses as its default, but that was installed explicitly.
         "tc qdisc add dev v0 root pfifo_fast",

@@ -1,4 +1,5 @@
-//! The lanes that responses take, by the kernel's byte counters, never by the time they took.
+//! Tests of the lanes that responses take. They use the kernel's byte counters, never the duration
+//! of a transfer.
 
 use std::net::TcpStream;
 
@@ -57,7 +58,8 @@ fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
     let mut mark = Mark::default();
     testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0x6277_0020);
-    // Change the priority directly: the same lane again makes no system call, another one does.
+    // Change the priority directly, to see that the same lane again makes no system call and
+    // another lane does.
     SockRef::from(&ours).set_priority(5).unwrap();
     testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 5);
@@ -147,14 +149,14 @@ fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
     let mut mark = Mark::default();
     testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     testbed.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
-    // The change has not been detected yet: a priority without classes has no effect.
+    // The shaper has not detected the removal yet. A priority without classes has no effect.
     answer(&mut ours, &mut client, LONG);
     testbed.here.within(|| shaper.look()).unwrap();
     testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
 }
 
-/// Returns the pacing rate of the socket from the kernel.
+/// Returns the pacing rate of a socket in bytes per second, as the kernel reports it.
 fn pacing(socket: &TcpStream) -> u64 {
     use std::os::fd::AsRawFd;
     let (mut rate, mut length) = (0_u64, 8);

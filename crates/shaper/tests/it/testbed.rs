@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use bywash_peer::Namespace;
 use bywash_shaper::Plan;
 
-/// The first namespace, which has the device `v0` to shape, and the other end.
+/// Two connected namespaces: `here` with the device `v0` that is shaped, and `there` with the other
+/// end.
 pub(crate) struct Testbed {
     pub(crate) here: Namespace,
     pub(crate) there: Namespace,
@@ -32,7 +33,7 @@ impl Testbed {
         Some(testbed)
     }
 
-    /// Returns the disciplines and classes of the device as `tc` shows them, without counters.
+    /// Returns the queueing disciplines and classes of `v0` as `tc` shows them, without counters.
     pub(crate) fn shown(&self) -> String {
         let show = |what: &str| self.here.run(&format!("tc {what} show dev v0")).unwrap();
         let shown = show("qdisc") + &show("class");
@@ -45,7 +46,7 @@ impl Testbed {
         words.join(" ")
     }
 
-    /// Returns the bytes that a class has sent.
+    /// Returns the total number of bytes that a class of `v0` has sent.
     pub(crate) fn sent(&self, class: &str) -> u64 {
         let shown = self.here.run(&format!("tc -s class show dev v0 classid {class}")).unwrap();
         let words: Vec<&str> = shown.split_whitespace().collect();
@@ -63,7 +64,7 @@ pub(crate) fn plan_for(device: &str, total: &str, elephants: &str, ceiling: &str
     Plan::new(device.parse().unwrap(), rate(total), rate(elephants), rate(ceiling)).unwrap()
 }
 
-/// Opens a connection from the shaped end to the other one.
+/// Opens a connection from `here` to `there`. Returns both ends, the shaped one first.
 pub(crate) fn connection(testbed: &Testbed) -> (TcpStream, TcpStream) {
     let listener = testbed.there.within(|| TcpListener::bind("10.77.0.2:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -71,8 +72,8 @@ pub(crate) fn connection(testbed: &Testbed) -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// Sends one response on a connection that stays open. The response ends when the client has
-/// received it and sends the next request.
+/// Sends a response of `bytes` on a connection that stays open, and waits until the client has
+/// received it.
 pub(crate) fn answer(ours: &mut TcpStream, client: &mut TcpStream, bytes: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| ours.write_all(&vec![b'x'; bytes]).unwrap());

@@ -2,8 +2,8 @@
 //! totals of outcomes.
 //!
 //! A worker completes a request and then answers. In the meantime it does not check whether the
-//! client has left. Only the database stops a request early, if it is asked to cancel the
-//! statement.
+//! client has left. Only the database stops a request early, if it receives a request to
+//! cancel the statement.
 
 use std::time::Instant;
 

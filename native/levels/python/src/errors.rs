@@ -16,7 +16,7 @@ create_exception!(
     "The field is not valid, or the gateway did not sign it recently."
 );
 
-/// Returns the exception of a refused request.
+/// Returns the Python exception for a refused request.
 pub(crate) fn refused(why: Why) -> PyErr {
     let words = why.to_string();
     match why {
@@ -27,7 +27,7 @@ pub(crate) fn refused(why: Why) -> PyErr {
     }
 }
 
-/// Returns the exception of a pool that could not be built.
+/// Returns the Python exception for a pool that could not be built.
 pub(crate) fn not_built(error: BuildError) -> PyErr {
     match error {
         BuildError::Thread(error) => PyOSError::new_err(error),
@@ -40,7 +40,7 @@ pub(crate) fn not_built(error: BuildError) -> PyErr {
     }
 }
 
-/// Returns `Closed`: the interpreter ends, or the pool belongs to a parent process.
+/// Returns the exception `Closed`, for an interpreter that ends or a pool of the parent process.
 pub(crate) fn closed(words: &'static str) -> PyErr {
     Closed::new_err(words)
 }

@@ -1,7 +1,7 @@
-//! The level that the gateway signs for a request.
+//! Reads the service level that the gateway has signed for a request.
 //!
-//! The interpreter's lock is held throughout. So no thread is in this code when another one forks,
-//! and the child can go on using the keys.
+//! The interpreter's lock is held throughout. So no thread is in this code when another thread
+//! forks, and the child can continue to use the keys.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::errors::NotBelieved;
 
-/// The keys of the gateway in front.
+/// The keys of the gateway in front of the program.
 #[pyclass(frozen, module = "bywash_levels._native")]
 pub(crate) struct Gateway(bywash_levels::Gateway);
 

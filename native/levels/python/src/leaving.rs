@@ -1,8 +1,8 @@
-//! The interpreter's end, and forks: both may come while a pool exists.
+//! Handles the end of the interpreter and forks, both of which may come while a pool exists.
 //!
-//! A thread that asks for the interpreter's lock while the interpreter ends never returns, or
-//! crashes the process (Python before 3.14). So from some moment on no thread asks any more, and
-//! the end waits for those that already have.
+//! Suppose that a thread asks for the interpreter's lock while the interpreter ends. It then never
+//! returns, or crashes the process (Python before 3.14). So from some moment on, no thread asks for
+//! the lock any more, and the end waits for those that have asked already.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,14 +12,15 @@ use pyo3::prelude::*;
 
 use crate::errors::closed;
 
-/// Whether the interpreter ends, so that no thread may enter it any more.
+/// Whether the interpreter is ending, so that no thread may enter it any more.
 static LEAVING: AtomicBool = AtomicBool::new(false);
-/// Threads that are in the interpreter for a task or a job, or about to ask for its lock.
+/// The number of threads that run Python code for a task or a submitted request, or are about to
+/// ask for the interpreter's lock.
 static WITHIN: AtomicUsize = AtomicUsize::new(0);
-/// Submitted requests that have begun.
+/// The number of submitted requests that have begun and not ended.
 static JOBS: AtomicUsize = AtomicUsize::new(0);
 
-/// A guard that counts until it is dropped.
+/// A guard that counts one in its counter until it is dropped.
 pub(crate) struct Counted(&'static AtomicUsize);
 
 impl Counted {
@@ -28,7 +29,7 @@ impl Counted {
         Self(count)
     }
 
-    /// Counts a submitted request that begins.
+    /// Counts a submitted request from its beginning until the guard is dropped.
     pub(crate) fn job() -> Self {
         Self::new(&JOBS)
     }
@@ -40,19 +41,20 @@ impl Drop for Counted {
     }
 }
 
-/// Runs Python code on a thread that may be the pool's.
+/// Runs Python code on any thread, including a thread of a pool. Returns `Closed` if the
+/// interpreter ends.
 pub(crate) fn enter<T>(code: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
     let _within = Counted::new(&WITHIN);
     let ends = || closed("the interpreter ends");
-    // Check after counting: `leave` sets the flag first, and then waits for all that are counted.
+    // Check after counting: `leave` sets the flag first, and then waits for all counted threads.
     if LEAVING.load(Ordering::SeqCst) {
         return Err(ends());
     }
     Python::try_attach(code).unwrap_or_else(|| Err(ends()))
 }
 
-/// Waits until submitted requests that have begun are over, and then lets no more tasks begin.
-/// Called at the interpreter's end.
+/// Waits until all submitted requests that have begun are over, and then lets no more tasks begin.
+/// Python calls this when the interpreter ends.
 #[pyfunction]
 pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     let wait = |count: &AtomicUsize| {
@@ -67,10 +69,10 @@ pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     waited.and_then(|()| wait(&WITHIN))
 }
 
-/// A value that only the process that made it may use: in the child of a fork, its locks may be
-/// held forever.
+/// A value that only the process that created it may use. In the child of a fork, locks of the
+/// value may be held forever.
 pub(crate) struct Own<T> {
-    /// `None` once dropped.
+    /// The value, or `None` once it is dropped.
     thing: Option<T>,
     process: u32,
 }

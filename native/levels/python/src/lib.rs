@@ -1,8 +1,8 @@
-//! `bywash_levels._native`: pools and requests for the package `bywash_levels`, which adds names,
-//! dataclasses and futures.
+//! `bywash_levels._native`: pools and requests for the Python package `bywash_levels`, which adds
+//! names, dataclasses and futures.
 //!
 //! Code that waits, or that runs tasks, releases the interpreter's lock, and each task takes it. No
-//! lock of the pool is held while waiting for the interpreter's.
+//! lock of the pool is held while a thread waits for the interpreter's lock.
 
 mod errors;
 mod gateway;
@@ -12,7 +12,7 @@ mod request;
 
 use pyo3::prelude::*;
 
-/// The native part of `bywash_levels`; use the package.
+/// The native part of the package `bywash_levels`. Programs use the package instead.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Pools as Python sees them.
+//! Provides the pools of `bywash_levels` to Python.
 
 use std::time::{Duration, Instant};
 
@@ -11,19 +11,19 @@ use crate::errors::{closed, not_built, refused};
 use crate::leaving::{Counted, Own, enter};
 use crate::request::Request;
 
-/// How often a waiting main thread checks for signals, and so the longest delay of a Python signal
-/// handler.
+/// The interval at which a waiting main thread checks for signals. It is the maximum delay of a
+/// Python signal handler.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// A pool of threads with levels.
+/// A pool of threads with service levels.
 #[pyclass(frozen, module = "bywash_levels._native")]
 pub(crate) struct Pool {
     pool: Own<bywash_levels::Pool>,
 }
 
-/// Name, most threads, least threads, weight, floor, queue.
+/// The options of a level: name, maximum threads, minimum threads, weight, floor, queue length.
 type LevelTerms = (String, u32, u32, f64, f64, usize);
-/// Verdict, measured, effort.
+/// The state of the goal: verdict, measured value, effort.
 type GoalTerms = (&'static str, Option<f64>, f64);
 
 impl Pool {
@@ -62,8 +62,8 @@ impl Pool {
         Ok(Self { pool: Own::new(builder.build().map_err(not_built)?) })
     }
 
-    /// Waits for this thread's turn. With `signals`, it checks for signals meanwhile, as the main
-    /// thread must.
+    /// Waits for this thread's turn and returns the request. With `signals`, the thread checks for
+    /// signals while it waits, as the main thread must.
     fn request(
         &self,
         py: Python<'_>,
@@ -76,8 +76,8 @@ impl Pool {
         py.detach(|| turn(pool, &level, patience, signals)).map(Request::new)
     }
 
-    /// Lets a thread call `run` with the request when its turn has come, or with `None` if it never
-    /// will. If `run` returns `False`, the request has failed.
+    /// Submits `run`, which a thread of the pool calls with the request at its turn, or with `None`
+    /// if the turn never comes. If `run` returns `False`, the request counts as failed.
     fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
         let pool = self.pool()?;
         let job_state = JobState::default();
@@ -86,14 +86,14 @@ impl Pool {
         if job_state.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
     }
 
-    /// Refuses new requests and those that wait.
+    /// Closes the pool: refuses new requests and those that wait.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
         py.detach(|| pool.close());
         Ok(())
     }
 
-    /// Waits until all requests have left.
+    /// Waits until all requests have left the pool. Checks for signals while it waits.
     fn wait_until_empty(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
         while !py.detach(|| pool.is_empty_by(Instant::now() + SLICE)) {
@@ -102,7 +102,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Returns the levels as keywords of the dataclass, and the goal.
+    /// Returns the statistics of each level as keyword arguments of its dataclass, and the state of
+    /// the goal.
     fn stats<'py>(
         &self,
         py: Python<'py>,
@@ -123,7 +124,7 @@ impl Pool {
     }
 }
 
-/// Converts a time of Python. Times above 584 years count as infinite.
+/// Converts a number of seconds from Python. A time above 584 years counts as infinite.
 fn seconds(seconds: f64) -> PyResult<Duration> {
     const FOR_EVER: f64 = 1.8e10;
     if seconds >= FOR_EVER {
@@ -153,7 +154,7 @@ fn turn(
         if let Some(request) = waiting.wait_until(end.map_or(slice, |end| end.min(slice))) {
             return request.map_err(refused);
         }
-        // Returning here drops `waiting`, which leaves the queue.
+        // Returning here drops `waiting`, which removes this thread from the queue.
         if let (Some(end), Some(patience)) = (end, patience)
             && Instant::now() >= end
         {
@@ -167,8 +168,8 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// A submitted request. `run` is called exactly once, if the pool has reported to the caller that
-/// it accepted the request.
+/// A submitted request. If the pool has reported to the caller that it accepted the request, `run`
+/// is called exactly once.
 struct Job {
     run: Py<PyAny>,
     job_state: JobState,
@@ -178,13 +179,13 @@ impl Job {
     fn run(self, request: &mut bywash_levels::Request) {
         self.job_state.begin();
         let _job = Counted::job();
-        // Move the job in, so that its Python objects are dropped while the interpreter's lock is
-        // held.
+        // Move the job into the closure, so that its Python objects are dropped while the
+        // interpreter's lock is held.
         let run = |py: Python<'_>| {
             let job = self;
             Request::lent(py, request, |lent| job.run.call1(py, (lent,))?.is_truthy(py))
         };
-        // An exception is stored in the future.
+        // The Python code stores an exception in the future.
         if !enter(run).unwrap_or(false) {
             request.fail();
         }

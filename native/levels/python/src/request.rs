@@ -1,4 +1,4 @@
-//! A turn, and its tasks.
+//! Provides a request and its parallel tasks to Python.
 #![allow(unsafe_code, reason = "a submitted request is lent to a function of Python's")]
 
 use std::ptr::NonNull;
@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 use crate::errors::busy;
 use crate::leaving::{Own, enter};
 
-/// A turn in a pool.
+/// A request whose turn in a pool has come.
 #[pyclass(frozen, module = "bywash_levels")]
 pub(crate) struct Request {
     turn: Mutex<Turn>,
 }
 
 enum Turn {
-    /// The caller that waited for it owns it.
+    /// The caller, which waited for its turn, owns the request.
     Own(Own<bywash_levels::Request>),
-    /// A thread of the pool owns it, and lends it to a function.
+    /// A thread of the pool owns the request, and lends it to a function.
     Lent(NonNull<bywash_levels::Request>),
     Over,
 }
@@ -34,7 +34,8 @@ impl Turn {
                 own.check()?;
                 Ok(own.get_mut())
             }
-            // SAFETY: `lent` has it exclusively, and takes it back before that ends.
+            // SAFETY: `lent` has the request exclusively, and takes the pointer back before that
+            // ends.
             Self::Lent(lent) => Ok(unsafe { lent.as_mut() }),
             Self::Over => Err(PyRuntimeError::new_err("the request has ended")),
         }
@@ -46,18 +47,18 @@ impl Request {
         Self { turn: Mutex::new(Turn::Own(Own::new(request))) }
     }
 
-    /// Lends a request to Python code.
+    /// Lends a request to the Python code `to`, and takes it back when `to` returns.
     pub(crate) fn lent<T>(
         py: Python<'_>,
         request: &mut bywash_levels::Request,
         to: impl FnOnce(&Py<Self>) -> PyResult<T>,
     ) -> PyResult<T> {
-        /// Takes the request back, also from a thread that still uses it.
+        /// Takes the request back, even from a thread that still uses it: it waits for that thread.
         struct Lease(Py<Request>);
         impl Drop for Lease {
             fn drop(&mut self) {
                 let request = self.0.get();
-                // Release the interpreter's lock: tasks of that thread may want it.
+                // Release the interpreter's lock, because tasks of the other thread may need it.
                 Python::attach(|py| {
                     py.detach(|| {
                         *request.turn.lock().unwrap_or_else(PoisonError::into_inner) = Turn::Over;
@@ -73,7 +74,7 @@ impl Request {
     fn turn(&self) -> PyResult<MutexGuard<'_, Turn>> {
         match self.turn.try_lock() {
             Ok(turn) => Ok(turn),
-            // A panic in a task leaves no turn half used.
+            // A panic in a task leaves the state of the turn intact.
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(TryLockError::WouldBlock) => Err(busy()),
         }
@@ -82,7 +83,7 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// The name of its level.
+    /// The name of the request's level.
     #[getter]
     fn level(&self) -> PyResult<String> {
         Ok(self.turn()?.request()?.level().to_owned())
@@ -112,7 +113,7 @@ impl Request {
         failed.raise(request).map(|()| made)
     }
 
-    /// Calls `fn` with every number below `n`, in parallel.
+    /// Calls `fn` with every number from 0 to `n` - 1, in parallel.
     fn parallel_for(&self, py: Python<'_>, n: usize, r#fn: Py<PyAny>) -> PyResult<()> {
         let mut turn = self.turn()?;
         let request = turn.request()?;
@@ -132,13 +133,13 @@ impl Request {
         failed.raise(request)
     }
 
-    /// Counts the request as failed when it ends.
+    /// Marks the request, which counts as failed when it ends.
     fn fail(&self) -> PyResult<()> {
         self.turn()?.request()?.fail();
         Ok(())
     }
 
-    /// Gives the slot to the next request. Further calls have no effect.
+    /// Ends the request, and gives its slot to the next one. Further calls have no effect.
     fn end(&self) -> PyResult<()> {
         let mut turn = self.turn()?;
         if matches!(*turn, Turn::Lent(_)) {
@@ -168,8 +169,8 @@ impl Request {
     }
 }
 
-/// The error to raise if there are several: the first, unless another is to end the program
-/// (`KeyboardInterrupt`).
+/// The error to raise if several tasks fail. It is the first error, unless another one is meant to
+/// end the program (`KeyboardInterrupt`).
 #[derive(Default)]
 struct First(Mutex<Option<(bool, PyErr)>>);
 
@@ -189,7 +190,7 @@ impl First {
         } else {
             Some((ends_program, error))
         };
-        // Dropping an exception may run any code, so do it outside the lock.
+        // Dropping an exception may run any code, so drop it without the lock.
         drop(first);
         drop(other);
     }

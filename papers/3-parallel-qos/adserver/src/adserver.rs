@@ -1,4 +1,4 @@
-//! A running ad server: its threads, from start to stop.
+//! A running ad server: starts and stops its threads.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -28,7 +28,7 @@ pub struct AdServer {
 
 impl AdServer {
     /// Starts a server: opens the database, listens, and starts the pool, the workers, the writer
-    /// and the HTTP thread.
+    /// thread and the HTTP thread.
     pub fn start(options: Options) -> Result<Self, AdServerError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;
@@ -44,7 +44,7 @@ impl AdServer {
         let state = AppState::new(options, register, (key, boot), write_queue, pool, gateway);
         let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
-        // From here on, a failure drops the server, which stops the threads that have started.
+        // If a later step fails, the server is dropped, which stops the threads that were started.
         let mut server = Self { state, listener, workers: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
         for _ in 0..server.state.options.workers {
@@ -55,7 +55,7 @@ impl AdServer {
         Ok(server)
     }
 
-    /// Returns the address on which the server listens, with the port that it got.
+    /// Returns the address on which the server listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
@@ -65,18 +65,19 @@ impl AdServer {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread. Waiting requests are refused, and running ones complete. Exact
-    /// values that are only in memory are written to the database. Dropping the server does the
-    /// same.
+    /// Stops and joins every thread. Waiting requests are refused, and running requests complete.
+    /// Exact counts that are only in memory are written to the database. Dropping the server does
+    /// the same.
     pub fn stop(self) {
         drop(self);
     }
 }
 
-/// Fills an empty database. Leaves any other as it is, and says so on stderr.
+/// Fills an empty database with the generated contracts. A database that is not empty is left as it
+/// is, with a message on stderr.
 fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerError> {
     if !store.register.is_empty() {
-        // A closed stderr must not stop the server.
+        // A failed write to stderr must not stop the server.
         let _unread = writeln!(
             io::stderr(),
             "adserver: {} is not empty, so --fill has no effect",
@@ -91,7 +92,7 @@ fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerEr
     Ok(())
 }
 
-/// Reads an unpredictable random seed from the operating system.
+/// Returns an unpredictable random seed from `/dev/urandom`.
 fn seed() -> Result<u64, AdServerError> {
     let mut bits = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut entropy| entropy.read_exact(&mut bits));
@@ -111,13 +112,13 @@ impl Drop for AdServer {
     fn drop(&mut self) {
         self.state.close();
         for worker in self.workers.drain(..) {
-            // A thread that panicked has already reported it on stderr, and nothing of it is left
-            // to stop.
+            // A thread that panicked has already reported that on stderr, and needs no further
+            // step.
             let _ = worker.join();
         }
         self.state.pool.wait_until_empty();
-        // The writer ends after the last delivery. It still owes answers that the listener waits
-        // for, so it ends before the listener.
+        // No delivery follows, so the writer can end. It must end before the listener, which waits
+        // for answers of the writer.
         if let Some(writer) = self.writer.take() {
             self.state.write_queue.finish();
             let _ = writer.join();
@@ -156,8 +157,8 @@ mod tests {
         let server = server(&folder);
         let kind = RequestKind::Ad(Level::High);
         for _ in 0..20 {
-            // One task of the page panics, on any thread. There are more panics than the pool has
-            // threads.
+            // One task of each page panics on some thread of the pool. There are more panics than
+            // the pool has threads.
             let (handle, receiver) = server.state.receive(kind);
             let look = |_: &AppState, turn: &mut bywash_levels::Request| {
                 let concepts = [1, 2, 3, 4];
@@ -171,7 +172,7 @@ mod tests {
             server.state.submit_page(Level::High, handle, look).unwrap();
             assert!(matches!(answer(&server, receiver), Some(Answer::Busy)), "the next is served");
         }
-        // A request is counted shortly after its answer.
+        // The server counts a request shortly after it has answered it.
         let counts = || server.state.counters.requests(kind);
         let counted = || (counts().failed, counts().refused) == (20, 20);
         assert!((0..2_000).any(|_| {

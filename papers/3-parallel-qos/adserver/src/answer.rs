@@ -1,4 +1,4 @@
-//! The answers to clients, and their destinations.
+//! The answers to clients, and the handle through which an answer is sent.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,13 +15,13 @@ use crate::values::Landing;
 #[derive(Debug)]
 pub(crate) enum Answer {
     Json(StatusCode, String),
-    /// A redirect to a banner's landing address. The address comes from the contract, never from a
-    /// request.
+    /// A redirect to the landing address of a banner. The address comes from the contract, never
+    /// from a request.
     Go(Landing),
     Error(RequestError),
-    /// The queue to the disk is full; the client may try again later.
+    /// The queue to the writer is full. The client may try again later.
     Busy,
-    /// The database failed, or a page panicked. The cause is on stderr.
+    /// The database failed, or a page panicked. The cause was written to stderr.
     Failed,
 }
 
@@ -31,10 +31,11 @@ impl Answer {
     }
 }
 
-/// The destination of an answer, and the kind under which its request is counted.
+/// The channel for the answer to one request, and the kind under which the request is counted.
 pub(crate) struct ReplyHandle {
     pub(crate) reply: ReplySender<Answer>,
     pub(crate) kind: RequestKind,
+    /// The time at which the request was received.
     pub(crate) since: Instant,
 }
 

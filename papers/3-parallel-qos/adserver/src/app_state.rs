@@ -1,13 +1,14 @@
-//! The state that all threads share: the snapshot, the pool, the queue, the counters, and the queue
-//! to the writer.
+//! The state that all threads share: the snapshot, the pool, the queue of the admin API, the
+//! counters, and the queue to the writer.
 //!
-//! Ownership: each server has one `AppState` in an `Arc`. The HTTP thread submits requests, the
-//! pool and the workers serve them, and the writer commits. Closing happens once and is never
-//! undone.
+//! Each server has one `AppState` in an `Arc`. The HTTP thread submits requests, the pool and the
+//! workers serve them, and the writer thread commits. A server is closed once and never opened
+//! again.
 //!
 //! Locks: `snapshot` is held only while its `Arc` is copied or replaced. A thread that changes
-//! contracts or slots holds `change_lock` from reading the snapshot until it has committed the
-//! change and published the new snapshot. No delivery takes this lock.
+//! contracts or slots holds `change_lock` from the reading of the snapshot until it has committed
+//! the change and published the new snapshot. The delivery of an impression never
+//! takes `change_lock`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -27,7 +28,7 @@ use crate::token::{Key, Placement};
 use crate::values::Timestamp;
 use crate::{Level, Options, Selection, Stats, pool};
 
-/// A request on its way to the worker that serves it.
+/// A request to the admin API that waits for a worker.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
@@ -40,24 +41,25 @@ pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) pool: Pool,
-    /// The requests to the admin API that wait for a worker.
+    /// The queue of requests to the admin API that wait for a worker.
     pub(crate) queue: Queue<Job>,
     pub(crate) write_queue: WriteQueue,
     pub(crate) key: Key,
+    /// The number of this start of the server, for the tokens of placements.
     boot: u32,
     serial: AtomicU64,
-    /// The keys of the gateway that signs the level of a request.
+    /// The keys of the gateway that signs the level of a request; `None` if no level is trusted.
     gateway: Option<Gateway>,
-    /// The random seed from which the seed of each request is derived.
+    /// The random seed of this server, from which the seed of each request is derived.
     seed: u64,
-    /// A reference to this state, for pages that outlive the call that submits them.
+    /// A reference to this state itself, for pages that outlive the call that submits them.
     weak_self: Weak<Self>,
     snapshot: RwLock<Arc<Snapshot>>,
     change_lock: Mutex<()>,
 }
 
 impl AppState {
-    /// Creates the state from the contents of the database.
+    /// Creates the state from the contents of the database, and publishes the first snapshot.
     pub(crate) fn new(
         options: Options,
         register: Register,
@@ -95,24 +97,25 @@ impl AppState {
         let has_trees = self.options.selection == Selection::Wheels;
         let snapshot = Arc::new(Snapshot::new(register, has_trees, Timestamp::now()));
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&snapshot);
-        // While this snapshot was built, impressions were delivered from the previous one.
+        // Apply the schedule again, because impressions were delivered from the previous snapshot
+        // while this one was built.
         snapshot.refresh(Timestamp::now());
     }
 
     /// Locks the snapshot against other changes. Poison is ignored: the snapshot is replaced in one
-    /// step, so no panic can leave half a change.
+    /// step, so that a panic cannot leave half a change.
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the token of a new placement of `banner`.
+    /// Creates a new placement of `banner`, and returns its signed token.
     pub(crate) fn place(&self, banner: &Banner, slot: Option<SlotId>) -> String {
         let serial = self.serial.fetch_add(1, Relaxed);
         self.key.sign(&Placement { boot: self.boot, serial, banner: banner.id, slot })
     }
 
-    /// Requests the next reservation of the banner, if it is due and has not been requested. If the
-    /// writer's queue is full, the next tick requests it.
+    /// Requests the next reservation of the banner from the writer, if it is due and has not been
+    /// requested. If the writer's queue is full, the writer reserves at its next tick.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
         let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.ask();
         if is_due && self.write_queue.offer(Write::Reserve(banner.id)).is_err() {
@@ -120,8 +123,9 @@ impl AppState {
         }
     }
 
-    /// Returns the level that the gateway has signed for a request. It is low if the request has no
-    /// field, if this server has no keys, or if the field is invalid.
+    /// Returns the level of a request from its header field, which the gateway has signed. The
+    /// level is low if the request has no such field, if this server has no keys, or if the field
+    /// is invalid.
     pub(crate) fn level(&self, field: Option<&[u8]>) -> Level {
         let (Some(gateway), Some(field)) = (&self.gateway, field) else { return Level::Low };
         let level = gateway.level(field).ok().and_then(Level::of);
@@ -129,22 +133,24 @@ impl AppState {
         level.unwrap_or_default()
     }
 
-    /// Returns the random numbers for one request.
+    /// Returns the stream of random numbers for one request.
     pub(crate) fn random_stream(&self) -> RandomStream {
-        /// An odd factor, with which no two requests get the same seed.
+        /// An odd factor, so that no two requests get the same seed.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let serial = self.serial.fetch_add(1, Relaxed);
         RandomStream::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
     }
 
-    /// Counts a received request, and returns both ends of its reply channel.
+    /// Counts a received request, and returns the sending and the receiving end of its reply
+    /// channel.
     pub(crate) fn receive(&self, kind: RequestKind) -> (ReplyHandle, ReplyReceiver<Answer>) {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
         (ReplyHandle { reply, kind, since: Instant::now() }, answer)
     }
 
-    /// Submits a page to the pool, which calls `look` on the page's turn.
+    /// Submits a page to the pool, which calls `look` when it is the page's turn. If the pool is
+    /// full or closed, the page is refused.
     pub(crate) fn submit_page(
         &self,
         level: Level,
@@ -157,7 +163,7 @@ impl AppState {
         submitted.map_err(|_| Refusal::Busy)
     }
 
-    /// Sends the answer, and counts the outcome of the request.
+    /// Counts the outcome of the request, and sends the answer to the client.
     pub(crate) fn answer(&self, handle: ReplyHandle, answer: Answer) {
         let ReplyHandle { reply, kind, since } = handle;
         let outcome = match answer {
@@ -171,12 +177,12 @@ impl AppState {
         self.counters.count_outcome(kind, if is_gone { Outcome::Orphaned } else { outcome });
     }
 
-    /// Counts a request whose client left before work on it began.
+    /// Counts a request that was not served, because its client had left before.
     pub(crate) fn skip(&self, handle: &ReplyHandle) {
         self.counters.count_outcome(handle.kind, Outcome::Orphaned);
     }
 
-    /// Accepts no more requests, and refuses the waiting ones.
+    /// Closes the server: later requests are not accepted, and waiting ones are refused.
     pub(crate) fn close(&self) {
         for job in self.queue.close() {
             self.refuse(&job.handle);
@@ -215,8 +221,8 @@ impl AppState {
 }
 
 /// A page from its submission to its answer. If it is dropped before it has begun, because the pool
-/// was full or closed, it is refused. If it is dropped later, because something panicked, it has
-/// failed.
+/// is full or closed, the request is refused. If it is dropped later, because of a panic, the
+/// request has failed.
 struct PageTask {
     state: Arc<AppState>,
     handle: Option<ReplyHandle>,
@@ -228,7 +234,7 @@ impl PageTask {
         self.has_begun = true;
         let _running = self.state.counters.run();
         let is_gone = |handle: &ReplyHandle| handle.reply.left().is_some();
-        // A client that has left would not see the banners.
+        // Do not select banners for a client that has left, because nobody would see them.
         let answer = (!self.handle.as_ref().is_some_and(is_gone)).then(|| look(&self.state, turn));
         match (self.handle.take(), answer) {
             (Some(handle), Some(answer)) => self.state.answer(handle, answer),

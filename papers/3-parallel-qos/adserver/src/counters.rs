@@ -1,7 +1,8 @@
 //! The running totals behind [`Stats`](crate::Stats).
 //!
-//! All threads share them, so each is an atomic. They do not order other memory accesses, so every
-//! access is `Relaxed`. A reading is a set of numbers, each of which was true at some moment.
+//! All threads share the counters, so each is an atomic. They do not order other memory accesses,
+//! so every access is `Relaxed`. The counters are read one by one, so that a reading is not a
+//! consistent state of all of them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -17,11 +18,11 @@ pub(crate) enum RequestKind {
     Admin,
 }
 
-/// The outcome of a received request.
+/// The outcome of a request that was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     Refused,
-    /// Answered after this time.
+    /// Answered, this time after the request was received.
     Answered(Duration),
     Failed,
     Orphaned,
@@ -73,8 +74,8 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Counts a page that wanted `wanted` banners and got `placed`. `rescans` is the number of
-    /// scans that replaced the trees.
+    /// Counts a page that wanted `wanted` banners and got `placed` of them. `rescans` is the number
+    /// of its banners that the trees left to a scan.
     pub(crate) fn count_selection(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
         self.placed.fetch_add(placed as u64, Relaxed);
@@ -87,22 +88,22 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Counts a level that a request carried, if it was not accepted.
+    /// Counts a signed level in a request as refused, unless the server has accepted it.
     pub(crate) fn count_level(&self, is_believed: bool) {
         self.levels_refused.fetch_add(u64::from(!is_believed), Relaxed);
     }
 
-    /// Returns the number of requests whose level was not accepted or is unknown.
+    /// Returns the total number of requests with a level that was not accepted or is unknown.
     pub(crate) fn levels_refused(&self) -> u64 {
         self.levels_refused.load(Relaxed)
     }
 
-    /// Returns the counter of departed clients, for the code that detects departures.
+    /// Returns the counter of clients that have left, for the code that detects this.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
-    /// Counts a request as running until the guard is dropped.
+    /// Counts a request as running until the returned guard is dropped.
     pub(crate) fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
@@ -133,17 +134,17 @@ impl Counters {
         }
     }
 
-    /// Returns the number of counted clicks and the number of repeated ones.
+    /// Returns two totals: the clicks that were counted, and the repeated clicks that were not.
     pub(crate) fn clicks(&self) -> (u64, u64) {
         (self.counted.load(Relaxed), self.repeated.load(Relaxed))
     }
 
-    /// Returns the number of requests that run now.
+    /// Returns the number of requests that are being served now.
     pub(crate) fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Returns the number of clients that have departed.
+    /// Returns the total number of clients that left before they got their answer.
     pub(crate) fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
@@ -157,7 +158,7 @@ impl Counters {
     }
 }
 
-/// A request that runs.
+/// A guard that counts a request as running until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Running<'a>(&'a AtomicUsize);
 

@@ -1,5 +1,5 @@
-//! Hands each request to the thread that serves it: a page to the pool, a click to the writer, any
-//! other request to a worker.
+//! Passes each request to the thread that serves it: pages to the pool, clicks to the writer, and
+//! all other requests to a worker.
 
 use bywash_site::{Refusal, ReplyReceiver};
 
@@ -12,8 +12,9 @@ use crate::store::{Refused, Write};
 use crate::token::Placement;
 
 impl AppState {
-    /// Puts a request into a queue. The answer comes through the receiver. If the sender is dropped
-    /// without an answer, the server closed first.
+    /// Passes a request to its queue, and returns the receiver of its answer. If the sender of the
+    /// answer is dropped without an answer, the server was closed first. Returns an error if the
+    /// queue is full or closed.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (handle, answer) = self.receive(request.kind());
         match request {
@@ -32,7 +33,7 @@ impl AppState {
     }
 
     /// Passes a click to the writer, which counts it and answers after the commit. This function
-    /// does not wait, so no request of the admin API delays a click.
+    /// does not wait, so that no request of the admin API delays a click.
     fn click(&self, token: &str, handle: ReplyHandle) {
         let known = |placement: &Placement| {
             self.snapshot().register.banners.contains_key(&placement.banner)

@@ -5,39 +5,40 @@ use std::path::PathBuf;
 
 use bywash_site::ListenError;
 
-/// An error outside a request. The message includes the cause.
+/// An error that is not the answer to a request. The message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdServerError {
-    /// The address is in use, or the operating system provides no thread or event loop for it.
+    /// The server cannot listen: the address is in use, or the operating system provides no thread
+    /// or event loop.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The file cannot be opened or is not a database, or SQLite failed on it.
+    /// The database file cannot be opened or is not a database, or SQLite failed on it.
     #[error("cannot use the database {}: {cause}", path.display())]
     Database {
-        /// The path of the file.
+        /// The path of the database file.
         path: PathBuf,
-        /// The error of SQLite.
+        /// The error that SQLite returned.
         cause: rusqlite::Error,
     },
-    /// The file is a database with tables that this version does not know.
+    /// The database has another schema version than this program.
     #[error(
         "the database {} has schema version {found}, but this ad server needs {}",
         path.display(),
         expected
     )]
     Schema {
-        /// The path of the file.
+        /// The path of the database file.
         path: PathBuf,
-        /// The `user_version` of the file.
+        /// The schema version of the file (`user_version`).
         found: i64,
-        /// The `user_version` that this version needs.
+        /// The schema version that this program needs.
         expected: i64,
     },
-    /// The levels and their goal contradict each other, or there are no threads for them.
+    /// The levels and their goal contradict each other, or there are no threads for the levels.
     #[error("cannot start the pool of threads: {0}")]
     Pool(#[from] bywash_levels::BuildError),
-    /// There are no readable keys of the gateway in front.
+    /// The key file of the gateway in front cannot be read or is invalid.
     #[error("{0}")]
     LevelKeys(#[from] bywash_levels::GatewayError),
     /// An option is outside its range.
@@ -46,7 +47,7 @@ pub enum AdServerError {
     /// The operating system provides no thread or no random numbers.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// The thing that was requested.
+        /// The resource that was requested.
         what: &'static str,
         /// The error of the operating system.
         cause: io::Error,
@@ -54,7 +55,8 @@ pub enum AdServerError {
 }
 
 impl AdServerError {
-    /// Returns a function for `map_err` that reports that the operating system refused `what`.
+    /// Returns a function for `map_err` that reports that the operating system did not provide
+    /// `what`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

@@ -1,4 +1,4 @@
-//! Ids of the stored objects: numbers from 1 on, which are never reused.
+//! The ids of the stored objects: numbers from 1 on, which are never reused.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// A text that is not a valid id.
+/// The error of a text that is not a valid id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidId;
 
@@ -18,7 +18,7 @@ macro_rules! ids {
         pub(crate) struct $name(NonZeroU32);
 
         impl $name {
-            /// Returns the id with this number, or `None` for zero.
+            /// Returns the id with this number, or `None` if the number is zero.
             pub(crate) const fn new(number: u32) -> Option<Self> {
                 match NonZeroU32::new(number) {
                     Some(number) => Some(Self(number)),
@@ -26,19 +26,20 @@ macro_rules! ids {
                 }
             }
 
-            /// Returns the id after `last`, the highest so far.
+            /// Returns the next id after `last`, the highest id so far. Returns 1 for `None`, and
+            /// `None` if no id is left.
             pub(crate) fn after(last: Option<Self>) -> Option<Self> {
                 let next = last.map_or(Some(1), |last| last.0.get().checked_add(1));
                 next.and_then(Self::new)
             }
 
-            /// Returns the number, for the database.
+            /// Returns the number of the id, as stored in the database.
             pub(crate) const fn number(self) -> u32 {
                 self.0.get()
             }
         }
 
-        /// Parses an id from a path or a field. Only digits are allowed.
+        /// Parses an id from a path or a form field. Only digits are allowed.
         impl FromStr for $name {
             type Err = InvalidId;
 
@@ -59,13 +60,13 @@ macro_rules! ids {
 ids! {
     /// The id of a concept, a keyword of banners and pages.
     ConceptId;
-    /// The id of a publisher, a site that shows banners.
+    /// The id of a publisher, which is a site that shows banners.
     PublisherId;
-    /// The id of a slot, a place on a publisher's pages.
+    /// The id of a slot, which is a place on a publisher's pages.
     SlotId;
     /// The id of a contract, which buys impressions.
     ContractId;
-    /// The id of a banner.
+    /// The id of a banner, which belongs to one contract.
     BannerId;
 }
 

@@ -2,22 +2,23 @@
 
 use serde::Serialize;
 
-/// A service level, which determines how many threads one request may use at a time.
+/// A service level, which determines how many threads one request may use at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// One thread: type 0 in the paper.
+    /// A request of this level uses one thread (type 0 in the paper).
     #[default]
     Low,
-    /// Several threads: type 1 in the paper.
+    /// A request of this level uses several threads (type 1 in the paper).
     High,
 }
 
 impl Level {
-    /// Both levels, in an order in which `ALL[level.index()] == level`.
+    /// Both levels, ordered so that `ALL[level.index()] == level`.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
 
-    /// Returns the name of the level in the pool, in headers and in statistics.
+    /// Returns the name of the level, which is used in the pool, in header fields and in
+    /// statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -25,7 +26,7 @@ impl Level {
         }
     }
 
-    /// Returns the level with this name.
+    /// Returns the level with this name, or `None` if there is none.
     pub(crate) fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }

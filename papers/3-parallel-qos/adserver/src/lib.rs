@@ -2,14 +2,14 @@
 //! requests can be divided among threads.
 //!
 //! Advertisers contract impressions of their banners, publishers have slots, and pages request
-//! banners by concepts. The server accepts contracts for which there is capacity. It places no
-//! banner twice on a page, and no two rivals. It spreads a contract over its dates. It counts
-//! placements and clicks so that a kill neither delivers an impression twice nor loses an answered
-//! click.
+//! banners by concepts. The server accepts a contract only if there is capacity for it. A page
+//! never has a banner twice, nor two banners of one category. The impressions of a contract are
+//! spread evenly over its dates. If the server is killed, no impression is delivered twice, and no
+//! answered click is lost.
 //!
-//! A pool with two levels (`bywash_levels`) serves pages: a request of the high level searches for
-//! the banners of its concepts on several threads, one of the low level on one. Clicks go to the
-//! thread that writes to the database. Workers serve all other requests, which wait for the disk,
+//! A pool with two levels (`bywash_levels`) serves pages. A request of the high level searches for
+//! the banners of its concepts on several threads, a request of the low level on one. Clicks go to
+//! the thread that writes to the database. All other requests wait for the disk. Workers serve them
 //! from one bounded queue in order of arrival.
 //!
 //! # Modules

@@ -1,4 +1,4 @@
-//! The command-line program of the ad server, and the test of its roulette.
+//! The command-line program of the ad server, which can also test whether the roulette is fair.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// Threads that select banners [default: one more than processors]
+    /// Number of threads that select banners [default: one more than processors]
     #[arg(long)]
     threads: Option<u32>,
 
@@ -31,20 +31,21 @@ struct Arguments {
     #[arg(long, value_name = "THREADS")]
     high_threads: Option<u32>,
 
-    /// Promise the high level this fraction of the low level's mean time, as in 0.5
+    /// Goal: mean time of the high level divided by that of the low level, as in 0.5
     #[arg(long, conflicts_with = "parity")]
     ratio: Option<f64>,
 
     /// Use the paper's method without levels: run this many pages at a time, first come first
-    /// served, each with all its threads
+    /// served, each with all threads of its level
     #[arg(long, value_name = "PAGES")]
     parity: Option<u32>,
 
-    /// Worker threads for the admin API
+    /// Number of worker threads for the admin API
     #[arg(long, default_value_t = 4)]
     clerks: usize,
 
-    /// Requests of each level, and of the admin API, that may wait; further ones get 503
+    /// Maximum number of waiting requests for each level, and for the admin API; further ones get
+    /// 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
@@ -68,8 +69,8 @@ struct Arguments {
     #[arg(long, value_name = "CONTRACTS,CONCEPTS,SEED")]
     fill: Option<Fill>,
 
-    /// Make this many selections (by scan a thousandth), report whether the roulette is fair, and
-    /// exit
+    /// Test with this many selections whether the roulette is fair (a thousandth of them by scan),
+    /// print the result, and exit
     #[arg(long, value_name = "DRAWS", num_args = 0..=1, default_missing_value = "10000000",
           value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000),
           conflicts_with_all = ["listen", "threads", "high_threads", "ratio", "parity", "clerks", "backlog", "database",
@@ -87,7 +88,7 @@ enum SelectionArg {
     Wheels,
 }
 
-/// The reason for which the program failed.
+/// The reason why the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -156,7 +157,7 @@ fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
     let server = AdServer::start(options)?;
-    // A closed stdout must not stop the server.
+    // A failed write to stdout must not stop the server.
     let _ = writeln!(io::stdout(), "adserver listening on http://{}", server.address());
     runtime.block_on(signals.first());
     server.stop();

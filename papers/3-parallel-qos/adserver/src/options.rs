@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::{AdServerError, Selection};
 
-/// The most threads. A larger number is a typing error, not a capacity.
+/// The maximum number of threads. A larger number is assumed to be a typing error.
 const MAX_THREADS: u32 = 1024;
 
 /// The capacity of an ad server, its address and its files.
@@ -14,45 +14,49 @@ const MAX_THREADS: u32 = 1024;
 pub struct Options {
     /// The address on which to listen. Port 0 takes a free port, see [`crate::AdServer::address`].
     pub listen: SocketAddr,
-    /// The SQLite file. It is created if it is missing, and its contracts are kept.
+    /// The path of the SQLite file. It is created if it is missing. Existing contracts in it are
+    /// kept.
     pub database: PathBuf,
-    /// The number of threads that select banners at a time, 1 to 1024. The default is one more than
-    /// there are processors.
+    /// The number of threads that select banners, 1 to 1024. The default is the number of
+    /// processors plus one.
     pub threads: u32,
-    /// The most threads for one request of the high level, 1 to 1024. A request of the low level
-    /// has one.
+    /// The maximum number of threads for one request of the high level, 1 to 1024. A request of the
+    /// low level has one thread.
     pub high_threads: u32,
-    /// The goal of the high level: its mean response time divided by that of the low level.
+    /// The goal of the high level: its mean response time divided by that of the low level. `None`
+    /// means no goal.
     pub ratio: Option<f64>,
-    /// The paper's method instead of levels: this many pages at a time, first come first served,
-    /// each with all its threads.
+    /// The number of pages that run at a time with the paper's method without levels. Pages are
+    /// then served first come, first served, each with all threads of its level. `None` means
+    /// levels.
     pub parity: Option<u32>,
-    /// The number of worker threads for the admin API, 1 to 1024. They wait for the disk, which a
-    /// thread of the pool must not do.
+    /// The number of worker threads for the admin API, 1 to 1024. These threads wait for the disk,
+    /// which a thread of the pool must not do.
     pub workers: usize,
-    /// The number of requests of each level, and of the admin API, that may wait; at least 1. The
-    /// default is 511, the listen backlog of servers at the time of the paper.
+    /// The maximum number of waiting requests, for each level and for the admin API separately; at
+    /// least 1. The default is 511, the listen backlog of servers at the time of the paper.
     pub backlog: usize,
-    /// The method of selecting banners.
+    /// The method by which banners are selected.
     pub selection: Selection,
-    /// The key file of the gateway that signs the level of a request. Without it, and without
-    /// `level_parameter`, every request is low.
+    /// The path of the key file of the gateway that signs the level of a request. Without this file
+    /// and without `level_parameter`, every request has the low level.
     pub level_keys: Option<PathBuf>,
-    /// Whether `type=1` makes a request high, as in the paper. Every client is trusted, so this is
-    /// for the laboratory only.
+    /// Whether the parameter `type=1` gives a request the high level, as in the paper. This trusts
+    /// every client, so it is for the laboratory only.
     pub level_parameter: bool,
-    /// The contracts with which an empty database is filled.
+    /// The contracts to generate if the database is empty; `None` generates none.
     pub fill: Option<Fill>,
 }
 
-/// Contracts generated for the laboratory, written `10000,100,1`.
+/// The parameters of generated contracts for the laboratory, written as `CONTRACTS,CONCEPTS,SEED`,
+/// for example `10000,100,1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     /// The number of contracts, 1 to 100,000. Each has one banner.
     pub contracts: u32,
-    /// The number of concepts, 1 to 10,000. They are called `concept-1` and so on.
+    /// The number of concepts, 1 to 10,000. Their names are `concept-1`, `concept-2` and so on.
     pub concepts: u32,
-    /// The random seed.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -76,7 +80,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Rejects options that cannot work, instead of guessing what was meant.
+    /// Returns an error if an option is outside its range or contradicts another option.
     pub(crate) fn check(&self) -> Result<(), AdServerError> {
         let many = 1..=MAX_THREADS;
         if !many.contains(&self.threads) || !many.contains(&self.high_threads) {

@@ -1,5 +1,5 @@
 //! Serves one page: looks up its concepts and slots, selects the banners on its turn in the pool,
-//! and assigns them to their places.
+//! and assigns the banners to the slots.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +17,7 @@ use crate::serve::{Page, SelectionRequest, Selector};
 use crate::snapshot::{Banner, Concept, Slot, Snapshot};
 use crate::values::Size;
 
-/// The answer to a page: the banners, each with its place.
+/// The answer to a page: its banners, each with its slot on the page.
 #[derive(Debug, Serialize)]
 struct Placed {
     banners: Vec<PlacedBanner>,
@@ -28,11 +28,12 @@ struct PlacedBanner {
     banner: BannerId,
     size: Size,
     slot: Option<SlotId>,
-    /// The address of a click. This server counts the click and redirects to the landing address.
+    /// The address that a client requests to click on the banner. This server then counts the click
+    /// and redirects to the landing address.
     click: String,
 }
 
-/// Answers a request for banners.
+/// Answers a page's request for banners. The threads of `turn` search in parallel.
 pub(crate) fn page(
     state: &AppState,
     wanted: &PageRequest,
@@ -80,17 +81,18 @@ fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Re
     slots.collect()
 }
 
-/// Places of one page that accept the same banners.
+/// The places of one page that accept the same banners, because they have the same size and
+/// concepts.
 struct Group<'a> {
     size: Option<Size>,
     concepts: Vec<Concept>,
-    /// The index of each place on the page, and its slot.
+    /// The index of each place on the page, and the slot if the request named one.
     places: Vec<(usize, Option<&'a Slot>)>,
 }
 
-/// Groups the slots that accept the same banners. Each slot accepts banners about the concepts that
-/// the page names, or else about its own. Slots that accept few banners come first, because the
-/// others have a choice.
+/// Groups the slots of a page that accept the same banners. Each slot accepts banners about the
+/// concepts that the page names or, if it names none, about the slot's own concepts. The groups
+/// with the fewest concepts come first, because the others have more choice.
 fn groups<'a>(slots: &[&'a Slot], named: &[Concept]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (at, slot) in slots.iter().enumerate() {

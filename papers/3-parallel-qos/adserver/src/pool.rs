@@ -1,4 +1,4 @@
-//! The pool that runs the pages: two levels, and the goal.
+//! The pool that runs the pages, with two levels and the goal of the high level.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use bywash_levels::{BuildError, Goal, Level as PoolLevel, Pool, Verdict};
 use crate::stats::{GoalStats, TurnStats};
 use crate::{Level, Options};
 
-/// Builds the pool from the options.
+/// Builds the pool from the options. Returns an error if the levels and the goal contradict each
+/// other.
 pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
     let level =
         |threads| PoolLevel { max_threads: threads, queue: options.backlog, ..PoolLevel::PLAIN };
@@ -25,7 +26,8 @@ pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
     pool.build()
 }
 
-/// Returns the statistics of each level, the state of the goal, and the number of waiting requests.
+/// Returns the statistics of each level, the state of the goal, and the number of pages that wait
+/// in the pool.
 pub(crate) fn read_stats(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalStats>, usize) {
     let stats = pool.stats();
     let micros = |span: Duration| span.as_micros() as u64;

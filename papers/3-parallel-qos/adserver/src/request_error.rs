@@ -3,7 +3,7 @@
 use crate::capacity::Shortage;
 use crate::values::Keyword;
 
-/// The most concepts that are suggested instead of an unknown one.
+/// The maximum number of similar concepts that are suggested instead of an unknown one.
 pub(crate) const SUGGESTIONS: usize = 5;
 
 /// An error answer. Each variant has one status code, and its message is the body.
@@ -12,7 +12,8 @@ pub(crate) enum RequestError {
     #[error("there is no concept {keyword}; {}", suggestions(near))]
     UnknownConcept {
         keyword: Keyword,
-        /// The most similar names, at most [`SUGGESTIONS`].
+        /// The names of existing concepts that are most similar to `keyword`, at most
+        /// [`SUGGESTIONS`].
         near: Vec<Keyword>,
     },
     #[error("there is no such {0}")]
@@ -25,7 +26,7 @@ pub(crate) enum RequestError {
     Promised(Shortage),
     #[error("{0}")]
     Conflict(&'static str),
-    /// The database failed. The error of SQLite is on stderr.
+    /// The database failed. The error of SQLite was written to stderr.
     #[error("the database failed")]
     Database,
     #[error("the ad server is closing")]

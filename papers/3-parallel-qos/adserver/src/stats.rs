@@ -1,7 +1,7 @@
 //! The statistics of an ad server, for `/stats` and for tests.
 //!
-//! For every kind of request, `received = refused + answered + failed + orphaned` once no request
-//! waits or runs.
+//! When no request waits or runs, `received = refused + answered + failed + orphaned` holds for
+//! every kind of request.
 
 use std::collections::BTreeMap;
 
@@ -9,63 +9,68 @@ use serde::Serialize;
 
 use crate::{Level, Selection};
 
-/// The statistics of the whole server. The counters are read one by one while the server works, so
-/// sums are exact only when it is idle.
+/// The statistics of the whole server since its start. The counters are read one by one while the
+/// server works, so sums are exact only when the server is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Requests for banners, by level.
+    /// The outcomes of the pages' requests for banners, by level.
     pub levels: BTreeMap<Level, RequestStats>,
-    /// Clicks on banners.
+    /// The outcomes of the requests for clicks on banners.
     pub clicks: RequestStats,
-    /// Requests to the admin API: everything about concepts, publishers, slots and contracts.
+    /// The outcomes of the requests to the admin API, about concepts, publishers, slots and
+    /// contracts.
     pub office: RequestStats,
-    /// Statistics of selecting banners.
+    /// The totals of selecting banners.
     pub selections: SelectionStats,
-    /// Clicks that were the first on their placement, and were counted.
+    /// The total number of counted clicks: the first click on each placement.
     pub clicks_counted: u64,
-    /// Repeated clicks on a placement, which were answered and not counted.
+    /// The total number of repeated clicks on a placement, which were answered and not counted.
     pub clicks_repeated: u64,
-    /// Requests that wait now.
+    /// The number of requests that wait now, in the pool and for a worker.
     pub queue_length: usize,
-    /// Requests that run now.
+    /// The number of requests that are being served now.
     pub running: usize,
-    /// Requests with a level that no gateway with our keys has signed, or that does not exist. They
-    /// are served as low.
+    /// The total number of requests with a level that no trusted gateway has signed, or that does
+    /// not exist. They are served with the low level.
     pub levels_refused: u64,
-    /// Clients that left after they sent their request and before they got the answer.
+    /// The total number of clients that left after they had sent a request and before they got the
+    /// answer.
     pub departed: u64,
-    /// Statistics of the pages in the pool, by level.
+    /// The statistics of the pages in the pool, by level.
     pub turns: BTreeMap<Level, TurnStats>,
-    /// The state of the high level's goal, if there is one.
+    /// The state of the high level's goal; `None` without a goal.
     pub goal: Option<GoalStats>,
-    /// The number of threads that select banners at a time.
+    /// The number of threads in the pool, which select banners.
     pub threads: u32,
-    /// The number of requests of each level, and of the admin API, that can wait.
+    /// The maximum number of waiting requests, for each level and for the admin API separately.
     pub backlog: usize,
 }
 
-/// The outcomes of the requests of one kind.
+/// The outcomes of the requests of one kind since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestStats {
-    /// Well-formed requests.
+    /// The number of well-formed requests received.
     pub received: u64,
-    /// Rejected with 503, because a queue was full or the server was closing.
+    /// The number of requests answered with 503, because a queue was full or the server was
+    /// closing.
     pub refused: u64,
-    /// Answered, with any status, while the client was still there.
+    /// The number of requests answered, with any other status, while the client was still there.
     pub answered: u64,
-    /// Answered with 500, because the database failed or a page panicked. The cause is on stderr.
+    /// The number of requests answered with 500, because the database failed or a page panicked.
+    /// The cause is on stderr.
     pub failed: u64,
-    /// Requests whose client had left. Work on them did not begin, or the answer was discarded.
+    /// The number of requests whose client had left. They were not served, or their answer was
+    /// discarded.
     pub orphaned: u64,
     /// The sum of the latencies of all `answered` requests, in microseconds. A latency lasts from
     /// the end of reading the request to its answer.
     pub latency_us: u64,
-    /// The mean latency of an `answered` request, in microseconds.
+    /// The mean latency of the `answered` requests, in microseconds.
     pub mean_latency_us: u64,
 }
 
-/// Statistics of one level's pages in the pool. A response time lasts from the arrival of a page to
-/// the end of its last thread.
+/// The statistics of the pages of one level in the pool. A response time lasts from the arrival of
+/// a page to the end of its last thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TurnStats {
     /// The mean response time, in microseconds.
@@ -76,42 +81,43 @@ pub struct TurnStats {
     pub median_us: u64,
     /// The 95th percentile of the response time, in microseconds.
     pub p95_us: u64,
-    /// The level's fraction of the slot time that was used in the last seconds, from 0 to 1.
+    /// The level's share, from 0 to 1, of the thread time that all levels used in the last seconds.
     pub share: f64,
-    /// Requests that run now.
+    /// The number of pages of this level that run now.
     pub running: usize,
-    /// The threads of the running requests.
+    /// The number of threads that the running pages of this level hold now.
     pub threads: u32,
 }
 
-/// The state of a goal.
+/// The state of the high level's goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GoalStats {
-    /// Whether the goal is reached: `settling`, `held`, `exceeded` or `infeasible`.
+    /// The result of the goal: `settling`, `held`, `exceeded` or `infeasible`.
     pub verdict: &'static str,
-    /// The ratio that was measured in the last seconds.
+    /// The mean response time of the high level divided by that of the low level, in the last
+    /// seconds. `None` if it is not known.
     pub measured: Option<f64>,
-    /// The control output: the weight of the high level's age.
+    /// The output of the controller: the weight with which the age of a high page counts.
     pub effort: f64,
 }
 
-/// Statistics of selecting banners.
+/// The totals of selecting banners since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SelectionStats {
-    /// The method of selecting.
+    /// The method by which banners are selected.
     pub by: Selection,
-    /// Pages that requested banners.
+    /// The number of pages that requested banners.
     pub pages: u64,
-    /// Banners placed.
+    /// The number of banners placed on pages.
     pub placed: u64,
-    /// Places for which there was no banner.
+    /// The number of places for which there was no banner.
     pub empty: u64,
-    /// Selections that the trees left to a scan.
+    /// The number of selections that the trees left to a scan.
     pub rescans: u64,
 }
 
 impl Stats {
-    /// Returns the outcomes of the requests of one level.
+    /// Returns the outcomes of the requests of one level; all zero if the level is missing.
     pub fn level(&self, level: Level) -> RequestStats {
         self.levels.get(&level).copied().unwrap_or_default()
     }

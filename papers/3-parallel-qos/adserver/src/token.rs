@@ -1,8 +1,9 @@
-//! Tokens that name placements in the addresses of clicks.
+//! Tokens in the addresses of clicks, each of which identifies one placement of a banner.
 //!
-//! A token states which banner was placed where. It is signed with a key that only the database has
-//! (SipHash-2-4 with 128 bits: J.-P. Aumasson and D. Bernstein, 2012). Therefore it can be neither
-//! guessed nor changed, and placing a banner needs no write: only clicks are stored.
+//! A token states which banner was placed in which slot. It is signed with a key that only the
+//! database has (SipHash-2-4 with 128 bits: J.-P. Aumasson and D. Bernstein, 2012). Therefore a
+//! client can neither guess nor change a token. A placement needs no write to the database: only
+//! clicks are stored.
 
 use std::fmt::{self, Write};
 use std::hash::Hasher;
@@ -11,10 +12,11 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::ids::{BannerId, SlotId};
 
-/// The placement of a banner on a page.
+/// The placement of a banner on one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// The number of the server's start. Together with the serial number, it is unique.
+    /// The number of the server's start in which the placement was made. Boot and serial number
+    /// together are unique.
     pub(crate) boot: u32,
     pub(crate) serial: u64,
     pub(crate) banner: BannerId,
@@ -22,12 +24,12 @@ pub(crate) struct Placement {
     pub(crate) slot: Option<SlotId>,
 }
 
-/// The key that signs tokens.
+/// The secret key that signs tokens.
 #[derive(Clone)]
 pub(crate) struct Key([u8; 16]);
 
-/// The number of hexadecimal digits of each part of a token: start, serial number, banner, slot,
-/// signature.
+/// The number of hexadecimal digits of each part of a token: boot number, serial number, banner,
+/// slot, signature.
 const DIGITS: [usize; 5] = [8, 16, 8, 8, 32];
 
 impl Key {
@@ -46,7 +48,7 @@ impl Key {
         token
     }
 
-    /// Returns the placement of a token that this key has signed.
+    /// Returns the placement of a token, or `None` if this key has not signed the token.
     pub(crate) fn read(&self, token: &str) -> Option<Placement> {
         let is_hex = token.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if !is_hex || token.len() != DIGITS.iter().sum::<usize>() {
@@ -60,8 +62,8 @@ impl Key {
         });
         let signature = self.signature(&token[..token.len() - DIGITS[4]]);
         let [boot, serial, banner, slot, own] = parts;
-        // Compare all digits at once, because the time of the comparison must not depend on how
-        // many are right.
+        // Compare the whole signature at once, so that the time of the comparison does not depend
+        // on how many digits are right.
         if signature ^ own != 0 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The values of contracts and slots. Each is bounded, and checked when it is created.
+//! The values of contracts and slots. Each value has limits, which are checked when it is created.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
-/// The longest landing address, in bytes.
+/// The maximum length of a landing address, in bytes.
 const MAX_LANDING: usize = 2_048;
-/// The longest name of a concept or a category.
+/// The maximum length of the name of a concept or a category, in characters.
 const MAX_KEYWORD: usize = 64;
-/// The longest name of an advertiser or a publisher, in characters.
+/// The maximum length of the name of an advertiser or a publisher, in characters.
 const MAX_NAME: usize = 100;
-/// The longest side of a banner, in pixels.
+/// The maximum width and height of a banner, in pixels.
 const MAX_SIDE: u16 = 4_096;
 
-/// Whole seconds since 1970.
+/// A time in whole seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Timestamp(pub(crate) i64);
 
 impl Timestamp {
-    /// Returns the time of the clock, or zero if the clock is set before 1970.
+    /// Returns the present time, or zero if the clock is set before 1970.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// Returns the time that is `seconds` later.
+    /// Returns the time that is `seconds` after this one.
     pub(crate) const fn plus(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 }
 
-/// The time in which a contract runs: from `from` on, and before `to`.
+/// The period in which a contract runs: it includes `from` and excludes `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
     pub(crate) from: Timestamp,
@@ -41,18 +41,18 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Returns whether the contract runs at `now`.
+    /// Returns whether `now` is within the flight.
     pub(crate) fn holds(self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
     }
 
-    /// Returns the length in seconds, at least one.
+    /// Returns the length of the flight in seconds, at least one.
     pub(crate) fn seconds(self) -> u64 {
         self.to.0.abs_diff(self.from.0).max(1)
     }
 }
 
-/// The size of a banner: width and height in pixels, written `468x60`.
+/// The width and height of a banner in pixels, written as in `468x60`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Size {
     width: u16,
@@ -60,7 +60,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The first size in the order of sizes.
+    /// The smallest size in the ordering of sizes.
     pub(crate) const SMALLEST: Self = Self { width: 1, height: 1 };
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -86,8 +86,8 @@ impl Serialize for Size {
     }
 }
 
-/// The name of a concept or a category: 1 to 64 characters of `a-z 0-9 - _`. It needs no escaping
-/// anywhere.
+/// The name of a concept or a category: 1 to 64 characters of `a-z 0-9 - _`. Such a name needs no
+/// escaping in URLs, HTML, JSON or SQL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Keyword(Arc<str>);
@@ -127,8 +127,8 @@ impl Name {
     }
 }
 
-/// The destination of a click: an absolute `http` or `https` address, which needs no escaping in a
-/// header.
+/// The destination of a click: an absolute `http` or `https` address that needs no escaping in a
+/// header field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Landing(Arc<str>);
@@ -142,7 +142,7 @@ impl Landing {
         let address: http::Uri = text.parse().ok()?;
         let is_web = matches!(address.scheme_str(), Some("http" | "https"));
         let is_somewhere = address.host().is_some_and(|host| !host.is_empty());
-        // A user name in front of the host makes one address look like another.
+        // Refuse a user name in front of the host, because it makes one address look like another.
         let is_honest = !address.authority()?.as_str().contains('@');
         (is_web && is_somewhere && is_honest).then(|| Self(text.into()))
     }

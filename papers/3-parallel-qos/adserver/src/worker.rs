@@ -1,4 +1,4 @@
-//! The worker threads, which serve the requests of the admin API. Such requests wait for the disk.
+//! The worker threads, which serve the requests of the admin API. These requests wait for the disk.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::{AppState, Job};
 
-/// Serves requests until the queue is closed.
+/// Serves requests of the admin API until the queue is closed.
 pub(crate) fn run(state: &Arc<AppState>) {
     while let Some(Job { request, handle }) = state.queue.pop() {
         let _running = state.counters.run();
         if handle.reply.left().is_some() {
-            // The client would not see the answer.
+            // Do not serve a client that has left, because it would not see the answer.
             state.skip(&handle);
             continue;
         }

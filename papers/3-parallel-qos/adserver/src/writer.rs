@@ -1,12 +1,12 @@
-//! The one thread that writes to the database and applies the schedule.
+//! The one thread that writes to the database and applies the schedule of contracts.
 //!
 //! Writes that arrive during a commit are committed together in the next one (group commit).
-//! Therefore a click waits for one commit, and a thousand simultaneous clicks for two. Threads that
-//! deliver impressions request reservations ahead of time. These wait in the same queue, so no
-//! request waits for them.
+//! Therefore one click waits for one commit, and a thousand simultaneous clicks wait for two.
+//! Threads that deliver impressions request reservations ahead of time. These reservations wait in
+//! the same queue, but no request waits for them.
 //!
-//! Every [`TICK`], the writer applies the schedule of the contracts, makes the reservations that no
-//! thread has requested, and saves the placements of the slots.
+//! Every [`TICK`], the writer does three things. It applies the schedule of the contracts, makes
+//! the due reservations that no thread has requested, and saves the placements of the slots.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -24,13 +24,14 @@ use crate::store::{Write, write};
 use crate::token::Placement;
 use crate::values::Timestamp;
 
-/// The time between two checks of the schedule.
+/// The time between two applications of the schedule.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The most writes that are committed together, so that the first does not wait too long.
+/// The maximum number of writes that are committed together, so that the first of them does not
+/// wait too long.
 const BATCH: usize = 1_024;
 
-/// The state of the thread.
+/// The state of the writer thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     state: Arc<AppState>,
@@ -54,7 +55,8 @@ impl Writer {
         Self { state, connection, waiting }
     }
 
-    /// Reserves the first blocks of all banners, before any request is served.
+    /// Reserves the first block of every banner whose flight is running, before any request is
+    /// served.
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
         let snapshot = self.state.snapshot();
         let reservations = short(&snapshot);
@@ -64,7 +66,7 @@ impl Writer {
         done.map(drop)
     }
 
-    /// Writes until [`Write::Finish`] arrives, or until every sender is gone.
+    /// Writes until [`Write::Finish`] arrives, or until every sender is dropped.
     pub(crate) fn run(mut self) {
         let mut next_tick = Instant::now() + TICK;
         loop {
@@ -92,14 +94,14 @@ impl Writer {
     }
 
     /// Adds a write to the batch, or commits it at once if it is a change. Returns whether it was
-    /// the last.
+    /// [`Write::Finish`].
     fn sort(&mut self, write: Write, batch: &mut Batch) -> bool {
         match write {
             Write::Click(placement, handle) => batch.clicks.push((placement, handle)),
             Write::Reserve(banner) => batch.reservations.push(banner),
             Write::Change(change, done) => {
-                // A change is committed alone, because its error must not undo the writes of
-                // others.
+                // A change is committed alone, so that its failure does not undo the writes of
+                // other requests.
                 let _gone = done.send(write::apply(&mut self.connection, &change));
             }
             Write::Finish => return true,
@@ -137,8 +139,8 @@ impl Writer {
         }
     }
 
-    /// Commits the batch in one transaction, and returns which clicks were the first on their
-    /// placements.
+    /// Commits the batch in one transaction. Returns for each click whether it was the first on its
+    /// placement.
     fn reserve_and_click(
         &mut self,
         snapshot: &Snapshot,
@@ -180,8 +182,8 @@ impl Writer {
         Answer::Go(banner.landing.clone())
     }
 
-    /// Saves the placements, and gives back the impressions that are reserved and were not
-    /// delivered. No thread delivers any more.
+    /// Saves the placements of the slots. In the database, it also gives back the impressions that
+    /// are reserved and not delivered. No thread may deliver impressions any more.
     fn finish(mut self) {
         let snapshot = self.state.snapshot();
         let give_back = |connection: &mut Connection| {
@@ -200,7 +202,7 @@ impl Writer {
     }
 }
 
-/// Returns the banners that need a reservation that no thread has requested, and marks them as
+/// Returns the banners whose next reservation is due and was not requested, and marks it as
 /// requested.
 fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     let now = Timestamp::now();
@@ -208,7 +210,7 @@ fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
 }
 
-/// Lets the banners request reservations again, whether this reservation succeeded or not.
+/// Lets these banners request a reservation again, whether the present one succeeded or failed.
 fn answer_asking(snapshot: &Snapshot, reservations: &[BannerId]) {
     for banner in reservations.iter().filter_map(|id| snapshot.register.banners.get(id)) {
         banner.tally.answer();
@@ -235,6 +237,6 @@ fn save_placements(connection: &mut Connection, snapshot: &Snapshot) -> rusqlite
 }
 
 fn complain(error: &rusqlite::Error) {
-    // A closed stderr must not stop the server.
+    // A failed write to stderr must not stop the server.
     let _unread = writeln!(std::io::stderr(), "adserver: writing: {error}");
 }

@@ -25,12 +25,14 @@ pub(crate) struct AppState {
     pub(crate) queue: WorkQueue<ParsedRequest, WorkerResponse>,
     kind: &'static str,
     pages: u32,
-    /// The number of conversations with the stop daemon, if the store uses one.
+    /// The total number of conversations begun with the stop daemon; `None` if the store uses no
+    /// daemon.
     conversations: Option<Arc<AtomicU64>>,
 }
 
 impl AppState {
-    /// Creates the state of an open store on a database of this `kind` with `pages` pages a book.
+    /// Creates the state of a store on a database of this `kind`, whose books have `pages` pages
+    /// each.
     pub(crate) fn new(
         options: Options,
         kind: &'static str,
@@ -41,7 +43,7 @@ impl AppState {
         Self { options, queue, kind, pages, conversations }
     }
 
-    /// Returns a reading of all statistics.
+    /// Returns the present statistics of the store.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let services = Service::ALL.map(|service| (service, counters.kind(service.index())));

@@ -1,4 +1,4 @@
-//! A running store: its threads, from start to stop.
+//! A running store: starts and stops its threads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,21 +20,24 @@ pub struct Bookstore {
     state: Arc<AppState>,
     listener: Listener,
     threads: Vec<JoinHandle<()>>,
-    // Both outlive the workers, which end in `drop`.
+    // Both fields must outlive the workers, which end in `drop`.
     _daemon: Option<DaemonConnection>,
     _folder: Option<TempDir>,
 }
 
-/// A database with the books in it.
+/// A database that contains the books.
 pub(crate) struct Fixture {
     pub(crate) pool: Pool,
+    /// The number of pages of each book in the database.
     pub(crate) pages: u32,
-    /// The folder of a temporary database, removed with this value.
+    /// The folder of a temporary database, which is removed with this value; `None` for any other
+    /// database.
     folder: Option<TempDir>,
 }
 
 impl Fixture {
-    /// Creates and fills the database if necessary.
+    /// Opens the database that the options name, and creates and fills its tables if they are
+    /// missing.
     pub(crate) fn prepare(options: &Options) -> Result<Self, BookstoreError> {
         options.check()?;
         let (url, folder) = match options.database.clone() {
@@ -51,8 +54,9 @@ impl Fixture {
 }
 
 impl Bookstore {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Do not call
-    /// it in an event loop, because it waits for the database.
+    /// Starts a store: opens the database, listens, and starts one thread per worker and one for
+    /// HTTP. Do not call this function in an event loop, because it blocks until the database is
+    /// ready.
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
         let listener = Listener::listen(options.listen)?;
         let fixture = Fixture::prepare(&options)?;
@@ -66,7 +70,7 @@ impl Bookstore {
             fixture.pages,
             daemon.as_ref().map(DaemonConnection::begun),
         );
-        // A later failure drops the store, which stops the threads started so far.
+        // If a later step fails, the store is dropped, which stops the threads started so far.
         let mut bookstore = Self {
             state: Arc::new(state),
             listener,
@@ -81,17 +85,17 @@ impl Bookstore {
         Ok(bookstore)
     }
 
-    /// Returns the address it listens on, with the actual port.
+    /// Returns the address on which the store listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Returns the statistics so far.
+    /// Returns the statistics since the start.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread. Waiting requests are refused; running ones end normally.
+    /// Stops and joins every thread. Waiting requests are refused, and running requests complete.
     /// Dropping the store does the same.
     pub fn stop(self) {
         drop(self);
@@ -118,8 +122,8 @@ impl Drop for Bookstore {
         self.state.queue.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has reported it on stderr; there is nothing left to stop in
-            // it.
+            // A thread that panicked has already reported that on stderr, and needs no further
+            // step.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! Measures the cost of each service alone, in the given database. A laboratory scales its times by
-//! it.
+//! Measures the cost of each service alone on the given database. A laboratory scales its times by
+//! these costs.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,22 @@ use crate::request::{Operation, StoreRequest};
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 
-/// The number of runs of each service. It is odd, because the median is taken.
+/// The number of counted runs of each service. It is odd, so that the median is one of the measured
+/// times.
 const RUNS: u32 = 21;
 
-/// The cost of one service.
+/// The measured cost of one service.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// The service.
+    /// The service that was measured.
     pub service: Service,
-    /// A worker's time for one request, the median of several.
+    /// The median time that a worker takes for one request, over several runs.
     pub time: Duration,
 }
 
-/// Measures the cost of every service while nothing else runs: the time of one worker from taking a
-/// request to its answer, without HTTP. For SQLite, and for a database with its own core, that is
-/// processor time, except for the round trip.
+/// Measures the cost of every service while nothing else runs. The cost is the time of one worker
+/// from taking a request to its answer, without HTTP. For SQLite this is processor time. For a
+/// database server with its own core it is processor time and the round trips.
 pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
     let fixture = Fixture::prepare(options)?;
     let mut store = Store::new(&fixture.pool, None, options.tags)
@@ -32,7 +33,7 @@ pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
 
 fn cost(service: Service, store: &mut Store) -> Result<Cost, BookstoreError> {
     let mut times = Vec::new();
-    // The first runs warm the caches and are not counted.
+    // The first three runs warm the caches and are not counted.
     for run in 0..RUNS + 3 {
         times.push(time(service, run, store)?);
     }
@@ -61,7 +62,8 @@ fn time(service: Service, run: u32, store: &mut Store) -> Result<Duration, Books
     serve(service, &StoreRequest { operation, sid: None, id: None }, store).map(|(time, _)| time)
 }
 
-/// Measures an order. An order needs a cart first.
+/// Measures one order of `book`. It first puts the book into a cart, which is not part of the
+/// returned time.
 fn buy(book: i64, store: &mut Store) -> Result<Duration, BookstoreError> {
     let request = StoreRequest { operation: Operation::Cart(book), sid: None, id: None };
     let (_, answer) = serve(Service::Cart, &request, store)?;

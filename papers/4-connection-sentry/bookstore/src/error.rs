@@ -1,4 +1,4 @@
-//! Errors of starting a store.
+//! The errors with which a store fails to start.
 
 use std::io;
 
@@ -6,43 +6,44 @@ use bywash_site::ListenError;
 
 use crate::{DatabaseUrlError, SchemaError};
 
-/// An error outside a request. The message includes the cause.
+/// An error that is not the answer to a request. The message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BookstoreError {
-    /// The address is taken, or the operating system provides no thread or event loop for it.
+    /// The store cannot listen: the address is in use, or the operating system provides no thread
+    /// or event loop.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The database is not available, or is not one of this store.
+    /// The database is not available, or its tables are not those of this store.
     #[error("{0}")]
     Schema(#[from] SchemaError),
-    /// The address of the database is invalid.
+    /// The address of the database cannot be parsed.
     #[error("{0}")]
     DatabaseUrl(#[from] DatabaseUrlError),
-    /// A value is outside its range.
+    /// An option is outside its range.
     #[error("{0}")]
     Option(&'static str),
     /// The operating system provides no thread, file or random numbers.
     #[error("the operating system does not provide {what}: {cause}")]
     System {
-        /// The missing resource.
+        /// The resource that was requested.
         what: &'static str,
-        /// The operating system's error.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// A service did not answer while its cost was measured.
+    /// A service failed while its cost was measured.
     #[error("{service} cannot be measured: {why}")]
     Calibrate {
-        /// The service.
+        /// The name of the service.
         service: &'static str,
-        /// The database's error.
+        /// The error of the database, or the reason why there was no answer.
         why: String,
     },
 }
 
 impl BookstoreError {
-    /// Returns a function for `map_err` that reports `what` as not provided by the operating
-    /// system.
+    /// Returns a function for `map_err` that reports that the operating system did not provide
+    /// `what`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

@@ -1,5 +1,5 @@
-//! Files about the products: covers and samples, generated from the book's number, without the
-//! database.
+//! The product files: a cover and a text sample of each book. They are generated from the book's
+//! number, without the database.
 
 use std::fmt::Write;
 
@@ -7,23 +7,23 @@ use bywash_scenario::Stream;
 
 use crate::books::{BOOKS, Book, below};
 
-/// The number of files: a cover of each book, then a sample of each.
+/// The total number of files: first a cover of each book, then a sample of each book.
 pub const FILES: u32 = 2 * BOOKS;
 
-/// The number of pages in a sample.
+/// The number of pages in a text sample.
 const SAMPLE: u32 = 4;
 
-/// The purpose of the random numbers of a cover.
+/// The purpose of the random numbers for a cover.
 const FOR_COVER: u64 = 3;
 
-/// A file to send.
+/// A file to send to a client.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) kind: &'static str,
     pub(crate) content: String,
 }
 
-/// Returns the file with a number from 1 to [`FILES`].
+/// Returns the file with this number, from 1 to [`FILES`].
 pub(crate) fn file(number: u32) -> File {
     if number <= BOOKS {
         File { kind: "image/svg+xml", content: cover(number) }
@@ -32,7 +32,7 @@ pub(crate) fn file(number: u32) -> File {
     }
 }
 
-/// Returns a cover of coloured stripes, about 4 KiB.
+/// Returns the cover of a book: an SVG image of coloured stripes, about 4 KiB.
 fn cover(number: u32) -> String {
     let mut rng = Stream::new(4, FOR_COVER, number.into());
     let mut svg = String::from(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 180">"#);

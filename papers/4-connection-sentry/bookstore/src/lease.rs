@@ -1,6 +1,7 @@
-//! Tells the stop daemon which request uses which connection.
+//! The store's client of the stop daemon, which tells the daemon which request uses which
+//! connection.
 //!
-//! Messages are single lines over a Unix socket. Each has a number that its answer repeats.
+//! A message is one line over a Unix socket. Each message has a number, which its answer repeats.
 //! `crates/lease` defines the whole protocol, and `sdk/README.md` has the rules for its clients.
 //!
 //! ```text
@@ -9,14 +10,15 @@
 //!                                           0 STOPPED 5f1c9a7e00000d42 client_left 4711
 //! ```
 //!
-//! A connection serves the next request if its release was answered with OK or with `not_leased`:
-//! then no cancellation of it is under way. Otherwise it is closed. A message that is not answered
-//! in time ends the conversation and all its leases, and their connections are closed. Without a
-//! daemon the store works normally.
+//! A connection serves the next request only if its release was answered with OK or with
+//! `not_leased`. Then the daemon has no cancellation of the connection under way. Otherwise the
+//! connection is closed. A message that is not answered in time ends the conversation and all its
+//! leases, and their connections are closed. Without a daemon the store works normally.
 //!
-//! Workers write, one after the other, and each waits on its own channel; one thread reads. The
-//! lock protects the writing end and the two tables. It is held for one write of one short line,
-//! which has a time limit.
+//! The workers write to the socket, one at a time, and each waits for its answer on its own
+//! channel. One thread reads the answers. The lock protects the writing end and the tables
+//! `waiting` and `stops`. It is held at most for the write of one short line, which has a time
+//! limit.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -35,20 +37,21 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use bywash_database::DbError;
 
-/// The time limit for an answer.
+/// The maximum time to wait for an answer of the daemon.
 const ANSWER: Duration = Duration::from_millis(100);
 
-/// The pause before the next attempt to reach an absent daemon.
+/// The time between two attempts to connect to an absent daemon.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// A client of the daemon, shared by all workers.
+/// A client of the stop daemon for one database, shared by all workers.
 #[derive(Clone)]
 pub(crate) struct LeaseClient {
     shared: Arc<Shared>,
     database: DatabaseName,
 }
 
-/// Keeps the connection to the daemon open. Dropped, it ends the reading thread.
+/// The connection to the daemon, which is opened again whenever it breaks. Dropping this value ends
+/// the reading thread.
 pub(crate) struct DaemonConnection {
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
@@ -57,7 +60,7 @@ pub(crate) struct DaemonConnection {
 struct Shared {
     socket: PathBuf,
     is_over: AtomicBool,
-    /// The number of conversations begun, which can be read without the lock.
+    /// The total number of conversations begun. It can be read without the lock.
     begun: Arc<AtomicU64>,
     state: Mutex<ConnectionState>,
 }
@@ -66,35 +69,38 @@ struct Shared {
 struct ConnectionState {
     /// The writing end; `None` while there is no connection to the daemon.
     writer: Option<UnixStream>,
-    /// The number of the current conversation. A lease ends with its conversation.
+    /// The number of the current conversation. A lease ends with the conversation in which it was
+    /// made.
     conversation: u64,
+    /// The number of the last message sent.
     last: u64,
-    /// The channels of the workers that wait for an answer, by the message's number.
+    /// The channels of the workers that wait for an answer, by the number of the message.
     waiting: HashMap<u64, SyncSender<Answer>>,
-    /// The flags that stop the statements of leased connections.
+    /// The flags that stop the running statements of leased connections, by request and connection.
     stops: HashMap<(RequestId, u64), Arc<AtomicBool>>,
 }
 
-/// Why a message has no answer.
+/// The reason why a message has no answer.
 enum NoAnswer {
-    /// The message was not sent.
+    /// The message was certainly not sent.
     NotSent,
-    /// The message may have been sent.
+    /// The message may have been sent, and was not answered in time.
     MaybeSent,
 }
 
-/// A connection that works for a request.
+/// A lease: a connection works for a request until [`Lease::release`].
 #[must_use = "a lease ends with its release"]
 pub(crate) struct Lease<'a> {
     client: &'a LeaseClient,
     request: &'a RequestId,
     connection: u64,
-    /// The conversation in which the lease was announced to the daemon, if it was.
+    /// The number of the conversation in which the lease was announced to the daemon; `None` if
+    /// it was not announced.
     announced_in: Option<u64>,
 }
 
 impl DaemonConnection {
-    /// Starts to connect to the daemon at `socket`, whether it runs yet or not.
+    /// Starts the thread that connects to the daemon at `socket`. The daemon may start later.
     pub(crate) fn new(socket: PathBuf) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             socket,
@@ -108,12 +114,12 @@ impl DaemonConnection {
         Ok(Self { shared, reader: Some(reader) })
     }
 
-    /// Returns the counter of conversations begun with the daemon.
+    /// Returns the counter of the conversations begun with the daemon.
     pub(crate) fn begun(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.begun)
     }
 
-    /// Returns a client for workers on the database that the daemon knows as `database`.
+    /// Returns a client for the workers. `database` is the daemon's name for their database.
     pub(crate) fn client(&self, database: DatabaseName) -> LeaseClient {
         LeaseClient { shared: Arc::clone(&self.shared), database }
     }
@@ -134,12 +140,13 @@ impl Drop for DaemonConnection {
 }
 
 impl LeaseClient {
-    /// Announces that `connection` works for `request` from now on. `stop` is set if the daemon
-    /// stops the request meanwhile.
+    /// Tells the daemon that `connection` works for `request` from now on. `stop` is set to true if
+    /// the daemon stops the request before the lease ends.
     ///
     /// # Errors
     ///
-    /// `Cancelled` if the request must not be served, `Taken` if the connection must not be used.
+    /// Returns `Cancelled` if the request must not be served, and `Taken` if the connection must
+    /// not be used.
     pub(crate) fn lease<'a>(
         &'a self,
         request: &'a RequestId,
@@ -173,7 +180,8 @@ impl LeaseClient {
 }
 
 impl Lease<'_> {
-    /// Ends the lease. Returns whether the connection may serve another request.
+    /// Ends the lease. Returns whether the connection may serve another request; if not, the caller
+    /// must close it.
     pub(crate) fn release(self) -> bool {
         self.forget();
         let Some(announced_in) = self.announced_in else { return true };
@@ -196,13 +204,15 @@ impl Lease<'_> {
 }
 
 impl Shared {
-    /// Locks the state. Poison is ignored, because every change under the lock is a single step.
+    /// Locks the state. Poison is ignored, because every change under the lock is complete in one
+    /// step.
     fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message in the current conversation, which must be `wanted` if that is given.
-    /// Returns the conversation's number and the answer.
+    /// Sends a message in the current conversation, and waits for its answer. If `wanted` is given
+    /// and another conversation is current, nothing is sent. Returns the number of the current
+    /// conversation, and the answer. A missing answer ends the conversation.
     fn exchange(&self, command: Command, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
         let mut state = self.lock();
         let conversation = state.conversation;
@@ -236,8 +246,8 @@ impl Shared {
     }
 
     fn connect(&self) -> std::io::Result<UnixStream> {
-        // The time limit also applies to connecting: the backlog of a daemon that does not accept
-        // can be full.
+        // The time limit also applies to connecting, which blocks if the daemon does not accept and
+        // its backlog is full.
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_write_timeout(Some(ANSWER))?;
         socket.connect(&SockAddr::unix(&self.socket)?)?;
@@ -253,7 +263,7 @@ impl Shared {
         Ok(stream)
     }
 
-    /// Handles one line from the daemon. A line that is not an answer is ignored.
+    /// Handles one line from the daemon. A line that cannot be parsed is ignored.
     fn receive(&self, text: &str) {
         let Ok((number, answer)) = Answer::parse(text) else { return };
         let mut state = self.lock();
@@ -264,7 +274,7 @@ impl Shared {
                 }
             }
         } else if let Some(waiting) = state.waiting.remove(&number) {
-            // A worker that no longer waits has closed the channel.
+            // If the worker no longer waits, its channel is closed and the answer is discarded.
             let _ = waiting.try_send(answer);
         }
     }
@@ -281,13 +291,13 @@ impl ConnectionState {
         Ok(answer)
     }
 
-    /// Ends a conversation, if it is still the current one. Dropping the senders wakes the workers
-    /// that wait.
+    /// Ends the conversation with this number, if it is still the current one. Workers that wait
+    /// for an answer wake up, because their senders are dropped.
     fn end(&mut self, conversation: u64) {
         if self.conversation == conversation {
             if let Some(writer) = self.writer.take() {
-                // The reader sees the end of the stream. If the stream has ended already, the
-                // reader has seen it.
+                // The shutdown makes the reading thread see the end of the stream. An error means
+                // that the stream has already ended, which the thread has seen.
                 let _ = writer.shutdown(Shutdown::Both);
             }
             self.waiting.clear();

@@ -16,8 +16,8 @@ use bywash_site::Signals;
 use clap::{Args, Parser, Subcommand};
 use tokio::runtime::Builder;
 
-/// The environment variable with the password of the database, if neither its address nor a file
-/// has it.
+/// The name of the environment variable with the database password. It is used if neither the
+/// address of the database nor a password file has one.
 const PASSWORD: &str = "BYWASH_BOOKSTORE_PASSWORD";
 
 /// A bookstore with a fixed capacity and an expensive database, to be overloaded.
@@ -100,10 +100,10 @@ struct Serve {
     calibrate: bool,
 }
 
-/// The time that running requests may continue after a signal.
+/// The maximum time that running requests may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the program failed.
+/// The reason why the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -137,7 +137,7 @@ fn write_trace(seed: u64, statistics: bool) -> Result<(), Failure> {
     let written =
         if statistics { write!(out, "{}", trace.statistics()) } else { trace.write(&mut out) };
     match written.and_then(|()| out.flush()) {
-        // The reader has closed the pipe.
+        // The reader has closed the pipe, which is no error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(Failure::Write),
     }
@@ -166,7 +166,8 @@ impl Serve {
     }
 }
 
-/// Prints one line for each service: its name, milliseconds, and the ratio to a search.
+/// Prints one line for each service: its name, its cost in milliseconds, and the ratio of this cost
+/// to that of a search.
 fn print_costs(options: &Options) -> Result<(), Failure> {
     let costs = calibrate(options)?;
     let search = costs.iter().find(|cost| cost.service == bywash_bookstore::Service::Search);
@@ -183,10 +184,10 @@ fn print_costs(options: &Options) -> Result<(), Failure> {
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
-    // Start outside the event loop: connections to a database have their own event loops.
+    // Start outside the event loop, because connections to a database have their own event loops.
     let bookstore = Bookstore::start(options)?;
     let stats = bookstore.stats().database;
-    // If the line cannot be written, the store still serves.
+    // If the line cannot be printed, the store still serves.
     let _ = writeln!(
         io::stdout(),
         "bookstore listening on http://{}, {} with {} pages a book",
@@ -198,8 +199,8 @@ fn run(options: Options) -> Result<(), Failure> {
     leave(bookstore)
 }
 
-/// Stops the store, and gives running requests [`GRACE`] to end. A request that the database does
-/// not release ends with the process.
+/// Stops the store, and gives running requests [`GRACE`] to end. A request that still waits for the
+/// database then ends with the process.
 fn leave(bookstore: Bookstore) -> Result<(), Failure> {
     let (done, left) = mpsc::channel();
     let stopping = thread::Builder::new().spawn(move || {

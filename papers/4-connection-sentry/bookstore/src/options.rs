@@ -8,43 +8,45 @@ use bywash_lease::DatabaseName;
 
 use crate::{BookstoreError, DatabaseUrl};
 
-/// The largest number of workers: a larger one is a typing error, not a capacity.
+/// The maximum number of workers. A larger number is assumed to be a typing error.
 const MAX_WORKERS: usize = 1024;
 
-/// The largest number of pages: more would be some hundred megabytes of text, which is a typing
-/// error.
+/// The maximum number of pages per book. More would be some hundred megabytes of text, and is
+/// assumed to be a typing error.
 const MAX_PAGES: u32 = 64;
 
 /// The capacity, cost, address and database of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address to listen on. Port 0 takes a free port, see [`crate::Bookstore::address`].
+    /// The address on which the store listens. Port 0 takes a free port, see
+    /// [`crate::Bookstore::address`].
     pub listen: SocketAddr,
-    /// The database of the books, which is filled if it is empty.
+    /// The address of the database with the books. An empty database is filled.
     pub database: DatabaseUrl,
-    /// The number of requests that run at a time, each with a database connection, 1 to 1024.
+    /// The number of workers, 1 to 1024. Each runs one request at a time on its own database
+    /// connection.
     pub workers: usize,
-    /// The number of requests that may wait for a worker, at least 1. The default is 511, the
+    /// The maximum number of requests that wait for a worker, at least 1. The default is 511, the
     /// listen backlog of servers at the time of paper 4.
     pub backlog: usize,
-    /// Pages of text in a book, 1 to 64, which set the time scale. The default is
-    /// [`Options::USUAL_PAGES`], or the number in the database.
+    /// The number of pages of text per book, 1 to 64. The cost of a search is proportional to it.
+    /// `None` means the number in the database, or [`Options::USUAL_PAGES`] for an empty database.
     pub pages: Option<u32>,
-    /// Whether a comment in front of each statement names its request.
+    /// Whether each statement begins with a comment that names its request.
     pub tags: bool,
-    /// The time without an answer after which a database server counts as lost. It must be longer
+    /// The time without an answer after which the database server counts as lost. It must be longer
     /// than any query.
     pub silence: Duration,
-    /// The stop daemon to which the store announces which request uses which connection.
+    /// The stop daemon that learns which request uses which connection; `None` uses no daemon.
     pub stopd: Option<Stopd>,
 }
 
-/// The address of the stop daemon.
+/// How to reach the stop daemon, and its name for the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopd {
-    /// The socket of the daemon.
+    /// The path of the daemon's Unix socket.
     pub socket: PathBuf,
-    /// The daemon's name for the database. It is not used for SQLite, which is in this process.
+    /// The daemon's name for the database. It is not used for SQLite, which runs in this process.
     pub name: DatabaseName,
 }
 
@@ -64,10 +66,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default number of pages, with which a search takes some tens of milliseconds.
+    /// The default number of pages per book, with which a search takes some tens of milliseconds.
     pub const USUAL_PAGES: u32 = 8;
 
-    /// Checks that the options can work.
+    /// Returns an error if an option is outside its range.
     pub(crate) fn check(&self) -> Result<(), BookstoreError> {
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             return Err(BookstoreError::Option("workers must be from 1 to 1024"));

@@ -1,6 +1,6 @@
-//! Parses the head and the body of a request before it may queue.
+//! Parses the head and the body of a request, before the request may enter the queue.
 //!
-//! Everything that a client sends is bounded and checked here. After that there are only typed
+//! Everything that a client sends is bounded and checked here, so that later code has only typed
 //! values.
 
 use bywash_lease::RequestId;
@@ -13,28 +13,30 @@ use crate::request_id::named;
 const WORDS: Refusal = Refusal::Invalid("q must be 1 to 100 characters without control characters");
 const NUMBER: Refusal = Refusal::Invalid("id must be the number of a book");
 
-/// The maximum length of a search in characters.
+/// The maximum length of the text of a search, in characters.
 const MAX_WORDS: usize = 100;
 
-/// A parsed request, ready to queue.
+/// A parsed request, which may enter the queue.
 #[derive(Debug)]
 pub(crate) enum ParsedRequest {
-    /// A file, by its number. It does not need the database.
+    /// A request for the file with this number, which does not need the database.
     File(u32),
     /// A request that needs the database.
     Store(StoreRequest),
 }
 
-/// A request to the database.
+/// A request that a worker serves with the database.
 #[derive(Debug)]
 pub(crate) struct StoreRequest {
     pub(crate) operation: Operation,
-    /// The session that the client claims. The store checks whether it exists.
+    /// The session that the client claims to have. Whether the session exists is checked in the
+    /// database.
     pub(crate) sid: Option<Sid>,
+    /// The request's identifier from its header; `None` if it has none.
     pub(crate) id: Option<RequestId>,
 }
 
-/// The operation on the database.
+/// What a request does on the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Home,
@@ -46,7 +48,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Returns whether the operation changes nothing, so that it may be stopped without harm. An
+    /// Returns whether the operation changes nothing, so that it may be stopped at any time. An
     /// operation that writes is never stopped.
     pub(crate) const fn only_reads(&self) -> bool {
         match self {
@@ -77,8 +79,8 @@ impl ParsedRequest {
     }
 }
 
-/// Parses the words of a search. No page has control characters, and PostgreSQL does not accept a
-/// zero byte.
+/// Parses the text of a search, at most 100 characters. Control characters are refused: no page has
+/// them, and PostgreSQL does not accept a zero byte.
 fn words(text: Option<&str>) -> Result<String, Refusal> {
     let text = text.map(str::trim).unwrap_or_default();
     let fits = (1..=MAX_WORDS).contains(&text.chars().count());
@@ -86,7 +88,7 @@ fn words(text: Option<&str>) -> Result<String, Refusal> {
     if fits && is_plain { Ok(text.to_owned()) } else { Err(WORDS) }
 }
 
-/// Parses a book's number as the pages write it. The database checks whether there is such a book.
+/// Parses the number of a book in digits. The database checks whether there is such a book.
 fn number(text: Option<&str>) -> Result<i64, Refusal> {
     let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     text.and_then(|text| text.parse().ok()).ok_or(NUMBER)

@@ -1,21 +1,21 @@
-//! The identifier that a request has in all programs that it passes.
+//! The identifier of a request, which all programs on its way share.
 
 use bywash_lease::RequestId;
 use http::HeaderMap;
 
-/// The header with the identifier.
+/// The header field with the identifier of a request.
 pub const REQUEST_HEADER: &str = "bywash-request";
 
-/// Returns the identifier in the headers, if there is exactly one. Anything else is ignored,
-/// because a client may send any value.
+/// Returns the identifier in the header. A missing, repeated or invalid field counts as no
+/// identifier, because a client may send any value.
 pub(crate) fn named(headers: &HeaderMap) -> Option<RequestId> {
     let mut values = headers.get_all(REQUEST_HEADER).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
     value.to_str().ok()?.parse().ok()
 }
 
-/// Returns the comment in front of a statement. PostgreSQL shows only the first kilobyte of a
-/// running statement, so that a comment at its end would be lost.
+/// Returns the SQL comment that names the request at the beginning of a statement. PostgreSQL shows
+/// only the first kilobyte of a running statement, so that a comment at its end could be lost.
 pub(crate) fn comment(request: &RequestId) -> String {
     format!("/*bywash-request='{request}'*/ ")
 }

@@ -1,30 +1,30 @@
-//! The services of the store: the six of paper 4, and files about its products.
+//! The services of the store: the six of paper 4, and the product files.
 
 use http::Method;
 use serde::Serialize;
 
-/// One service. Each service is one route.
+/// One service of the store, which is one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     /// `GET /`: the front page.
     Home,
-    /// `GET /search?q=`: books whose pages contain these words.
+    /// `GET /search?q=`: the books whose pages contain the text `q`.
     Search,
-    /// `GET /browse?category=`: books of a category.
+    /// `GET /browse?category=`: the books of a category.
     Browse,
-    /// `GET /book?id=`: one book, and others on the same subject.
+    /// `GET /book?id=`: one book, and other books on the same subject.
     Select,
     /// `POST /cart` with `id`: puts a book into the cart.
     Cart,
-    /// `POST /buy`: turns the cart into an order.
+    /// `POST /buy`: turns the cart of the session into an order.
     Buy,
-    /// `GET /file/N`: a cover or a sample; without the database.
+    /// `GET /file/N`: a cover or a text sample, served without the database.
     File,
 }
 
 impl Service {
-    /// Every service; `ALL[service.index()] == service`.
+    /// Every service, ordered so that `ALL[service.index()] == service`.
     pub const ALL: [Self; 7] =
         [Self::Home, Self::Search, Self::Browse, Self::Select, Self::Cart, Self::Buy, Self::File];
 
@@ -46,7 +46,7 @@ impl Service {
         }
     }
 
-    /// Returns the path of the service's route, up to the number of a file.
+    /// Returns the path of the service's route. For files, it ends before the number.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Home => "/",
@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// Returns the method of the service's route.
+    /// Returns the HTTP method of the service's route.
     pub const fn method(self) -> Method {
         match self {
             Self::Home | Self::Search | Self::Browse | Self::Select | Self::File => Method::GET,
@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    /// Returns the service at `path`.
+    /// Returns the service at `path`, or `None` if there is none.
     pub fn at(path: &str) -> Option<Self> {
         let file = path.starts_with(Self::File.path()).then_some(Self::File);
         file.or_else(|| Self::ALL.into_iter().find(|service| service.path() == path))

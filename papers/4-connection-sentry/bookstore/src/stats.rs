@@ -7,50 +7,51 @@ use serde::Serialize;
 
 use crate::Service;
 
-/// A reading of the whole store. The counters are read one by one while work continues, so that
-/// sums are exact only when the store is idle.
+/// The statistics of the whole store since its start. The counters are read one by one while work
+/// continues, so that sums are exact only when the store is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Statistics of each service; always all seven.
+    /// The statistics of each service. All seven services are always present.
     pub services: BTreeMap<Service, ServiceStats>,
-    /// Workers' time for all requests, in microseconds.
+    /// The total time that workers spent on requests, in microseconds.
     pub busy_us: u64,
-    /// The part of `busy_us` for clients that left before they were answered.
+    /// The part of `busy_us` that was spent on requests whose clients left before their answer.
     pub busy_us_departed: u64,
-    /// The part of `busy_us_departed` after the client had left.
+    /// The part of `busy_us_departed` that was spent after the client had left.
     pub busy_us_in_vain: u64,
-    /// Requests waiting for a worker now.
+    /// The number of requests that wait for a worker now.
     pub queue_length: usize,
-    /// Workers that run a request now.
+    /// The number of workers that run a request now.
     pub running: usize,
-    /// Clients that left between sending their request and getting the answer.
+    /// The total number of clients that left after they had sent a request and before they got the
+    /// answer.
     pub departed: u64,
-    /// The number of requests that can run at a time.
+    /// The number of workers, which is the maximum number of running requests.
     pub workers: usize,
-    /// The number of requests that can wait.
+    /// The maximum number of waiting requests.
     pub backlog: usize,
-    /// Conversations begun with the stop daemon; `null` without one. More than one means that the
-    /// daemon was away or slow.
+    /// The total number of conversations begun with the stop daemon; `null` if the store uses none.
+    /// More than one means that the daemon was absent or slow in between.
     pub stopd_conversations: Option<u64>,
-    /// The store's database.
+    /// The state of the store's database.
     pub database: DatabaseStats,
 }
 
-/// The state of the database.
+/// The state of the store's database.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseStats {
-    /// `sqlite`, `postgres` or `mariadb`.
+    /// The kind of the database: `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether the database was available at a worker's last attempt.
+    /// Whether a worker reached the database at the last attempt.
     pub reachable: bool,
-    /// Requests that found the database unavailable.
+    /// The total number of requests that found the database unavailable.
     pub lost: u64,
-    /// Pages of a book. The cost of a search is proportional to their number.
+    /// The number of pages per book. The cost of a search is proportional to it.
     pub pages: u32,
 }
 
 impl Stats {
-    /// Returns the numbers of one service.
+    /// Returns the statistics of one service; all zero if the service is missing.
     pub fn service(&self, service: Service) -> ServiceStats {
         self.services.get(&service).copied().unwrap_or_default()
     }

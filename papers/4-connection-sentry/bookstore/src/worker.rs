@@ -1,5 +1,5 @@
-//! One worker thread, like those of paper 4's plain server: it takes a request, serves it to its
-//! end, and answers.
+//! A worker thread, like those of paper 4's plain server: it takes a request, serves the request to
+//! its end, and answers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Worker {
         Self { state, store }
     }
 
-    /// Works until the store is closed.
+    /// Serves requests until the queue of the store is closed.
     pub(crate) fn run(self) {
         let Self { state, mut store } = self;
         state.queue.work(|service, request| {
@@ -42,7 +42,7 @@ impl Worker {
                 && *error != DbError::Cancelled
             {
                 let name = Service::ALL[service].name();
-                // If the line cannot be written, the store still serves.
+                // If the message cannot be printed, the store still serves.
                 let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {error}");
             }
             served.map(WorkerResponse::Page)

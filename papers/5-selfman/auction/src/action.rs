@@ -1,4 +1,4 @@
-//! The actions on an item, each in three steps: log in, fill in a form, store.
+//! The actions on an item. Each has three steps: log in, fill in a form, and store the result.
 
 use crate::Page;
 
@@ -9,7 +9,7 @@ pub(crate) enum Action {
     Comment,
 }
 
-/// A page that is the same for every visitor.
+/// A page that is the same for every visitor and does not need the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StaticPage {
     Home,
@@ -21,7 +21,7 @@ pub(crate) enum StaticPage {
 }
 
 impl Action {
-    /// Returns the page with the form for the action's details.
+    /// Returns the page that shows the form for the details of the action.
     pub(crate) const fn form(self) -> Page {
         match self {
             Self::Bid => Page::PutBid,
@@ -30,7 +30,7 @@ impl Action {
         }
     }
 
-    /// Returns the page that performs the action.
+    /// Returns the page that performs and stores the action.
     pub(crate) const fn store(self) -> Page {
         match self {
             Self::Bid => Page::StoreBid,

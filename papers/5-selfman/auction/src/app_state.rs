@@ -24,7 +24,7 @@ impl AppState {
         Self { options, queue }
     }
 
-    /// Returns a reading of all statistics.
+    /// Returns the present statistics of the auction.
     pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let pages = Page::ALL.map(|page| (page, counters.kind(page.index())));
@@ -43,7 +43,7 @@ impl AppState {
     }
 }
 
-/// Runs one worker until the queue is closed.
+/// Serves requests on one worker thread until the queue is closed.
 #[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
 pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
     state.queue.work(|page, operation| {
@@ -53,7 +53,7 @@ pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
             state.queue.counters.record_database(!is_unavailable);
         }
         if let Err(error) = &served {
-            // If the line cannot be written, the auction still serves.
+            // If the message cannot be printed, the auction still serves.
             let _unread =
                 writeln!(std::io::stderr(), "auction: {}: {error}", Page::ALL[page].path());
         }

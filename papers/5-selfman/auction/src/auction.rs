@@ -1,4 +1,4 @@
-//! A running auction: its threads, from start to stop.
+//! A running auction site: starts and stops its threads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,18 +12,20 @@ use crate::app_state::{AppState, work};
 use crate::store::{self, Store};
 use crate::{AuctionError, Options, Stats};
 
-/// An auction that serves until it is stopped or dropped.
+/// An auction site that serves until it is stopped or dropped.
 pub struct Auction {
     state: Arc<AppState>,
     listener: Listener,
     threads: Vec<JoinHandle<()>>,
-    /// The folder of a temporary database. It outlives the workers, which end in `drop`.
+    /// The folder of a temporary database; `None` for any other database. It must outlive the
+    /// workers, which end in `drop`.
     _folder: Option<TempDir>,
 }
 
 impl Auction {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Do not call
-    /// it in an event loop, because it waits for the database.
+    /// Starts an auction site: opens the database, listens, and starts one thread per worker and
+    /// one for HTTP. Do not call this function in an event loop, because it blocks until the
+    /// database is ready.
     pub fn start(options: Options) -> Result<Self, AuctionError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;
@@ -39,7 +41,7 @@ impl Auction {
         let pool = Pool::new(url, options.silence);
         store::prepare(&pool, &options.sizes)?;
         let state = Arc::new(AppState::new(options));
-        // A later failure drops the auction, which stops the threads started so far.
+        // If a later step fails, the auction is dropped, which stops the threads started so far.
         let mut auction = Self { state, listener, threads: Vec::new(), _folder: folder };
         for _ in 0..auction.state.options.workers {
             auction.spawn_worker(&pool)?;
@@ -48,17 +50,17 @@ impl Auction {
         Ok(auction)
     }
 
-    /// Returns the address it listens on, with the actual port.
+    /// Returns the address on which the auction site listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Returns the statistics so far.
+    /// Returns the statistics since the start.
     pub fn stats(&self) -> Stats {
         self.state.read_stats()
     }
 
-    /// Stops and joins every thread. Waiting requests are refused; running ones end normally.
+    /// Stops and joins every thread. Waiting requests are refused, and running requests complete.
     /// Dropping the auction does the same.
     pub fn stop(self) {
         drop(self);
@@ -81,8 +83,8 @@ impl Drop for Auction {
         self.state.queue.close();
         self.listener.close();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has reported it on stderr; there is nothing left to stop in
-            // it.
+            // A thread that panicked has already reported that on stderr, and needs no further
+            // step.
             let _ = thread.join();
         }
     }

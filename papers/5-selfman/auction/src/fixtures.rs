@@ -1,5 +1,5 @@
-//! Users and items that exist when an auction opens. They are generated from numbers and a seed,
-//! and are the same on every machine.
+//! The users, items, bids and comments that exist when the site opens. They are generated from
+//! numbers and a seed, and are the same on every machine.
 
 use bywash_scenario::Stream;
 
@@ -8,8 +8,8 @@ use crate::Sizes;
 /// The number of regions, as in `RUBiS`.
 pub const REGIONS: i64 = 62;
 
-/// The names of the categories, as many as in `RUBiS`. The *n*-th has a share of the items
-/// proportional to about 1/*n*.
+/// The names of the categories, as many as in `RUBiS`. The share of the items that the *n*-th
+/// category has is about proportional to 1/*n*.
 pub const CATEGORIES: [&str; 20] = [
     "Books",
     "Music",
@@ -33,7 +33,7 @@ pub const CATEGORIES: [&str; 20] = [
     "Everything else",
 ];
 
-/// The number of categories.
+/// The number of categories, as an `i64`.
 pub(crate) const KINDS: i64 = CATEGORIES.len().cast_signed() as i64;
 
 const ADJECTIVES: [&str; 12] = [
@@ -46,36 +46,39 @@ const NOUNS: [&str; 12] = [
     "Kettle", "Lantern",
 ];
 
-/// The purposes of random numbers.
+/// The purpose of the random numbers for the properties of a user.
 const FOR_USER: u64 = 1;
+/// The purpose of the random numbers for the properties of an item.
 const FOR_ITEM: u64 = 2;
+/// The purpose of the random numbers for the bids on an item.
 const FOR_BIDS: u64 = 3;
+/// The purpose of the random numbers for a comment.
 const FOR_COMMENT: u64 = 4;
 
 const DAY: i64 = 86_400;
 
-/// Returns the nickname of a generated user.
+/// Returns the nickname of the generated user with this number.
 pub fn nickname(user: i64) -> String {
     format!("user{user}")
 }
 
-/// Returns the password of a generated user.
+/// Returns the password of the generated user with this number.
 pub fn password(user: i64) -> String {
     format!("password{user}")
 }
 
-/// Returns the name of a region, numbered from 1.
+/// Returns the name of the region with this number, counted from 1.
 pub(crate) fn region(number: i64) -> String {
     format!("Region {number}")
 }
 
-/// Returns the region of a user.
+/// Returns the number of the region in which a generated user lives.
 pub(crate) fn home(sizes: &Sizes, user: i64) -> i64 {
     1 + below(REGIONS, &mut Stream::new(sizes.seed, FOR_USER, user.unsigned_abs()))
 }
 
-/// An item that exists when the auction opens. Amounts of money are in hundredths, times in
-/// seconds.
+/// An item that exists when the site opens. Amounts of money are in hundredths of the currency
+/// unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: i64,
@@ -84,22 +87,23 @@ pub(crate) struct Item {
     pub(crate) category: i64,
     pub(crate) seller: i64,
     pub(crate) initial: i64,
-    /// The price for buying at once; zero if that is not possible.
+    /// The price for buying a piece at once; zero if that is not possible.
     pub(crate) buy_now: i64,
     pub(crate) quantity: i64,
-    /// The end of the item's auction, relative to the opening.
+    /// The end of the item's auction, in seconds after the opening of the site. It is negative if
+    /// the auction is already over.
     pub(crate) ends: i64,
     pub(crate) bids: Vec<Bid>,
 }
 
-/// A bid, higher than the previous one.
+/// A bid on an item, which is higher than the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bid {
     pub(crate) bidder: i64,
     pub(crate) amount: i64,
 }
 
-/// A comment of one user on another.
+/// A comment that one user wrote about another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
     pub(crate) from: i64,
@@ -109,7 +113,7 @@ pub(crate) struct Comment {
 }
 
 impl Item {
-    /// Returns the item with a number from 1 to `sizes.items`.
+    /// Returns the generated item with this number, from 1 to `sizes.items`.
     pub(crate) fn new(sizes: &Sizes, id: i64) -> Self {
         let mut rng = Stream::new(sizes.seed, FOR_ITEM, id.unsigned_abs());
         let (adjective, noun) = (pick(&ADJECTIVES, &mut rng), pick(&NOUNS, &mut rng));
@@ -134,13 +138,15 @@ impl Item {
         }
     }
 
-    /// Returns the highest bid, which the next bid must exceed; zero without a bid.
+    /// Returns the amount of the highest bid, which the next bid must exceed; zero if there is no
+    /// bid.
     pub(crate) fn highest(&self) -> i64 {
         self.bids.last().map_or(0, |bid| bid.amount)
     }
 }
 
-/// Returns the bids on an item, at most twice as many as the mean.
+/// Returns the generated bids on an item. Their number is random, with the mean `sizes.bids` and at
+/// most twice as large.
 fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
     let mut rng = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
     let count = below(2 * sizes.bids + 1, &mut rng);
@@ -153,7 +159,7 @@ fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
 }
 
 impl Comment {
-    /// Returns the comment with a number from 1 to `sizes.comments`.
+    /// Returns the generated comment with this number, from 1 to `sizes.comments`.
     pub(crate) fn new(sizes: &Sizes, number: i64) -> Self {
         let mut rng = Stream::new(sizes.seed, FOR_COMMENT, number.unsigned_abs());
         Self {
@@ -165,12 +171,13 @@ impl Comment {
     }
 }
 
-/// Returns a whole number from 0 to below `count`, each with the same probability.
+/// Returns a random whole number from 0 to `count` − 1, each with the same probability.
 fn below(count: i64, rng: &mut Stream) -> i64 {
     ((rng.unit() * count as f64) as i64).min(count - 1)
 }
 
-/// Returns a whole number from 0 to below `count`, the *n*-th with a probability of about 1/*n*.
+/// Returns a random whole number from 0 to `count` − 1. The *n*-th has a probability of about
+/// 1/*n*.
 fn common(count: i64, rng: &mut Stream) -> i64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as i64).clamp(1, count) - 1

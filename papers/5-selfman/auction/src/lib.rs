@@ -1,13 +1,14 @@
-//! The auction of paper 5: a site in the manner of `RUBiS`, whose searches are the elephants.
+//! The auction site of paper 5, in the manner of `RUBiS`. Its searches are the expensive requests,
+//! which paper 5 calls elephants.
 //!
-//! The auction has `RUBiS`'s PHP pages under their paths, the pages around them that its visitors
-//! use, and its picture, on SQLite, PostgreSQL or MariaDB. The pages do what `RUBiS`'s pages do,
-//! but the implementation is new.
+//! The site has the PHP pages of `RUBiS` under their original paths, the static pages that visitors
+//! need, and a picture. It runs on SQLite, PostgreSQL or MariaDB. The pages do what the pages of
+//! `RUBiS` do, but the implementation is new.
 //!
-//! The auction is a plain pre-fork server: a fixed number of workers, each with one database
-//! connection, take requests from one bounded first-come-first-served queue, static pages included.
-//! The database causes the cost: a search joins, counts and sorts as many bids as its category has.
-//! Every rule of the auction holds for any number of concurrent requests.
+//! The site is a plain pre-fork server. A fixed number of workers, each with one database
+//! connection, take all requests from one bounded first-come-first-served queue, also those for
+//! static pages. The database causes the cost: a search joins, counts and sorts all bids of its
+//! category. Every rule of the auction holds for any number of concurrent requests.
 #![forbid(unsafe_code)]
 
 mod action;

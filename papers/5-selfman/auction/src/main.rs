@@ -1,4 +1,4 @@
-//! The auction as a separate program.
+//! The command-line program of the auction site.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -13,8 +13,8 @@ use bywash_site::Signals;
 use clap::Parser;
 use tokio::runtime::Builder;
 
-/// The environment variable with the password of the database, if neither its address nor a file
-/// has it.
+/// The name of the environment variable with the database password. It is used if neither the
+/// address of the database nor a password file has one.
 const PASSWORD: &str = "BYWASH_AUCTION_PASSWORD";
 
 /// An auction in the manner of `RUBiS` with an expensive database, to be overloaded.
@@ -72,10 +72,10 @@ struct Arguments {
     silence: u64,
 }
 
-/// The time that running requests may continue after a signal.
+/// The maximum time that running requests may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the program failed.
+/// The reason why the program failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -114,17 +114,17 @@ impl Arguments {
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
-    // Start outside the event loop: connections to a database have their own event loops.
+    // Start outside the event loop, because connections to a database have their own event loops.
     let auction = Auction::start(options)?;
     let (address, kind) = (auction.address(), auction.stats().database.kind);
-    // If the line cannot be written, the auction still serves.
+    // If the line cannot be printed, the auction still serves.
     let _ = writeln!(io::stdout(), "auction listening on http://{address}, {kind}");
     runtime.block_on(signals.first());
     leave(auction)
 }
 
-/// Stops the auction, and gives running requests [`GRACE`] to end. A request that the database does
-/// not release ends with the process.
+/// Stops the auction, and gives running requests [`GRACE`] to end. A request that still waits for
+/// the database then ends with the process.
 fn leave(auction: Auction) -> Result<(), Failure> {
     let (done, left) = mpsc::channel();
     let stopping = thread::Builder::new().spawn(move || {

@@ -1,4 +1,4 @@
-//! The options of an auction.
+//! The options of an auction site.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -7,56 +7,60 @@ use bywash_database::DatabaseUrl;
 
 use crate::AuctionError;
 
-/// The largest number of workers: a larger one is a typing error, not a capacity.
+/// The maximum number of workers. A larger number is assumed to be a typing error.
 const MAX_WORKERS: usize = 1024;
 
-/// The largest number of rows: more would be some gigabytes, which is a typing error.
+/// The maximum number of rows of one kind. More would be some gigabytes, and is assumed to be a
+/// typing error.
 const MAX_ROWS: i64 = 10_000_000;
 
-/// The capacity, size, address and database of an auction.
+/// The capacity, sizes, address and database of an auction site.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address to listen on. Port 0 takes a free port, see [`crate::Auction::address`].
+    /// The address on which the site listens. Port 0 takes a free port, see
+    /// [`crate::Auction::address`].
     pub listen: SocketAddr,
-    /// The database of items and bids, which is filled if it is empty.
+    /// The address of the database with the items and bids. An empty database is filled.
     pub database: DatabaseUrl,
-    /// The number of requests that run at a time, each with a database connection, 1 to 1024.
+    /// The number of workers, 1 to 1024. Each runs one request at a time on its own database
+    /// connection.
     pub workers: usize,
-    /// The number of requests that may wait for a worker, at least 1.
+    /// The maximum number of requests that wait for a worker, at least 1.
     pub backlog: usize,
-    /// The sizes with which an empty database is filled. A full database must have been filled with
-    /// the same sizes.
+    /// The sizes with which an empty database is filled. A database that is not empty must have
+    /// been filled with the same sizes.
     pub sizes: Sizes,
-    /// The time without an answer after which a database server counts as lost. It must be longer
+    /// The time without an answer after which the database server counts as lost. It must be longer
     /// than any query.
     pub silence: Duration,
 }
 
-/// The numbers of users, items, bids and comments when the auction opens.
+/// The numbers of users, items, bids and comments that exist when the site opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The number of users, who sell, bid and comment.
     pub users: i64,
-    /// The number of items; four of five are still on sale.
+    /// The number of items. Four of five are still on sale when the site opens.
     pub items: i64,
     /// The mean number of bids on an item. The cost of a search is about proportional to it.
     pub bids: i64,
-    /// The number of comments.
+    /// The total number of comments on users.
     pub comments: i64,
-    /// The seed of the random numbers.
+    /// The seed from which users, items, bids and comments are generated.
     pub seed: u64,
 }
 
-/// The properties of an item follow from its number, so that a load generator knows which requests
-/// are valid.
+/// The properties of an item that follow from its number. A load generator uses them to send only
+/// valid requests.
 impl Sizes {
-    /// Returns whether an item's auction was over when this one opened: the last fifth of the
-    /// items.
+    /// Returns whether the auction of this item was over when the site opened. That is so for the
+    /// last fifth of the items.
     pub const fn is_over(&self, item: i64) -> bool {
         item > self.items * 4 / 5
     }
 
-    /// Returns whether an item can be bought at once: the first two fifths of the items.
+    /// Returns whether a piece of this item can be bought at once. That is so for the first two
+    /// fifths of the items.
     pub const fn has_price(&self, item: i64) -> bool {
         item <= self.items * 2 / 5
     }
@@ -82,7 +86,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that the options can work.
+    /// Returns an error if an option is outside its range.
     pub(crate) fn check(&self) -> Result<(), AuctionError> {
         let Sizes { users, items, bids, comments, seed } = self.sizes;
         let is_row_count = |least| move |count: i64| (least..=MAX_ROWS).contains(&count);

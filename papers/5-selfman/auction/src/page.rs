@@ -1,9 +1,9 @@
-//! The pages of the auction, which are those of `RUBiS` with its paths.
+//! The pages of the site, which are those of `RUBiS` with their original paths.
 
 use http::Method;
 use serde::Serialize;
 
-/// One page. Each page is one path.
+/// One page of the site, which has one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[allow(missing_docs, reason = "the name is that of the path; the README has the table")]
 pub enum Page {
@@ -36,7 +36,7 @@ pub enum Page {
 }
 
 impl Page {
-    /// Every page; `ALL[page.index()] == page`.
+    /// Every page, ordered so that `ALL[page.index()] == page`.
     pub const ALL: [Self; 26] = [
         Self::Home,
         Self::Register,
@@ -103,8 +103,8 @@ impl Page {
         }
     }
 
-    /// Returns the method of the page's route. A request that changes something is a `POST`. So is
-    /// a request with a password, which must not be in a log of URLs.
+    /// Returns the HTTP method of the page. A request that changes something is a `POST`. A request
+    /// with a password is also a `POST`, because a password must not be in a log of URLs.
     pub const fn method(self) -> Method {
         match self {
             Self::RegisterUser
@@ -136,7 +136,7 @@ impl Page {
         }
     }
 
-    /// Returns the page at `path`.
+    /// Returns the page at `path`, or `None` if there is none.
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|page| page.path() == path)
     }

@@ -1,6 +1,6 @@
-//! Parses the address and the form of a request before it may queue.
+//! Parses the address and the form of a request, before the request may enter the queue.
 //!
-//! Everything that a client sends is bounded and checked here. After that there are only typed
+//! Everything that a client sends is bounded and checked here, so that later code has only typed
 //! values.
 
 use bywash_site::{Form, Refusal};
@@ -9,25 +9,25 @@ use crate::Page;
 use crate::action::{Action, StaticPage};
 use crate::fixtures::{KINDS, REGIONS};
 
-/// The maximum number of items on a page of a list.
+/// The maximum number of items on one page of a list.
 const MAX_LISTED: i64 = 100;
-/// The default number of items on a page, as in `RUBiS`.
+/// The default number of items on one page of a list, as in `RUBiS`.
 const LISTED: i64 = 20;
-/// The number of the last page of a list that may be requested.
+/// The largest page number of a list that may be requested.
 const MAX_PAGE: i64 = 100_000;
-/// The largest amount of money, in hundredths.
+/// The maximum amount of money in a form, in hundredths of the currency unit.
 const MAX_CENTS: i64 = 100_000_000_000;
-/// The largest number of pieces of one item.
+/// The maximum number of pieces of one item.
 const MAX_QUANTITY: i64 = 10_000;
-/// The longest auction, in days.
+/// The maximum duration of an item's auction, in days.
 const MAX_DAYS: i64 = 365;
 
-/// The operation that a request asks for.
+/// What a request asks the site to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// A page that is the same for every visitor. It does not need the database.
+    /// Shows a page that is the same for every visitor, without the database.
     Static(StaticPage),
-    /// The form for nickname and password before an action.
+    /// Shows the form that asks for nickname and password before an action.
     Auth {
         action: Action,
         item: i64,
@@ -45,7 +45,7 @@ pub(crate) enum Operation {
         category: i64,
     },
     AboutMe(Credentials),
-    /// The form for the details of an action.
+    /// Shows the form for the details of an action.
     Form {
         action: Action,
         credentials: Credentials,
@@ -87,7 +87,7 @@ pub(crate) struct Search {
     pub(crate) listed: i64,
 }
 
-/// The nickname and password that a client claims.
+/// The nickname and password that a client sends. They are checked in the database.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub(crate) nickname: String,
@@ -95,13 +95,13 @@ pub(crate) struct Credentials {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Omits the password.
+    /// Formats the nickname only, so that no log has the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Credentials").field(&self.nickname).finish()
     }
 }
 
-/// An item to sell.
+/// An item that a user puts on sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sale {
     pub(crate) name: String,
@@ -220,7 +220,7 @@ impl Fields {
         number.filter(|number| (least..=most).contains(number)).ok_or(wrong)
     }
 
-    /// Reads a number like [`Fields::number`], or returns `usual` if there is no such field.
+    /// Reads a number like [`Fields::number`]. Returns `usual` if the form has no such field.
     fn number_or(
         &self,
         name: &str,
@@ -256,8 +256,9 @@ impl Fields {
         })
     }
 
-    /// Reads a text that a person has written. Ends of lines and tabs become spaces. Other control
-    /// characters are refused: no page has them, and PostgreSQL does not accept a zero byte.
+    /// Reads a text of 1 to `most` characters that a person has written. Ends of lines and tabs
+    /// become spaces. Other control characters are refused with `wrong`: no page has them, and
+    /// PostgreSQL does not accept a zero byte.
     fn words(&self, name: &str, most: usize, wrong: Refusal) -> Result<String, Refusal> {
         let text = self.0.get(name).unwrap_or_default().replace(['\r', '\n', '\t'], " ");
         let text = text.trim();
@@ -283,8 +284,8 @@ impl Fields {
         })
     }
 
-    /// Reads an amount without decimals or with two. Returns `None` if the field is missing or
-    /// empty.
+    /// Reads an amount of money, in hundredths, that is written with two decimals or none. Returns
+    /// `None` if the field is missing or empty, and `wrong` if it is invalid.
     fn cents(&self, name: &str, wrong: Refusal) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.0.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
         let (whole, rest) = text.split_once('.').unwrap_or((text, "00"));

@@ -1,4 +1,4 @@
-//! The statistics of an auction, for `/-/stats` and for tests.
+//! The statistics of an auction site, for `/-/stats` and for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,41 +7,42 @@ use serde::Serialize;
 
 use crate::Page;
 
-/// A reading of the whole auction. The counters are read one by one while work continues, so that
-/// sums are exact only when the auction is idle.
+/// The statistics of the whole site since its start. The counters are read one by one while work
+/// continues, so that sums are exact only when the site is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
-    /// Statistics of each page; always all of them.
+    /// The statistics of each page. All pages are always present.
     pub pages: BTreeMap<Page, ServiceStats>,
-    /// Workers' time for all requests, in microseconds.
+    /// The total time that workers spent on requests, in microseconds.
     pub busy_us: u64,
-    /// Requests waiting for a worker now.
+    /// The number of requests that wait for a worker now.
     pub queue_length: usize,
-    /// Workers that run a request now.
+    /// The number of workers that run a request now.
     pub running: usize,
-    /// Clients that left between sending their request and getting the answer.
+    /// The total number of clients that left after they had sent a request and before they got the
+    /// answer.
     pub departed: u64,
-    /// The number of requests that can run at a time.
+    /// The number of workers, which is the maximum number of running requests.
     pub workers: usize,
-    /// The number of requests that can wait.
+    /// The maximum number of waiting requests.
     pub backlog: usize,
-    /// The auction's database.
+    /// The state of the site's database.
     pub database: DatabaseStats,
 }
 
-/// The state of the database.
+/// The state of the site's database.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseStats {
-    /// `sqlite`, `postgres` or `mariadb`.
+    /// The kind of the database: `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether the database was available at a worker's last attempt.
+    /// Whether a worker reached the database at the last attempt.
     pub reachable: bool,
-    /// Requests that found the database unavailable.
+    /// The total number of requests that found the database unavailable.
     pub lost: u64,
 }
 
 impl Stats {
-    /// Returns the numbers of one page.
+    /// Returns the statistics of one page; all zero if the page is missing.
     pub fn page(&self, page: Page) -> ServiceStats {
         self.pages.get(&page).copied().unwrap_or_default()
     }

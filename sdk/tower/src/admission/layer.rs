@@ -1,4 +1,5 @@
-//! The tower layer and service: a request waits for its slot before the wrapped service is called.
+//! The tower layer and service of admission control: each request waits for a slot before the
+//! wrapped service is called.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,7 +16,8 @@ use tower_service::Service;
 use super::{Admission, AdmissionError, Refused, Ticket};
 use crate::token::Token;
 
-/// A layer that lets requests into the wrapped services as the [`Admission`] decides.
+/// A layer that makes each request wait for a slot of its [`Admission`] before the wrapped service
+/// is called. A request that gets no slot is answered with 503.
 #[derive(Clone)]
 pub struct AdmissionLayer {
     admission: Admission,
@@ -31,14 +33,16 @@ enum ClassOf {
 type Classify = dyn Fn(&Method, &Uri) -> Option<ClassId> + Send + Sync;
 
 impl AdmissionLayer {
-    /// Creates a layer for requests that are all of one class.
+    /// Creates a layer that puts all requests into one class. Returns an error if `class` is not
+    /// declared in the settings.
     pub fn new(admission: &Admission, class: &str) -> Result<Self, AdmissionError> {
         let class_of = ClassOf::One(admission.class(class)?);
         Ok(Self { admission: admission.clone(), class_of })
     }
 
-    /// Creates a layer that asks `class_of` for the class of each request, as an index into
-    /// `classes`. A request without a class passes untouched.
+    /// Creates a layer that calls `class_of` for each request to get its class, as an index into
+    /// `classes`. A request for which it returns `None` goes to the service without waiting.
+    /// Returns an error if one of `classes` is not declared.
     pub fn by(
         admission: &Admission,
         classes: &[&str],
@@ -59,7 +63,7 @@ impl<S> Layer<S> for AdmissionLayer {
     }
 }
 
-/// A service whose requests wait for a slot.
+/// A service whose requests wait for a slot before the wrapped service is called.
 #[derive(Clone)]
 pub struct Admitting<S> {
     service: S,
@@ -88,11 +92,11 @@ where
             ClassOf::Each(class_of) => class_of(request.method(), request.uri()),
         };
         let Some(class) = class else { return Box::pin(self.service.call(request)) };
-        // Call the service that has reported ready; its clone may not be ready.
+        // Call the instance of the service that has reported ready. Its clone may not be ready.
         let ready = self.service.clone();
         let mut service = std::mem::replace(&mut self.service, ready);
-        // Join the queue before the future is polled, so that requests stand in the order of their
-        // arrival.
+        // Join the queue now and not when the future is first polled, so that requests queue in
+        // order of arrival.
         let ticket = self.layer.admission.arrive(class);
         Box::pin(async move {
             if let Err(refused) = ticket.wait().await {

@@ -1,29 +1,31 @@
 //! Admission control inside the application: a fixed number of requests run at once, and the others
 //! wait in the engine's queue.
 //!
-//! This module is for services without a gateway in front, and for services that have a limit of
-//! their own behind one (a connection pool, a model on a GPU). [`bywash_engine::Engine`] makes
-//! every decision: which request gets the next slot, which request is evicted from a full queue,
-//! when the queue becomes LIFO, and what `Retry-After` says. The module is only a driver of the
-//! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's
-//! time.
+//! This module is for services without a gateway in front. It is also for services that have a
+//! limit of their own behind a gateway, for example a connection pool or a model on a GPU.
+//! [`bywash_engine::Engine`] makes every decision: which request gets the next slot, which request
+//! is evicted from a full queue, when the queue becomes LIFO, and what `Retry-After` says. This
+//! module only drives the engine, like the gateway's driver (`crates/gateway/src/driver/mod.rs`),
+//! for one process and with tokio's clock.
 //!
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
-//! of a [`Tier::Transaction`] class has the standing of a transaction whose session has walked
-//! there. A request of a [`Tier::Browsing`] class has the standing of a new session's request.
-//! Utilities count where a scheduler uses them (`always-fifo`). Nothing is learned.
+//! of a [`Tier::Transaction`] class has the standing of a session that has already reached a
+//! transaction. A request of a [`Tier::Browsing`] class has the standing of a new session. The
+//! utilities of classes matter only to schedulers that use them (`always-fifo`). Nothing is learned
+//! from past requests.
 //!
 //! **Tickets.** A request's ticket frees its entry of the [`RequestTable`] when it is dropped. So a
 //! slot or a place in the queue is given back when a client leaves, when a handler panics and when
 //! a handler is done. One lock protects the table. It is held for one call of the engine, and never
 //! while a task is woken.
 //!
-//! **Time.** With `max_wait`, each waiting request has its own tokio timer. Each of them calls the
-//! engine's timer, which any of them may do.
+//! **Time.** With `max_wait`, each waiting request has its own tokio timer. When a timer fires, the
+//! request calls the engine's timer function, which handles all requests that have waited too long.
 //!
-//! **Together with termination.** Inside a `TerminateLayer`, waiting is part of a request's time:
-//! its deadline and its client's departure end it in the queue as well, and a refused request
-//! counts as lost. The slot is given back with the head of the response.
+//! **Together with termination.** Inside a `TerminateLayer`, the wait for a slot counts as part of
+//! the request's time. So a deadline or the departure of the client also ends a request in the
+//! queue. A refused request counts as lost. The slot is given back when the head of the response is
+//! ready.
 
 mod layer;
 
@@ -57,18 +59,20 @@ pub struct AdmissionSettings {
 /// An invalid setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AdmissionError {
-    /// The limit is 0, so no request could run.
+    /// The limit is 0, so that no request could ever run.
     #[error("the limit is 0, and must be at least 1")]
     Limit,
-    /// The scheduler is unknown, or it depends on the machine's load, which is not measured here.
+    /// The scheduler is unknown, or it needs the load of the machine, which this module does not
+    /// measure.
     #[error(
         "the scheduler `{0}` is unknown, or needs the load of the machine, which is not measured"
     )]
     Scheduler(String),
-    /// Parameters that the scheduler's entry in the catalogue does not accept.
+    /// The scheduler does not accept these parameters, according to its entry in the engine's
+    /// catalogue.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
-    /// There is no class, there are more than 64, or two have the same name.
+    /// No class is declared, more than 64 are declared, or two have the same name.
     #[error("there must be 1 to 64 classes, each with a name of its own")]
     Classes,
     /// No class of this name is declared.
@@ -77,7 +81,8 @@ pub enum AdmissionError {
 }
 
 impl AdmissionSettings {
-    /// Creates settings for `limit` requests at once, with the scheduler `session-first`.
+    /// Creates settings for at most `limit` running requests, with the scheduler `session-first`
+    /// and without classes.
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -88,8 +93,8 @@ impl AdmissionSettings {
         }
     }
 
-    /// Adds a class of requests, with its tier and with the utility of one request relative to
-    /// those of other classes.
+    /// Adds a class of requests with its tier. `utility` is the value of one request relative to
+    /// requests of other classes.
     #[must_use]
     pub fn class(mut self, name: impl Into<String>, tier: Tier, utility: f64) -> Self {
         self.classes.push(Class {
@@ -105,7 +110,7 @@ impl AdmissionSettings {
         self
     }
 
-    /// Replaces the scheduler by another one of the catalogue, with the given parameters.
+    /// Sets the scheduler by its name in the engine's catalogue, with the given parameters.
     #[must_use]
     pub fn scheduler(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -114,8 +119,8 @@ impl AdmissionSettings {
         self
     }
 
-    /// Sets how long a request may wait. Without it, a request waits for as long as its client
-    /// does.
+    /// Sets the maximum time for which a request may wait for a slot. Without this setting, a
+    /// request waits until it gets a slot, is evicted, or its client leaves.
     #[must_use]
     pub fn max_wait(self, span: Duration) -> Self {
         Self { max_wait: Some(span), ..self }
@@ -144,7 +149,7 @@ impl AdmissionSettings {
     }
 }
 
-/// The queue in front of a service. Clones share it.
+/// The queue in front of a service, with a fixed number of slots. Clones share the same queue.
 #[derive(Clone)]
 pub struct Admission(Arc<Driver>);
 
@@ -156,38 +161,39 @@ struct Driver {
     sessions: AtomicU64,
 }
 
-/// Counts of an [`Admission`].
+/// The counts of an [`Admission`]. All are present values except `refused`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionStats {
-    /// The number of slots.
+    /// The number of slots: the most requests that run at a time.
     pub limit: u32,
-    /// Requests that hold a slot.
+    /// The number of requests that hold a slot now.
     pub running: u32,
-    /// Requests that wait for a slot.
+    /// The number of requests that wait for a slot now.
     pub waiting: u32,
-    /// Requests refused since the start.
+    /// The total number of requests refused since the start.
     pub refused: u64,
 }
 
-/// The error of a request that does not get a slot.
+/// The error of a request that is refused, so that it gets no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("refused: {}", reason.name())]
 pub struct Refused {
-    /// Why it was refused.
+    /// The reason why the request was refused.
     pub reason: Reason,
-    /// After how long the client may retry.
+    /// The time after which the client may retry.
     pub retry_after: Duration,
 }
 
 impl Admission {
-    /// Checks the settings and creates the admission. The clock is tokio's, which tests can pause.
+    /// Checks the settings and creates the admission. Time is measured by tokio's clock, which
+    /// tests can pause.
     pub fn new(settings: &AdmissionSettings) -> Result<Self, AdmissionError> {
         let requests = Mutex::new(RequestTable::new(settings.engine()?));
         let (started, max_wait) = (Instant::now(), settings.max_wait);
         Ok(Self(Arc::new(Driver { started, max_wait, requests, sessions: AtomicU64::new(0) })))
     }
 
-    /// Returns the present counts.
+    /// Returns the present counts of this admission.
     pub fn stats(&self) -> AdmissionStats {
         let requests = self.0.requests.lock();
         let status = requests.engine.status(self.0.now());
@@ -207,7 +213,8 @@ impl Admission {
         place.map(|place| ClassId(place as u8)).ok_or_else(unknown)
     }
 
-    /// Registers a request that has arrived.
+    /// Registers a request that has arrived, and returns its ticket. The engine decides at once
+    /// whether the request gets a slot, waits or is refused.
     fn arrive(&self, class: ClassId) -> Ticket {
         let id = self.0.with(|requests, now, wakers| {
             let mut request = Request::of(class);
@@ -246,12 +253,14 @@ impl Driver {
 struct Ticket {
     driver: Arc<Driver>,
     id: RequestId,
-    /// How the request ended; `None` if it was abandoned.
+    /// How the request ended, as reported to the engine on drop. `None` means that the request was
+    /// abandoned.
     end: Option<End>,
 }
 
 impl Ticket {
-    /// Is ready once the request has a slot or is refused.
+    /// Returns ready with `Ok` once the request has a slot, and with an error once it is refused.
+    /// Otherwise it stores the waker.
     fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
         self.driver.requests.lock().poll(self.id, cx, |decision| match decision {
             Decision::Waits => None,

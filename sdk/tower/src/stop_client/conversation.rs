@@ -1,12 +1,12 @@
-//! A conversation with the stop daemon: numbered lines over a socket, answered in any order.
+//! A conversation with the stop daemon: numbered lines over a Unix socket, answered in any order.
 //!
-//! One task writes and reads. It assigns the numbers, so no lock is needed for them. Lines are sent
-//! in the order in which they were submitted, so the daemon reads a stop before the releases that
-//! follow it.
+//! One task does all writing and reading. It also assigns the numbers, so that no lock is needed.
+//! Lines are sent in the order in which they were submitted. So the daemon reads a stop before the
+//! releases that follow it.
 //!
-//! The conversation is over when that task has ended: the stream broke, or an answer was late or
-//! could not be parsed. From then on no line is answered, and all leases of the conversation have
-//! ended.
+//! The conversation is over when that task has ended. This happens when the stream breaks, when an
+//! answer is late, or when an answer cannot be parsed. From then on no line is answered, and all
+//! leases of the conversation have ended.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -21,10 +21,10 @@ use tokio::time::timeout;
 use super::ANSWER_WITHIN;
 use crate::terminated::Reason;
 
-/// The largest number of lines that are sent together.
+/// The maximum number of lines that are sent with one write.
 const TOGETHER: usize = 64;
 
-/// A handle of a conversation. Clones share the conversation.
+/// A handle of a conversation with the daemon. Clones share the conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     lines: mpsc::UnboundedSender<Line>,
@@ -35,21 +35,22 @@ pub(crate) struct Conversation {
 struct Line {
     command: Command,
     answered: Option<oneshot::Sender<Answer>>,
-    /// Notified when the process's own lease is stopped.
+    /// The channel that gets the reason if this lease is of the process's own work and is stopped.
     told: Option<oneshot::Sender<Reason>>,
 }
 
-/// Why there is no answer.
+/// The reason why a line has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// No line was sent, because the conversation was over.
+    /// The line was not sent, because the conversation was already over.
     Unsaid,
-    /// The conversation is over now. The daemon may have read the line.
+    /// The line was not answered in time, or the conversation ended meanwhile. The daemon may have
+    /// read the line.
     Unanswered,
 }
 
-/// Starts a conversation. `stopped` is called for each answer to a stop, with whether the daemon
-/// has agreed, because no caller waits for it.
+/// Starts a conversation on `stream`. `stopped` is called for each answer to a stop, because no
+/// caller waits for such an answer. Its argument says whether the daemon has agreed.
 pub(super) fn converse(
     stream: UnixStream,
     stopped: impl Fn(bool) + Send + Sync + 'static,
@@ -72,7 +73,8 @@ impl Conversation {
         self.lines.is_closed()
     }
 
-    /// Submits a line without waiting for its answer. If the conversation is over, nothing is sent.
+    /// Submits a line without waiting for its answer. If the conversation is over, the line is
+    /// discarded.
     pub(crate) fn say(&self, command: Command) {
         let _ = self.lines.send(Line { command, answered: None, told: None });
     }
@@ -97,15 +99,15 @@ struct Speaker {
     said: mpsc::UnboundedReceiver<Line>,
     number: u64,
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
-    /// Keyed by the number of the lease.
+    /// The channels of the leases of the process's own work, keyed by the number of the lease.
     own: HashMap<u64, oneshot::Sender<Reason>>,
-    /// The numbers of the stops that are not answered yet.
+    /// The numbers of the lines that are stops and are not answered yet.
     stops: HashSet<u64>,
     stopped: Box<dyn Fn(bool) + Send + Sync>,
 }
 
 impl Speaker {
-    /// Runs until either side ends the conversation.
+    /// Writes and reads lines until either side ends the conversation.
     async fn run(mut self, mut stream: UnixStream) {
         let (reader, mut writer) = stream.split();
         let mut heard = BufReader::new(reader).lines();
@@ -146,8 +148,8 @@ impl Speaker {
         writeln!(text, "{}", Message { number, command }).expect("a string takes any text");
     }
 
-    /// Returns whether the line was a valid answer. An answer without a waiting caller is valid:
-    /// that caller has ended the conversation, or was dropped.
+    /// Handles one line from the daemon. Returns whether it was a valid answer. An answer for which
+    /// no caller waits is valid: the caller has given up or was dropped.
     fn hear(&mut self, line: &str) -> bool {
         let Ok((number, answer)) = Answer::parse(line) else { return false };
         match answer {
@@ -156,7 +158,7 @@ impl Speaker {
                     let _ = told.send(Reason::of_line(reason));
                 }
             }
-            // The daemon could not parse one of our lines.
+            // With the number 0, the daemon reports that it could not parse a line of this process.
             _ if number == 0 => return false,
             Answer::Done | Answer::Stopped(_) | Answer::Cancelled { .. } | Answer::Refused(..) => {
                 if let Some(answered) = self.waiting.remove(&number) {

@@ -1,9 +1,9 @@
-//! The application's client of the stop daemon (`bywash stopd`): it tells the daemon which request
-//! uses which connection, and that a request shall be stopped. The contract is in `sdk/README.md`,
+//! The application's client of the stop daemon (`bywash stopd`). It tells the daemon which request
+//! uses which connection, and that a request must be stopped. The contract is in `sdk/README.md`,
 //! "Down to the query".
 //!
-//! The daemon is optional. Without one, a lease costs one reading of a clock, plus one attempt to
-//! connect every 200 ms.
+//! The daemon is optional. Without a daemon, a lease only reads the clock, and the process tries to
+//! connect at most once every 200 ms.
 
 mod conversation;
 
@@ -23,62 +23,66 @@ use crate::terminated::Reason;
 use conversation::converse;
 pub(crate) use conversation::{Conversation, Silence};
 
-/// The pause after a failed connection before the next attempt to connect.
+/// The minimum time between a failed attempt to connect to the daemon and the next attempt.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// How long an answer may take.
+/// The maximum time to wait for an answer of the daemon. A later answer ends the conversation.
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 
-/// Counts of a [`StopClient`] since the start.
+/// The total counts of a [`StopClient`] since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopClientStats {
-    /// Leased connections.
+    /// The number of leases that the daemon has confirmed.
     pub leased: u64,
-    /// Leases that did not begin because their request was stopped.
+    /// The number of leases that did not begin because their request had been stopped.
     pub stopped: u64,
-    /// Connections that another client of the daemon had leased as well.
+    /// The number of leases that the daemon refused because another client had leased the same
+    /// connection.
     pub taken: u64,
-    /// Leases that the daemon refused for any other reason (for example an unknown database name),
-    /// and refused stops.
+    /// The number of leases that the daemon refused for any other reason, for example an unknown
+    /// database name, plus the number of stops that it refused.
     pub refused: u64,
-    /// Leases that were not requested, or not answered in time, because there was no daemon.
+    /// The number of leases that were not requested or not answered in time, because the daemon was
+    /// absent or too slow.
     pub unreachable: u64,
-    /// Connections that were closed because a cancellation may be aimed at them, or because they
-    /// were not released.
+    /// The number of connections that were closed, because a cancellation may be aimed at them or
+    /// because they were dropped without a release.
     pub closed: u64,
-    /// Requests that the daemon has agreed to stop.
+    /// The number of requests that the daemon has agreed to stop.
     pub stops: u64,
 }
 
-/// A client of the stop daemon; one for each process. Clones share it.
+/// A client of the stop daemon. One process needs only one: clones share the same client.
 #[derive(Clone)]
 pub struct StopClient(Arc<Shared>);
 
 struct Shared {
     socket: PathBuf,
     current: Mutex<Current>,
-    /// Held while a task connects; the other tasks wait for it.
+    /// The lock that a task holds while it connects. Other tasks wait for it instead of connecting
+    /// too.
     connecting: tokio::sync::Mutex<()>,
     stats: Arc<Mutex<StopClientStats>>,
-    /// The number for the next lease of something in this process.
+    /// The number for the next lease of work in this process.
     numbers: AtomicU64,
 }
 
 #[derive(Default)]
 struct Current {
     conversation: Option<Conversation>,
-    /// No attempt to connect is made before this moment.
+    /// The time before which no attempt to connect is made.
     not_before: Option<Instant>,
 }
 
 impl StopClient {
-    /// Creates a client of the daemon at the socket of `BYWASH_STOPD`, or at the default one. It
-    /// does nothing before the first lease.
+    /// Creates a client of the daemon whose socket is named by the environment variable
+    /// `BYWASH_STOPD`, or else is `/run/bywash-stopd/stopd.sock`. The client does not connect
+    /// before the first lease.
     pub fn new() -> Self {
         let named = env::var_os("BYWASH_STOPD").filter(|path| !path.is_empty());
         Self::at(named.unwrap_or_else(|| "/run/bywash-stopd/stopd.sock".into()))
     }
 
-    /// Creates a client of the daemon at this socket.
+    /// Creates a client of the daemon that listens on the Unix socket at this path.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Shared {
             socket: socket.into(),
@@ -89,7 +93,7 @@ impl StopClient {
         }))
     }
 
-    /// Returns the counts.
+    /// Returns the counts of this client and all its clones.
     pub fn stats(&self) -> StopClientStats {
         *self.0.stats.lock()
     }
@@ -102,8 +106,8 @@ impl StopClient {
         self.0.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the conversation with the daemon, connecting if necessary; `None` if there is no
-    /// daemon, or if the pause after a failure is not over.
+    /// Returns the conversation with the daemon, and connects if necessary. Returns `None` if there
+    /// is no daemon, or during the pause after a failed attempt.
     pub(crate) async fn conversation(&self) -> Option<Conversation> {
         let known = self.0.current.lock().look();
         if !matches!(known, Known::MayConnect) {
@@ -133,10 +137,10 @@ impl StopClient {
         begun
     }
 
-    /// Tells the daemon that a request that has leased something is over. It does not block, not
-    /// even until the line is sent, because the caller holds the request's lock.
+    /// Tells the daemon that a request with leases is over. It does not block, and does not wait
+    /// until the line is sent, because the caller holds the request's lock.
     pub(crate) fn stop(&self, request: Option<&RequestId>, reason: Reason) {
-        // Without a conversation there is no lease to stop.
+        // Without a conversation, the daemon knows no lease that could be stopped.
         let (Some(request), Some(talk)) = (request, self.0.current.lock().conversation.clone())
         else {
             return;
@@ -152,7 +156,7 @@ impl StopClient {
     }
 }
 
-/// The state of the connection, as far as it is known without connecting.
+/// The state of the connection to the daemon, as far as it is known without an attempt to connect.
 enum Known {
     Talks(Conversation),
     TooSoon,

@@ -1,5 +1,5 @@
-//! Tests of the queue in front of a service, in tokio's paused time: no test really waits, and
-//! every moment is exact.
+//! Tests of the queue in front of a service. They run in tokio's paused time: no test really waits,
+//! and every time is exact.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use crate::{millis, secs};
 
 type Answer = Result<Response<Full<Bytes>>, Terminated>;
 
-/// A service that works for a second and records the path of each request.
+/// A service that takes one second for each request and records the request's path.
 #[derive(Clone, Default)]
 struct Works(Arc<Mutex<Vec<String>>>);
 
@@ -65,7 +65,7 @@ impl Site {
         Self { admission, service, works }
     }
 
-    /// Starts a request.
+    /// Sends a request to `path`, and returns the task that waits for its response.
     async fn ask(&mut self, path: &str) -> JoinHandle<Answer> {
         let asked = tokio::spawn(self.service.call(get(path)));
         yield_now().await;
@@ -123,7 +123,7 @@ async fn who_buys_comes_first_and_who_is_of_no_class_does_not_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn the_newest_come_first_once_the_oldest_have_waited_long() {
-    // Overload begins when a wait exceeds a tenth of the patience.
+    // Overload begins when a request has waited for more than a tenth of the patience, here 400 ms.
     let impatient = [("patience", "4s"), ("floor_share", "0")];
     let mut site = Site::new(&one_slot("10").scheduler("session-first", &impatient));
     let mut asked = vec![site.ask("/a").await];
@@ -146,7 +146,7 @@ async fn the_worst_is_evicted_from_a_full_queue_and_told_when_to_come_again() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
     assert_eq!(refused.headers()["cache-control"], "no-store");
-    // No waiting request has a lower standing, so the new one is refused.
+    // Every waiting request has at least the standing of the new one, so the new one is refused.
     assert_eq!(status(site.ask("/c").await).await, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(site.counts(), (1, 1, 2));
     assert_eq!((status(runs).await, status(buys).await), (StatusCode::OK, StatusCode::OK));
@@ -164,7 +164,7 @@ async fn a_client_who_leaves_gives_back_its_place_or_its_slot() {
     assert_eq!(status(waits).await, StatusCode::OK);
     assert_eq!(site.counts(), (0, 0, 0));
     assert_eq!(site.worked(), ["/a", "/c"]);
-    // The same holds for a request whose future was never polled.
+    // A request whose future was never polled also gives back its place.
     drop(site.service.call(get("/d")));
     assert_eq!(site.counts(), (0, 0, 0));
 }
@@ -207,7 +207,7 @@ async fn within_termination_waiting_is_part_of_a_requests_time_and_who_is_refuse
     let stats = controller.stats()["search"];
     assert_eq!((stats.arrived, stats.lost), (3, 1));
     assert_eq!(status(runs).await, StatusCode::OK);
-    // The request waited for one second and ran for half a second.
+    // The request waited for one second and ran for half a second before its deadline ended it.
     assert_eq!(status(waits).await, StatusCode::GATEWAY_TIMEOUT);
     assert!((millis(1500)..millis(1520)).contains(&start.elapsed()));
     assert_eq!(site.counts(), (0, 0, 1));

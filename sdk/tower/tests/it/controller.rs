@@ -1,4 +1,5 @@
-//! The thresholds and the settings. `conformance/steps.rs` tests the laws of the controller.
+//! Tests of the thresholds and the settings. `conformance/steps.rs` tests the rules of the
+//! controller.
 
 use std::fs;
 use std::path::Path;

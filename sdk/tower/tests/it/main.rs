@@ -1,4 +1,4 @@
-//! Tests of the contract of `sdk/README.md`, one file for each part of it.
+//! Tests of the contract in `sdk/README.md`, one file for each part of the contract.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bywash_tower::{Class, Controller, Handle, Stats};
 
-/// A class of one to nine seconds, and a clock that the test advances.
+/// A class with `run_min` 1 s and `run_max` 9 s, and a clock that the test advances.
 struct Search {
     class: Handle,
     controller: Controller,

@@ -1,5 +1,5 @@
-//! Tests of the header fields that a request passes on without a name. Names, traces and times:
-//! `conformance/requests.rs`.
+//! Tests of the header fields that a request without a name passes on. `conformance/requests.rs`
+//! tests names, traces and deadlines.
 
 use bywash_tower::{Brought, REQUEST_HEADER};
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -21,10 +21,10 @@ use tower_layer::Layer;
 
 use crate::{millis, secs};
 
-/// Longer than anything takes on a busy machine.
+/// The time limit of a wait, longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The events that the handlers report, and the signal that they wait for.
+/// The channel for events that the handlers report, and the signal for which they wait.
 #[derive(Clone)]
 struct Handlers {
     events: UnboundedSender<&'static str>,
@@ -48,7 +48,8 @@ impl Handlers {
         Ok(Response::new("done".into()))
     }
 
-    /// Runs a thread, which cannot be dropped: it goes on until its next checkpoint.
+    /// Runs a thread for the request. The thread cannot be dropped, and ends at its next
+    /// checkpoint.
     async fn compute(self, token: Token) -> Result<(), Terminated> {
         let thread = tokio::task::spawn_blocking(move || {
             self.says("begun");
@@ -64,7 +65,7 @@ impl Handlers {
     }
 
     fn says(&self, event: &'static str) {
-        // The receiver is gone once the test is over.
+        // The receiver is dropped when the test ends.
         let _unheard = self.events.send(event);
     }
 }
@@ -103,7 +104,7 @@ impl Server {
         Self { address, controller, handlers, events, _accepts: accepts }
     }
 
-    /// Waits until this event is reported, skipping other events.
+    /// Waits until the handlers report this event. Earlier events are skipped.
     async fn is_told(&mut self, expected: &str) {
         let told = async { while self.events.recv().await.unwrap() != expected {} };
         timeout(PATIENCE, told).await.unwrap();
@@ -116,7 +117,7 @@ impl Server {
         stream
     }
 
-    /// Returns the head of the answer without its date, and the body.
+    /// Sends a request, and returns the head of the response without its date, and the body.
     async fn answer(&self, method: &str, path: &str) -> (String, String) {
         let mut text = String::new();
         let mut stream = self.ask(method, path).await;
@@ -130,8 +131,8 @@ impl Server {
         self.controller.stats()["search"]
     }
 
-    /// Waits until no request runs: a request that has reported its last event has not necessarily
-    /// ended.
+    /// Waits until no request runs. A request that has reported its last event may still be
+    /// running.
     async fn rests(&self) {
         let rests = async {
             while self.stats().running > 0 {
@@ -185,7 +186,7 @@ async fn the_answer_to_head_is_the_head_of_the_answer_to_get() {
     assert_eq!((head, &*none), (get, ""));
 }
 
-/// A hyper service as a tower service.
+/// An adapter that makes a tower service of a hyper service.
 #[derive(Clone)]
 struct Tower<S>(S);
 

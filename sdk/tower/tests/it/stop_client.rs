@@ -1,6 +1,6 @@
-//! Tests of leases whose futures are dropped, and of own leases, with a fake daemon. The lines, and
-//! what follows from its answers: `conformance/leases.rs`. Tests with the real daemon and real
-//! databases: `databases.rs`.
+//! Tests with a fake daemon of leases whose futures are dropped, and of leases of own work.
+//! `conformance/leases.rs` tests the protocol lines and the effect of the daemon's answers. The
+//! tests in `databases/` use the real daemon and real databases.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::Search;
 
 type Reply = dyn Fn(&[&str]) -> Vec<&'static str> + Send + Sync;
 
-/// A fake daemon that answers each line as the test says: with nothing, one line or several, with
-/// the number of the line in place of `N`.
+/// A fake daemon whose answers the test determines. It answers each line with no line, one line or
+/// several lines. In an answer, `N` stands for the number of the received line.
 pub(crate) struct FakeDaemon {
     folder: TempDir,
-    /// The lines without their numbers.
+    /// The received lines, without their numbers.
     heard: Arc<Mutex<Vec<String>>>,
     _serves: JoinSet<()>,
 }
@@ -60,13 +60,13 @@ impl FakeDaemon {
         StopClient::at(self.folder.path().join("s"))
     }
 
-    /// Returns the lines without the times at which leases end.
+    /// Returns the received lines, without the times at which leases end.
     fn heard(&self) -> Vec<String> {
         let heard = self.heard.lock().unwrap();
         heard.iter().map(|line| line.split(" not-after=").next().unwrap().to_owned()).collect()
     }
 
-    /// Returns the last line as it came.
+    /// Returns the last received line unchanged.
     pub(crate) fn last(&self) -> String {
         self.heard.lock().unwrap().last().unwrap().clone()
     }
@@ -79,7 +79,7 @@ impl FakeDaemon {
     }
 }
 
-/// A connection that records how it ended.
+/// A connection that records whether it was closed or dropped.
 pub(crate) struct Connection(Arc<Mutex<&'static str>>);
 
 impl Drop for Connection {
@@ -113,7 +113,8 @@ fn named(search: &Search, name: &str) -> Token {
     search.class.begin_with(None, Brought::of(&head))
 }
 
-/// Leases a connection with this number, and returns its end as well.
+/// Leases a connection with this number. Returns the lease and the record of how its connection
+/// ended.
 pub(crate) async fn lease(
     stop_client: &StopClient,
     token: &Token,
@@ -154,7 +155,7 @@ async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
     daemon.hears(2).await;
     releases.abort();
     assert_eq!(end.comes().await, "closed");
-    // The conversation is still the same: other requests have not lost their answers.
+    // The conversation still exists: other requests still get their answers.
     let (end, shop) = (End::default(), "shop".parse::<DatabaseName>().unwrap());
     let (asks, late, own) =
         (stop_client.clone(), named(&search, "late"), Connection(end.0.clone()));

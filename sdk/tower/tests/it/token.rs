@@ -1,4 +1,4 @@
-//! Tests of a token on a clock that the test advances. Its states: `conformance/steps.rs`.
+//! Tests of a token on a clock that the test advances. `conformance/steps.rs` tests its states.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ fn a_look_says_whether_it_has_ended_the_request() {
     assert_eq!(token.reason(), Some(Reason::RanTooLong));
 }
 
-/// Compares with a reference that asks the controller at each step, for random loads.
+/// Compares the checkpoints with a reference that reads the threshold at every step, under random
+/// loads.
 #[test]
 fn a_checkpoint_is_never_late_whatever_the_loads() {
     let search = Search::new();

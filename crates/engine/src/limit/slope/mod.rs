@@ -47,8 +47,8 @@ use super::{Ended, Limit, Load, Range, vegas};
 /// The fraction of a window's requests that may time out by chance. Fewer time-outs are ignored.
 const CHANCE: f64 = 0.01;
 /// The fraction of a window's requests whose clients leave before the answer, above which the
-/// window shows the effect of the limit although the gateway's queue is not full. Where so many
-/// clients leave, the queue may never be full.
+/// window shows the effect of the limit although the gateway's queue is not full. Above this
+/// fraction the queue may never be full.
 const MANY: f64 = 0.25;
 /// The mean fraction of slots in use from which on a window counts as one with all slots in use.
 const FILLED: f64 = 0.95;

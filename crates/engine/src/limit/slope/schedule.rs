@@ -13,7 +13,7 @@ pub(super) struct Probe {
     pub(super) direction: Direction,
     pub(super) slots: u32,
     pub(super) since: Time,
-    /// The time at which the probe ends, whatever was measured by then. It bounds how long the
+    /// The time at which the probe ends, whatever was measured until then. It bounds how long the
     /// probe keeps requests waiting.
     pub(super) ends: Time,
 }

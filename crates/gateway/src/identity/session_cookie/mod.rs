@@ -8,7 +8,7 @@
 //! of an earlier application do not hide the mistake.
 //!
 //! **Recent requests only.** An application may rename its cookie at any time, so all counts are of
-//! the last requests (`recent.rs`). There may also be no visitor with a session for a while. So
+//! the last requests (`recent.rs`). For a while, none of the visitors may have a session. So
 //! once the cookie has been seen to work, the warning needs one more condition: responses set
 //! another cookie that can be a session cookie by its name or its attributes.
 //!

@@ -185,7 +185,7 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
 ///
 /// # Errors
 /// If the exchange fails, a time limit is exceeded, or the server sends too many interim responses
-/// or switches protocols without being asked.
+/// or switches protocols without a request for it.
 pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,

@@ -168,7 +168,7 @@ impl ClassMetrics {
         }
     }
 
-    /// Counts an answer whose JSON body could not be examined, so that it is no success.
+    /// Counts an answer whose JSON body could not be examined, so that it is not a success.
     pub(crate) fn success_unread(&self, why: Unread) {
         self.success_unread[why as usize].inc();
     }

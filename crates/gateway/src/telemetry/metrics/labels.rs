@@ -160,8 +160,8 @@ impl NameFailure {
     }
 }
 
-/// The reason why the JSON body of an answer could not be examined, so that the answer is no
-/// success.
+/// The reason why the JSON body of an answer could not be examined, so that the answer is
+/// not a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The body is compressed.
@@ -190,7 +190,7 @@ pub(crate) enum CustomerLevel {
     Nothing,
     /// A trusted hop names this level.
     Level(Level),
-    /// A trusted hop sends a value that is no level, or more than one value.
+    /// A trusted hop sends a value that is not a level, or more than one value.
     Unknown,
     /// A peer that is not a trusted hop names a level, which is ignored.
     Untrusted,

@@ -1,22 +1,23 @@
-//! Parses the times of `%t`: in brackets as in the common format, as a count since 1970 or its
-//! fraction, or by conversions of `strftime(3)`. The supported conversions express a
-//! date, a time of day or a zone independently of the locale (and `%b` in English).
+//! Parses the times of `%t`. They are written in one of three notations: in brackets as in the
+//! common format, as a count since 1970 or its fraction, or by conversions of `strftime(3)`. The
+//! supported conversions express a date, a time of day or a zone independently of the locale (and
+//! `%b` in English).
 
 use bywash_units::TimeSpan;
 
 use super::super::fields::digits;
 use super::super::{Flaw, date};
 
-/// The notation of a time.
+/// The notation of a time in a `LogFormat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// Brackets: `[14/Nov/2023:22:13:20 +0000]`
+    /// A date in brackets, such as `[14/Nov/2023:22:13:20 +0000]`.
     Common,
-    /// The number of these units since 1970.
+    /// A count since 1970 in this unit.
     Since1970(TimeSpan),
-    /// The part below a second of a time in another field, with this number of digits.
+    /// The fraction of a second of a time in another field, with this number of digits.
     Fraction(usize),
-    /// Conversions of `strftime(3)`.
+    /// A sequence of conversions of `strftime(3)` and literals.
     Parts(Vec<Part>),
 }
 
@@ -34,7 +35,7 @@ pub(super) enum Part {
     Since1970,
 }
 
-/// A time as far as a field contains it: a whole time or a fraction, with its grain.
+/// The time in one field, with its grain: a whole time, or only the fraction of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedTime {
     Time(TimeSpan, TimeSpan),
@@ -44,7 +45,8 @@ pub(super) enum ParsedTime {
 const PART: &str = "time in the form that the format gives";
 
 impl Clock {
-    /// Parses the text in the braces of `%{…}t`.
+    /// Parses the text in the braces of `%{…}t`. The error is the reason why the text is not
+    /// supported.
     pub(super) fn of(format: &str) -> Result<Self, &'static str> {
         Ok(match format {
             "" => Self::Common,
@@ -61,7 +63,8 @@ impl Clock {
         matches!(self, Self::Fraction(_))
     }
 
-    /// Returns whether a digit after the time cannot be taken for a part of it.
+    /// Returns whether the notation has a recognisable end, so that a digit after the time cannot
+    /// be taken for a part of it.
     pub(super) fn has_an_end(&self) -> bool {
         match self {
             Self::Common | Self::Fraction(_) => true,
@@ -70,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// Parses the time at the start of a text. Returns the rest too.
+    /// Parses the time at the start of a text. Returns the time and the rest of the text.
     pub(super) fn read<'a>(&self, text: &'a str) -> Result<(ParsedTime, &'a str), Flaw> {
         match self {
             Self::Common => {
@@ -99,14 +102,15 @@ impl Clock {
     }
 }
 
-/// Parses the whole number at the start of a text.
+/// Parses the whole number at the start of a text. Returns the number and the rest of the text.
 fn count(text: &str) -> Result<(u64, &str), Flaw> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (count, rest) = text.split_at(end);
     Ok((digits(count).ok_or(Flaw::Part(PART))?, rest))
 }
 
-/// Parses the conversions of a format.
+/// Parses the conversions and literals of a format of `strftime(3)`. The error is the reason why
+/// the format is not supported.
 fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
     let mut parts = Vec::new();
     let mut chars = format.chars();
@@ -154,7 +158,7 @@ fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
     Ok(parts)
 }
 
-/// The parts of a time that have been read.
+/// The state of reading a time: the parts that have been read, and the rest of the text.
 #[derive(Default)]
 struct Reading<'a> {
     rest: &'a str,

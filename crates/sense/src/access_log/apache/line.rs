@@ -1,4 +1,4 @@
-//! Parses a line by the format with which it was written.
+//! Parses a line by the `LogFormat` with which it was written.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::super::{End, Flaw, Line, Logged, began, browser};
 use super::clock::ParsedTime;
 use super::{Field, LogFormat, Piece};
 
-/// The fields of a line. A field with `-` has no value.
+/// The fields of one line. A field whose text is `-` is `None`.
 #[derive(Default)]
 struct FieldValues<'a> {
     begin: Time,
@@ -30,7 +30,7 @@ struct FieldValues<'a> {
     agent: Option<&'a str>,
 }
 
-/// A time, and its fraction from another field.
+/// A time from one field, and its fraction from another field. Each comes with its grain.
 #[derive(Default)]
 struct Time {
     whole: Option<(TimeSpan, TimeSpan)>,
@@ -89,7 +89,7 @@ impl LogFormat {
         }))
     }
 
-    /// Parses a line piece by piece.
+    /// Parses a line piece by piece into the values of its fields.
     fn values<'a>(&self, text: &'a str) -> Result<FieldValues<'a>, Flaw> {
         let (mut values, mut rest) = (FieldValues::default(), text);
         for (at, piece) in self.pieces.iter().enumerate() {
@@ -125,8 +125,8 @@ impl LogFormat {
     }
 }
 
-/// Returns the end of a field that this literal follows. A quote with a backslash before it is part
-/// of the field.
+/// Returns the byte position at which a field ends and `literal` begins. A quote with a backslash
+/// before it is part of the field.
 fn end_of_field(text: &str, literal: &str) -> Option<usize> {
     if literal.is_empty() {
         return Some(text.len());
@@ -178,7 +178,8 @@ impl<'a> FieldValues<'a> {
         Ok(())
     }
 
-    /// Records a duration. Keeps the most precise of several.
+    /// Records a duration, which `text` gives as a number of `unit`. Of several durations, the most
+    /// precise one is kept.
     fn took_so_many(&mut self, text: &str, unit: TimeSpan) -> Result<(), Flaw> {
         let took = duration(text, unit, "duration")?;
         if self.took.is_none_or(|(_, known)| unit < known) {
@@ -187,8 +188,8 @@ impl<'a> FieldValues<'a> {
         Ok(())
     }
 
-    /// Returns the result by the status, unless the connection was aborted before the response was
-    /// complete.
+    /// Returns the result of the request by its status. If the connection was aborted before the
+    /// response was complete, the client has left.
     fn how_it_ended(&self) -> Result<End, Flaw> {
         let status = self.last_status.or(self.first_status);
         let status = status.map(fields::status).transpose()?;
@@ -200,7 +201,8 @@ impl<'a> FieldValues<'a> {
     }
 
     /// Returns the method and the target, or `None` if the client did not send HTTP. A request line
-    /// has the target as it was sent. A path is decoded by the server: `%20` is a space in it.
+    /// has the target as it was sent. A separate path was decoded by the server, so `%20` is a
+    /// space in it.
     fn asked(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         if let Some(request) = self.request {
             return fields::method_and_target(unescaped(request, r"\x"));

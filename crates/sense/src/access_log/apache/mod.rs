@@ -1,13 +1,15 @@
-//! Parses logs by the `LogFormat` that an operator configured in Apache httpd. The format is
-//! interpreted as the server does it, and then defines the meaning of each part of a line.
+//! Parses logs by the `LogFormat` that an operator configured in Apache httpd. The format is parsed
+//! as httpd does it, and defines the meaning of each part of a line.
 //!
 //! A format is a list of [`Piece`]s, which are literals and fields. A field that determines its own
 //! length (a date, a fraction of a second) is read to its end. Any other field ends where the
-//! literal after it begins, so two adjacent ones are an error, except `%U%q`. Directives that are
-//! not needed, known or not, are skipped in the same way. A literal that begins with a quote ends a
-//! field only at a quote without a backslash, because httpd escapes quotes in client input. Keep
-//! fields with client input in quotes: without quotes they may contain spaces, and then the line is
-//! a flaw or tells what the client wants.
+//! literal after it begins. So two adjacent fields of this kind are an error, except `%U%q`.
+//! Directives that are not needed are skipped in the same way, even if they are unknown.
+//!
+//! A literal that begins with a quote ends a field only at a quote without a backslash, because
+//! httpd escapes quotes in client input. Operators should keep fields with client input in quotes.
+//! Without quotes such a field may contain spaces, and then the line is a flaw or tells what the
+//! client wants.
 //!
 //! `%t` and its variants are the time at which a request was received, or with `end:` the time at
 //! which it was answered. `%D`, `%T` and `%{UNIT}T` are the duration. `-` stands for a missing
@@ -27,10 +29,10 @@ use bywash_units::TimeSpan;
 
 use clock::Clock;
 
-/// The maximum number of pieces of a format.
+/// The maximum number of pieces of a format. A longer format is refused.
 const MOST: usize = 256;
 
-/// A format of `mod_log_config`.
+/// A parsed format of `mod_log_config`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFormat {
     source_text: String,
@@ -41,7 +43,7 @@ pub struct LogFormat {
 enum Piece {
     Literal(String),
     Field(Field),
-    /// A time, of the end of the request or of its beginning.
+    /// The time at which the request ended if `end` is set, otherwise at which it began.
     Time {
         clock: Clock,
         end: bool,
@@ -50,42 +52,42 @@ enum Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// `%a`: the client, as `mod_remoteip` determines it if it is loaded.
+    /// `%a`: the client's address, as `mod_remoteip` determines it if it is loaded.
     Client,
-    /// `%h`: the client, perhaps by its host name.
+    /// `%h`: the client's host name or address.
     Host,
-    /// `%{c}a`, `%{c}h`: the peer of the connection.
+    /// `%{c}a`, `%{c}h`: the address of the peer of the connection, which may be a proxy.
     Peer,
-    /// `%r`
+    /// `%r`: the request line.
     Request,
     Method,
     Path,
     Query,
-    /// `%U%q`
+    /// `%U%q`: the path and the query.
     PathAndQuery,
     /// `%s`: the status before internal redirects.
     FirstStatus,
-    /// `%>s`
+    /// `%>s`: the status after internal redirects.
     LastStatus,
-    /// `%b`, `%B`: the bytes of the body. `%b` writes `-` for none.
+    /// `%b`, `%B`: the number of bytes of the body. `%b` writes `-` for none.
     Body,
-    /// `%O`: the bytes of head and body.
+    /// `%O`: the number of bytes of head and body.
     Sent,
-    /// The duration, as a number of this unit.
+    /// The duration of the request, as a number of this unit.
     Took(TimeSpan),
-    /// `%X`
+    /// `%X`: the state of the connection after the response.
     Connection,
     Agent,
-    /// A directive that is not needed.
+    /// A directive that this parser does not use.
     Other,
 }
 
-/// The reason for which a text is not a format.
+/// The reason why a text is not a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatFlaw(String);
 
 impl FormatFlaw {
-    /// Returns the flaw of a name that no format has.
+    /// Returns the flaw of a text that is not the name of a format.
     pub(super) fn name(text: &str) -> Self {
         let names = "`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c` or a LogFormat with `%`";
         Self(format!("`{}` is not a known format: write {names}", shown(text)))
@@ -96,7 +98,7 @@ impl FormatFlaw {
     }
 }
 
-/// Returns a readable length of a text, escaped.
+/// Returns the first 60 characters of a text, escaped.
 fn shown(text: &str) -> String {
     excerpt(text, 60)
 }
@@ -118,7 +120,8 @@ impl fmt::Display for LogFormat {
 impl FromStr for LogFormat {
     type Err = FormatFlaw;
 
-    /// Parses the text between the quotes of `LogFormat`, in which quotes may be `\"` or bare.
+    /// Parses the text between the quotes of a `LogFormat` directive. A quote in the text may be
+    /// `\"` or bare.
     fn from_str(text: &str) -> Result<Self, FormatFlaw> {
         let mut pieces = Vec::new();
         let mut rest = text.trim();
@@ -146,7 +149,7 @@ impl LogFormat {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Field(f) if fields.contains(f)))
     }
 
-    /// Returns the unit of the durations: the finest one, which is used.
+    /// Returns the finest unit of the durations in the format, which is the one that is used.
     pub(super) fn unit(&self) -> &'static str {
         let unit = |piece: &Piece| match piece {
             Piece::Field(Field::Took(unit)) => Some(*unit),
@@ -160,7 +163,7 @@ impl LogFormat {
         }
     }
 
-    /// Checks that the format contains a time and a target.
+    /// Returns an error if the format contains no time or no target.
     fn tells_enough(&self) -> Result<(), FormatFlaw> {
         let tells_time = |piece: &Piece| match piece {
             Piece::Time { clock, .. } => !clock.is_fraction(),
@@ -179,7 +182,8 @@ impl LogFormat {
     }
 }
 
-/// Appends a piece, if it can be distinguished from the preceding one.
+/// Appends a piece to the format. Returns an error if the end of the preceding piece would be
+/// ambiguous.
 fn push(pieces: &mut Vec<Piece>, piece: Piece, piece_text: &str) -> Result<(), FormatFlaw> {
     match (pieces.last_mut(), piece) {
         (Some(Piece::Literal(before)), Piece::Literal(text)) => before.push_str(&text),
@@ -201,8 +205,8 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, piece_text: &str) -> Result<(), F
     Ok(())
 }
 
-/// Parses the text up to the next directive. `\"` is a quote, as in a configuration file. `\n` is
-/// refused, because it would start another line.
+/// Parses the literal text up to the next directive. Returns the literal and the rest. `\"` is a
+/// quote, as in a configuration file. `\n` is refused, because it would start another line.
 fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
     let mut literal = String::new();
     let mut rest = text;
@@ -227,7 +231,8 @@ fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
     }
 }
 
-/// Parses `%`, modifiers, an argument in braces, and a letter (two after `^`).
+/// Parses a directive: `%`, modifiers, an argument in braces, and a letter (two letters after `^`).
+/// Returns its piece and the rest of the text.
 fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
     let fail = || FormatFlaw::of(text, "not a directive of mod_log_config");
     if let Some(rest) = text.strip_prefix("%%") {
@@ -261,7 +266,8 @@ fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
     piece.map(|piece| (piece, behind)).map_err(|why| FormatFlaw::of(piece_text, why))
 }
 
-/// Returns the piece that a directive stands for.
+/// Returns the piece that a directive stands for. The error is the reason why the directive is
+/// refused.
 fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Piece, &'static str> {
     let field = match (letter, argument) {
         ("t", argument) => return time(argument.unwrap_or_default()),
@@ -290,7 +296,7 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
     Ok(Piece::Field(field))
 }
 
-/// Parses `%t` and `%{FORMAT}t`.
+/// Returns the piece of `%t` or `%{FORMAT}t`.
 fn time(argument: &str) -> Result<Piece, &'static str> {
     let (end, format) = match argument.split_once(':') {
         Some(("begin", format)) => (false, format),

@@ -1,4 +1,4 @@
-//! Contracts: signed if there is capacity, reported, and cancelled.
+//! The admin API for contracts: they are signed if there is capacity, reported on, and cancelled.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Request
     Ok(made(&report))
 }
 
-/// Builds the contract, if everything that it names exists.
+/// Builds the contract that `new` describes. Returns an error if it names an unknown concept or if
+/// no id is left.
 fn draw_up(
     register: &Register,
     new: NewContract,
@@ -49,7 +50,8 @@ fn draw_up(
     for (place, banner) in (0..).zip(banners) {
         let NewBanner { landing, size, concepts, category } = banner;
         last = BannerId::after(last);
-        // All banners get equal parts. The first ones also get the remainder, one impression each.
+        // All banners get equal parts of the impressions. The remainder goes to the first banners,
+        // one impression each.
         let share = impressions / count + u64::from(place < impressions % count);
         let tally = Tally::new(share, flight, 0, 0);
         if flight.holds(now) {
@@ -101,13 +103,14 @@ pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Request
     register.keep(cancelled.clone());
     change(state, Change::Cancel(id, now), register)?;
     for banner in banners {
-        // Requests that run may still read the previous snapshot.
+        // Running requests may still use the previous snapshot, so stop the deliveries in the
+        // shared counts as well.
         banner.tally.cancel();
     }
     Ok(found(&Report::of(&cancelled, now)))
 }
 
-/// The report on a contract, for its advertiser.
+/// The report on one contract, for its advertiser.
 #[derive(Debug, Serialize)]
 struct Report {
     contract: ContractId,
@@ -119,7 +122,7 @@ struct Report {
     impressions: u64,
     delivered: u64,
     clicks: u64,
-    /// Clicks per delivered impression; `None` if none was delivered.
+    /// The number of clicks per delivered impression; `None` if no impression was delivered.
     click_through_rate: Option<f64>,
     schedule: Schedule,
     banners: Vec<BannerReport>,
@@ -134,11 +137,13 @@ enum Status {
     Cancelled,
 }
 
-/// The delivered impressions of a contract compared with those that are due.
+/// The delivered impressions of a contract compared with the impressions that are due by now.
 #[derive(Debug, Serialize)]
 struct Schedule {
+    /// The number of impressions that should be delivered by now, if they are spread evenly.
     due: u64,
-    /// Impressions delivered beyond those due; negative if the contract is behind.
+    /// The number of delivered impressions minus the number of due ones. It is negative if the
+    /// contract is behind.
     ahead: i64,
     is: ScheduleState,
 }

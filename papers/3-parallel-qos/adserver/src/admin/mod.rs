@@ -1,8 +1,8 @@
 //! The admin API: changes and reports of concepts, publishers, slots and contracts.
 //!
-//! A change is checked against the snapshot, committed, and then published. Therefore no reader
-//! sees half of a change, and a rejected change leaves no trace. Changes are made one at a time
-//! ([`AppState::lock_changes`]).
+//! A change is checked against the snapshot, committed to the database, and then published.
+//! Therefore no reader sees half of a change, and a rejected change has no effect. Changes are made
+//! one at a time ([`AppState::lock_changes`]).
 
 mod contracts;
 mod slots;
@@ -26,18 +26,18 @@ use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::values::Keyword;
 
-/// The most concepts. No ad server needs more, and one answer lists all of them.
+/// The maximum number of concepts, because one answer lists all of them.
 const MAX_CONCEPTS: usize = 10_000;
 const MAX_PUBLISHERS: usize = 10_000;
 const MAX_SLOTS: usize = 100_000;
 const MAX_CONTRACTS: usize = 200_000;
 
-/// The most entries of a list in one answer.
+/// The maximum number of entries of a list in one answer.
 const LISTED: usize = 100;
 
 const FULL: RequestError = RequestError::Conflict("the ad server cannot have more of these");
 
-/// Serves every request except pages and clicks.
+/// Serves one request to the admin API, which is any request except those for pages and clicks.
 pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, RequestError> {
     match request {
         ParsedRequest::AddConcept(keyword) => add_concept(state, &keyword),
@@ -59,7 +59,7 @@ pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, 
     }
 }
 
-/// Returns the concepts with these names, or an error that suggests similar names.
+/// Returns the concepts with these names. If a name is unknown, the error suggests similar names.
 pub(crate) fn known_concepts(
     register: &Register,
     keywords: &BTreeSet<Keyword>,
@@ -89,7 +89,8 @@ fn add_concept(state: &AppState, keyword: &Keyword) -> Result<Answer, RequestErr
     Ok(made(&json!({ "concept": keyword })))
 }
 
-/// Commits a change, then publishes the register that results from it.
+/// Commits a change to the database, then publishes the register that results from it. If the
+/// commit fails, nothing is published.
 fn change(state: &AppState, change: Change, register: Register) -> Result<(), RequestError> {
     match state.write_queue.commit(change) {
         Some(Ok(())) => {
@@ -97,7 +98,7 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
             Ok(())
         }
         Some(Err(error)) => {
-            // A closed stderr must not stop the server.
+            // A failed write to stderr must not stop the server.
             let _unread = writeln!(std::io::stderr(), "adserver: changing: {error}");
             Err(RequestError::Database)
         }
@@ -105,8 +106,8 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
     }
 }
 
-/// Returns the entries of a list that follow `after`, at most [`LISTED`], and the address of the
-/// next ones.
+/// Returns at most [`LISTED`] entries of a list, from the one after `after` on, and the address of
+/// the next part of the list.
 fn list<I: Ord + Copy + Display, T>(
     name: &str,
     all: &BTreeMap<I, Arc<T>>,

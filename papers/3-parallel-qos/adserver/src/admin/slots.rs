@@ -1,4 +1,5 @@
-//! Publishers and their slots. A change that would take away promised capacity is rejected.
+//! The admin API for publishers and their slots. A change that would take away promised capacity is
+//! rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,7 +35,7 @@ pub(super) fn list_publishers(state: &AppState, after: Option<PublisherId>) -> A
     super::list("publishers", &state.snapshot().register.publishers, after, report)
 }
 
-/// Reports the placements and clicks of each slot of a publisher.
+/// Returns a publisher with the placements and clicks of each of its slots.
 pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
     let publisher =
@@ -97,7 +98,8 @@ pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, RequestErro
     Ok(found(&json!({ "slot": id, "removed": true })))
 }
 
-/// Replaces a slot, if the slots still carry as much of the promised impressions as before.
+/// Replaces a slot with the result of `other`. It is rejected if the slots then carry fewer of the
+/// promised impressions than before.
 fn replace(
     state: &AppState,
     id: SlotId,

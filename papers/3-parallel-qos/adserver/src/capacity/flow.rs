@@ -1,5 +1,5 @@
-//! The maximum flow through a network, by E. Dinic's algorithm (1970): the shortest paths first,
-//! and all paths of one length at a time.
+//! Computes the maximum flow through a network with E. Dinic's algorithm (1970). Each phase fills
+//! all shortest paths from the source to the sink.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,12 @@ pub(super) struct Node(usize);
 /// A flow network: nodes, and edges with their residual capacities.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// The edges of each node. The reverse of an edge has the number of the edge with the last bit
-    /// flipped.
+    /// The numbers of the edges that leave each node. The reverse of an edge has the edge's number
+    /// with the last bit flipped.
     edges_of: Vec<Vec<usize>>,
+    /// The node to which each edge leads, by the number of the edge.
     ends: Vec<usize>,
+    /// The residual capacity of each edge, by the number of the edge.
     left: Vec<u64>,
 }
 
@@ -38,7 +40,7 @@ impl Network {
         }
     }
 
-    /// Increases the flow to its maximum, and returns the increase. The earlier flow out of the
+    /// Increases the flow to its maximum, and returns the increase. The previous flow out of the
     /// source is kept, possibly on other paths.
     pub(super) fn fill(&mut self) -> u64 {
         let mut gained = 0;
@@ -55,7 +57,7 @@ impl Network {
         gained
     }
 
-    /// Returns the distance of every node from the source, along edges with residual capacity, or
+    /// Returns the distance of every node from the source, in edges with residual capacity. Returns
     /// `None` if the sink cannot be reached.
     fn distances(&self) -> Option<Vec<usize>> {
         let mut distances = vec![usize::MAX; self.edges_of.len()];
@@ -73,8 +75,9 @@ impl Network {
         (distances[Self::SINK.0] != usize::MAX).then_some(distances)
     }
 
-    /// Adds flow along one path on which each edge is one step further from the source, and returns
-    /// how much. `next` is the first edge of each node that is not known to be a dead end.
+    /// Adds flow along one path on which each edge leads one step further from the source. Returns
+    /// the added flow, which is zero if there is no such path. `next` is the first edge of each
+    /// node that is not known to be a dead end.
     fn push(&mut self, distances: &[usize], next: &mut [usize]) -> u64 {
         let mut path: Vec<usize> = Vec::new();
         loop {

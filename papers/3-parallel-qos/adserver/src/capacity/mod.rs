@@ -1,23 +1,24 @@
 //! Checks whether the slots can carry the promised impressions [paper 3.2].
 //!
-//! A slot offers a number of impressions per day of one size, to banners that share a concept with
-//! it. A banner needs a number of impressions on every UTC day that its flight touches: the
-//! impressions that it is owed, spread evenly over the rest of the flight and rounded up. On a
-//! given day all demands can be met if and only if the maximum flow from banners over concepts to
-//! slots carries them (the transportation problem). Days on which the same contracts run are alike.
+//! A slot offers a number of impressions per day. They have one size and go to banners that share a
+//! concept with the slot. A banner needs a number of impressions on every UTC day that its flight
+//! touches. This number is the impressions that it is owed, spread evenly over the rest of the
+//! flight and rounded up. On a given day all demands can be met if and only if the maximum flow
+//! from banners over concepts to slots carries them (the transportation problem). Days on which the
+//! same contracts run have the same result.
 //!
-//! The check is conservative. A contract counts for the whole of its first and last day, and no
+//! The check is conservative: a contract counts for the whole of its first and last day, and no
 //! contract relies on catching up later. One condition is not checked: banners of one category
 //! exclude each other from a page.
 //!
-//! A new contract is accepted if all of its demand flows *in addition to* the earlier flow.
-//! Therefore a promise that can no longer be kept, because a publisher has shown less than
-//! expected, blocks only contracts that compete with it.
+//! A new contract is accepted if its whole demand flows *in addition to* the flow of the earlier
+//! contracts. A publisher may show less than expected, so that an earlier promise cannot be kept
+//! any more. Such a promise blocks only contracts that compete with it.
 //!
 //! If all contracts of one day also run on another day with more contracts, only the other day is
-//! checked. Demands take capacity from each other, and together they need more of it (L. Shapley,
-//! *On network flow functions*, 1961). So a demand that is met among many is also met among few,
-//! and capacity that few need is also needed by many.
+//! checked. Demands take capacity from each other, and more demands never need less capacity (L.
+//! Shapley, *On network flow functions*, 1961). So a demand that is met among many others is also
+//! met among few, and capacity that few demands need is also needed by many.
 
 mod flow;
 
@@ -31,7 +32,7 @@ use flow::{Network, Node};
 
 const DAY: i64 = 86_400;
 
-/// The impressions per day that one banner needs.
+/// The number of impressions per day that one banner needs, and the days on which it needs them.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     pub(crate) size: Size,
@@ -41,7 +42,7 @@ pub(crate) struct Demand {
     last: i64,
 }
 
-/// The impressions per day that one slot offers.
+/// The number of impressions per day that one slot offers.
 #[derive(Clone, Debug)]
 pub(crate) struct Supply {
     pub(crate) size: Size,
@@ -49,13 +50,14 @@ pub(crate) struct Supply {
     pub(crate) per_day: u64,
 }
 
-/// A day on which the capacity is not sufficient.
+/// The error of a check: a UTC day on which the capacity is not sufficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shortage {
+    /// The number of the UTC day, counted from 1970-01-01.
     day: i64,
-    /// Impressions needed on that day.
+    /// The number of impressions that are needed on that day.
     pub(crate) wanted: u64,
-    /// The part of these impressions for which there is capacity.
+    /// The number of these impressions for which there is capacity.
     pub(crate) free: u64,
 }
 
@@ -71,7 +73,8 @@ impl fmt::Display for Shortage {
 }
 
 impl Demand {
-    /// Creates the demand of `owed` impressions over the rest of `flight`, from `now` on.
+    /// Creates the demand of a banner that is owed `owed` impressions, spread evenly from `now` to
+    /// the end of `flight`.
     pub(crate) fn new(
         size: Size,
         concepts: Vec<ConceptId>,
@@ -99,7 +102,7 @@ impl Demand {
     }
 }
 
-/// Returns the demands of the open contracts.
+/// Returns the demands of all banners of the contracts that are open at `now`.
 pub(crate) fn demands(register: &Register, now: Timestamp) -> Vec<Demand> {
     let open = register.contracts.values().filter(|contract| contract.is_open(now));
     let banners = open.flat_map(|contract| {
@@ -108,7 +111,7 @@ pub(crate) fn demands(register: &Register, now: Timestamp) -> Vec<Demand> {
     banners.filter(|demand| demand.per_day > 0).collect()
 }
 
-/// Returns the supplies of the slots.
+/// Returns the supplies of all slots that have not been removed.
 pub(crate) fn supplies(register: &Register) -> Vec<Supply> {
     let slots = register.slots.values().filter(|slot| !slot.is_removed);
     slots.map(|slot| Supply::of(slot)).collect()
@@ -121,8 +124,8 @@ impl Supply {
     }
 }
 
-/// Checks whether there is capacity for `new` in addition to `promised`. The error is a day on
-/// which there is not.
+/// Checks whether there is capacity for the demands `new` in addition to `promised`. Returns an
+/// error with a day on which there is not.
 pub(crate) fn check_demand(
     supplies: &[Supply],
     promised: &[Demand],
@@ -140,8 +143,8 @@ pub(crate) fn check_demand(
     Ok(())
 }
 
-/// Checks whether `after` carries as much of the promised impressions as `before`. The error is a
-/// day on which it does not.
+/// Checks whether the supplies `after` carry as many of the promised impressions as `before`.
+/// Returns an error with a day on which they do not.
 pub(crate) fn check_supply(
     before: &[Supply],
     after: &[Supply],
@@ -157,22 +160,23 @@ pub(crate) fn check_supply(
     Ok(())
 }
 
-/// Returns the demands that run on a day.
+/// Returns the demands that include the given day.
 fn on(demands: &[Demand], day: i64) -> impl Iterator<Item = &Demand> {
     demands.iter().filter(move |demand| (demand.first..=demand.last).contains(&day))
 }
 
-/// Returns the days on which any of `among` run, without days that another one covers.
+/// Returns the days to check for the demands `among`. A day is omitted if another day has all of
+/// its demands.
 fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     let Some(first) = among.iter().map(|demand| demand.first).min() else { return Vec::new() };
     let last = among.iter().map(|demand| demand.last).max().unwrap_or(first);
-    // The number of demands grows only on a day on which one starts. So it is enough to check these
+    // The set of demands grows only on a day on which one starts. So it is enough to check these
     // days.
     let starts =
         promised.iter().map(|demand| demand.first).filter(|day| (first..=last).contains(day));
     let starts: BTreeSet<i64> = starts.chain([first]).collect();
-    // If no demand ends before the next start, all of them run on that day too, and it covers this
-    // one.
+    // If no demand ends before the next start, all demands of this day also run on that next day.
+    // Then this day need not be checked.
     let ends: BTreeSet<i64> = promised.iter().map(|demand| demand.last).collect();
     let next = starts.iter().skip(1).copied().map(Some).chain([None]);
     let stands = |(day, next): &(&i64, Option<i64>)| {
@@ -181,8 +185,8 @@ fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     starts.iter().zip(next).filter(stands).map(|(day, _)| *day).collect()
 }
 
-/// The flow network of one day: from banners over the concepts of a size to slots. Banners that are
-/// alike share a node, and so do slots.
+/// The flow network of one day, from banners over the concepts of a size to slots. Banners with the
+/// same size and concepts share one node, and so do slots.
 struct DayNetwork {
     network: Network,
     concepts: BTreeMap<(Size, ConceptId), Node>,
@@ -204,8 +208,8 @@ impl DayNetwork {
         day
     }
 
-    /// Returns how many impressions of these demands can be carried in addition to the earlier
-    /// ones.
+    /// Adds `demands` to the network. Returns how many of their impressions it carries in addition
+    /// to those of earlier calls.
     fn carry<'a>(&mut self, demands: impl Iterator<Item = &'a Demand>) -> u64 {
         let alike = sums(demands.map(|demand| ((demand.size, &demand.concepts), demand.per_day)));
         for ((size, concepts), per_day) in alike {
@@ -234,7 +238,7 @@ fn sums<K: Ord>(figures: impl Iterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     sums
 }
 
-/// Returns the year, month and day of the month for a day since 1970 (H. Hinnant,
+/// Converts a number of days since 1970-01-01 to a year, month and day of the month (H. Hinnant,
 /// *chrono-compatible low-level date algorithms*).
 fn civil(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468;
@@ -267,7 +271,7 @@ mod tests {
         Supply { size: size(), concepts: ids(concepts), per_day }
     }
 
-    /// Returns a demand of `per_day` impressions on each of `days`.
+    /// Returns a demand of `per_day` impressions on each day of the range `days`.
     fn demand(concepts: &[u32], per_day: u64, days: std::ops::Range<i64>) -> Demand {
         let flight = Flight { from: Timestamp(days.start * DAY), to: Timestamp(days.end * DAY) };
         let owed = per_day * (days.end - days.start) as u64;
@@ -297,7 +301,7 @@ mod tests {
     #[test]
     fn who_can_go_elsewhere_makes_room() {
         // The first contract can use either slot. A greedy choice would give it the slot that the
-        // second one needs.
+        // second contract needs.
         let supplies = [supply(&[1], 100), supply(&[2], 100)];
         let promised = [demand(&[1, 2], 100, 0..5)];
         assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 100, 0..5)]), Ok(()));
@@ -347,7 +351,7 @@ mod tests {
         assert_eq!(civil(-1), (1969, 12, 31));
     }
 
-    /// Checking a few days must give the same result as checking all of them.
+    /// Checks that the result for the selected days is the same as for all days.
     #[test]
     fn no_day_is_missed() {
         let seed = 5;
@@ -378,7 +382,8 @@ mod tests {
         assert!(answers.iter().all(|count| *count > 300), "{answers:?}");
     }
 
-    /// The memory for finding the days must grow with the number of contracts, not with its square.
+    /// Checks that the number of selected days grows with the number of contracts, not with its
+    /// square.
     #[test]
     fn one_day_is_kept_for_each_that_may_be_the_fullest() {
         let many: Vec<Demand> = (0..3_000).map(|day| demand(&[1], 1, day..day + 1_000)).collect();
@@ -388,8 +393,8 @@ mod tests {
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// Returns whether all demands can be met, by Philip Hall's theorem (1935): no set of
-    /// demands exceeds the slots that any of its members can use.
+    /// Returns whether all demands can be met, by Philip Hall's theorem (1935): no set of demands
+    /// may exceed the supply of the slots that any of its members can use.
     fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
         (0_u32..1 << demands.len()).all(|set| {
             let chosen = || (0..demands.len()).filter(|n| set & 1 << n != 0).map(|n| &demands[n]);

@@ -1,4 +1,4 @@
-//! Parses an offered contract. The fields `landing`, `size`, `concepts` and `category` are
+//! Parses an offered contract. The form fields `landing`, `size`, `concepts` and `category` are
 //! repeated: the n-th of each belongs to the n-th banner.
 
 use std::collections::BTreeSet;
@@ -8,17 +8,17 @@ use bywash_site::{Form, Refusal};
 use super::{SIZE, impressions, number, own_concepts};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
-/// The most banners of one contract.
+/// The maximum number of banners of one contract.
 const MAX_BANNERS: usize = 16;
 
-/// The time for which a contract may have been running already, in seconds. Clocks differ, and a
-/// form takes time to fill in.
+/// The maximum age of the start of an offered contract, in seconds. It allows for clocks that
+/// differ and for the time that it takes to fill in a form.
 const GRACE: i64 = 3_600;
 
-/// The time within which a contract must end: ten years, in seconds.
+/// The latest end of an offered contract, in seconds from now: ten years.
 const HORIZON: i64 = 3_653 * 86_400;
 
-/// A contract that is offered.
+/// A contract that an advertiser offers, before its concepts and the capacity are checked.
 #[derive(Debug)]
 pub(crate) struct NewContract {
     pub(crate) advertiser: Name,

@@ -1,7 +1,7 @@
-//! Parses a request from its head and body, before it may enter a queue.
+//! Parses a request from its head and body, before the request may enter a queue.
 //!
-//! All input from clients is bounded and checked here. After this there are only typed values.
-//! Whether the objects that a request names exist is checked when the request is served.
+//! All input from clients is bounded and checked here, so that later code has only typed values.
+//! Whether the objects that a request names exist is checked only when the request is served.
 
 mod contract;
 mod route;
@@ -19,22 +19,23 @@ use crate::values::{Keyword, Name, Size, Timestamp};
 pub(crate) use contract::{NewBanner, NewContract};
 pub(crate) use route::Route;
 
-/// The most banners of one page.
+/// The maximum number of banners of one page.
 const MAX_COUNT: usize = 16;
-/// The most concepts of one request.
+/// The maximum number of concepts that one page may name.
 const MAX_CONCEPTS: usize = 32;
-/// The most concepts of one banner or slot.
+/// The maximum number of concepts of one banner or slot.
 const MAX_OWN_CONCEPTS: usize = 16;
-/// The most impressions of one slot per day, and of one contract.
+/// The maximum number of impressions of one slot per day, and of one contract in total.
 const MAX_IMPRESSIONS: u64 = 1_000_000_000;
 
-/// A request that may enter a queue.
+/// A parsed request, which may enter a queue.
 #[derive(Debug)]
 pub(crate) enum ParsedRequest {
     AddConcept(Keyword),
     ListConcepts,
     AddPublisher(Name),
-    /// Lists the publishers after this one. The other lists work in the same way.
+    /// Lists the publishers whose id is larger than this one. `None` lists from the first. The
+    /// other lists work in the same way.
     ListPublishers(Option<PublisherId>),
     ShowPublisher(PublisherId),
     AddSlot(NewSlot),
@@ -52,15 +53,17 @@ pub(crate) enum ParsedRequest {
 /// A page's request for banners.
 #[derive(Debug)]
 pub(crate) struct PageRequest {
+    /// The number of banners that the page wants.
     pub(crate) count: usize,
-    /// The concepts. If there are none, those of the slots apply.
+    /// The concepts that the page names. If it names none, the concepts of its slots apply.
     pub(crate) concepts: BTreeSet<Keyword>,
+    /// The size of the banners; `None` accepts any size.
     pub(crate) size: Option<Size>,
-    /// The slots: none, or one for each banner.
+    /// The slots of the page: either none, or one for each wanted banner.
     pub(crate) slots: Vec<SlotId>,
 }
 
-/// A slot that is offered.
+/// A slot that a publisher offers.
 #[derive(Debug)]
 pub(crate) struct NewSlot {
     pub(crate) publisher: PublisherId,
@@ -71,7 +74,7 @@ pub(crate) struct NewSlot {
 
 impl ParsedRequest {
     /// Parses a request for `route` that arrived at `now`. `level` is the level that the gateway
-    /// signed. With `has_type`, the field `type` replaces it.
+    /// has signed. If `has_type` is true, the form field `type` replaces this level.
     pub(crate) fn read(
         route: Route,
         form: &Form,
@@ -114,7 +117,7 @@ impl ParsedRequest {
         })
     }
 
-    /// Returns the kind under which the request is counted.
+    /// Returns the kind under which this request is counted.
     pub(crate) fn kind(&self) -> RequestKind {
         match self {
             Self::Ad(level, _) => RequestKind::Ad(*level),
@@ -171,7 +174,8 @@ impl PageRequest {
     }
 }
 
-/// Parses the id after which a list continues.
+/// Parses the optional form field `after`, the id after which a list continues. Returns an error if
+/// the field is not a valid id.
 fn after<I: FromStr>(form: &Form) -> Result<Option<I>, Refusal> {
     form.get("after").map(|text| text.parse().map_err(|_| AFTER)).transpose()
 }
@@ -184,7 +188,8 @@ fn level_of_type(form: &Form) -> Result<Level, Refusal> {
     }
 }
 
-/// Parses a number that consists of digits only.
+/// Parses a number that consists of digits only. Returns `None` if the text has other characters or
+/// is too large.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
@@ -198,7 +203,8 @@ fn own_concepts(text: &str) -> Result<BTreeSet<Keyword>, Refusal> {
     keywords(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
 }
 
-/// Parses one to `most` keywords, separated by commas.
+/// Parses 1 to `most` keywords, separated by commas. Returns `None` if there are more or one is
+/// invalid.
 fn keywords(text: &str, most: usize) -> Option<BTreeSet<Keyword>> {
     let keywords =
         text.split(',').take(most + 1).map(Keyword::parse).collect::<Option<Vec<_>>>()?;

@@ -1,14 +1,14 @@
-//! The routes: paths, methods, and the fields of their forms.
+//! The routes of the server: their paths, their methods, and the form fields that they accept.
 
 use bywash_site::{Form, Refusal};
 use http::Method;
 
 use crate::ids::{ContractId, InvalidId, PublisherId, SlotId};
 
-/// The longest token that is read, in bytes.
+/// The maximum length of a token in a path, in bytes. A longer token is not found.
 const MAX_TOKEN: usize = 128;
 
-/// The meaning of a method at a path.
+/// The operation that a method at a path stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     AddConcept,
@@ -29,7 +29,8 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// Returns all routes at a path, each with its method.
+    /// Returns all routes at a path, each with its method. The list is empty if the path is
+    /// unknown.
     pub(crate) fn at(path: &str) -> Vec<(Self, Method)> {
         let nothing = |_: InvalidId| Vec::new();
         let parts: Vec<_> = path.split('/').collect();
@@ -62,7 +63,7 @@ impl Route {
         }
     }
 
-    /// Returns the fields that the form may have.
+    /// Returns the form fields that a request for this route may have.
     pub(crate) fn fields(&self) -> Fields {
         let fields = |once, words| Fields { once, ..Fields::none(words) };
         match self {
@@ -104,17 +105,17 @@ impl Route {
     }
 }
 
-/// The fields that a form may have. Without this check, a field that is misspelt or repeated would
-/// be ignored.
+/// The form fields that a route accepts. A misspelt or repeated field is an error, because it would
+/// otherwise be ignored silently.
 pub(crate) struct Fields {
-    /// Fields that may occur once.
+    /// The fields that may occur at most once.
     once: &'static [&'static str],
-    /// Fields that may occur once for each banner.
+    /// The fields that may occur once for each banner.
     each: &'static [&'static str],
-    /// Whether other fields are allowed. Pages carry fields for other purposes, for instance to
+    /// Whether other fields are allowed and ignored. Pages carry such fields, for instance to
     /// bypass caches.
     others: bool,
-    /// The message that explains these rules.
+    /// The error message that explains these rules to the client.
     words: &'static str,
 }
 
@@ -123,7 +124,7 @@ impl Fields {
         Self { once: &[], each: &[], others: false, words }
     }
 
-    /// Checks that the form has no other fields.
+    /// Checks the form against these rules. Returns an error if a field is unknown or repeated.
     pub(crate) fn check(&self, form: &Form) -> Result<(), Refusal> {
         let is_known = |name: &str| self.once.contains(&name) || self.each.contains(&name);
         let are_known = self.others || form.names().all(is_known);

@@ -1,11 +1,12 @@
-//! Selection by trees of weights: the roulette over the union of the requested concepts, without
-//! building the union.
+//! Selects banners with trees of weights. The result is that of the roulette over all banners of
+//! the requested concepts, but their common list is never built.
 //!
-//! A draw chooses one tree of the requested concepts in proportion to its total, and one banner of
-//! that tree in proportion to its weight *w*. So a banner that is in *m* of these trees is drawn
-//! with probability *m·w* / sum. It is accepted with probability 1/*m*, which leaves *w*: exactly
-//! the roulette over the common list. A banner that may not be added to the page is rejected. The
-//! others keep their proportions, as if it were not in the list.
+//! A draw chooses one tree of the requested concepts in proportion to the tree's total. It then
+//! chooses one banner of that tree in proportion to its weight *w*. So a banner that is in *m* of
+//! these trees is drawn with a probability proportional to *m·w*. It is accepted with probability
+//! 1/*m*, so that its probability is proportional to *w*, as in the roulette over the common list.
+//! A banner that must not be added to the page is rejected. The other banners keep their
+//! proportions, as if the rejected one were not in the list.
 
 use std::sync::Arc;
 
@@ -13,20 +14,21 @@ use crate::serve::page::Page;
 use crate::serve::{RandomStream, SelectionRequest};
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
-/// The most draws for one choice, before the rest is left to a scan. For a banner in all of 16
-/// trees, one of 16 draws is accepted: 256 draws all fail once in 15 million choices.
+/// The maximum number of draws for one choice. If all are rejected, a scan makes the remaining
+/// choices. A banner in 16 trees is accepted in one of 16 draws. Then 256 draws all fail in one of
+/// 15 million choices.
 const DRAWS: usize = 256;
 
-/// The result of selecting by trees.
+/// The result of selecting banners with trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The page has all the banners that it wanted, or no banner is owed impressions.
+    /// The page has all the banners that it wanted, or no further banner is owed impressions.
     Done,
-    /// The number of choices that were not made, because too many draws were rejected.
+    /// The number of banners still to choose, because too many draws were rejected.
     Left(usize),
 }
 
-/// Adds up to `wanted.count` banners to `page`.
+/// Adds up to `wanted.count` banners to `page`, and delivers one impression of each.
 pub(super) fn choose(
     snapshot: &Snapshot,
     trees: &WeightTrees,
@@ -77,7 +79,7 @@ fn accept(
     is_claimed
 }
 
-/// Returns how many of `concepts` the banner has.
+/// Returns the number of `concepts` that the banner has.
 fn shared(banner: &Banner, concepts: &[Concept]) -> u64 {
     let has = |concept: &&Concept| banner.concepts.iter().any(|own| own.id == concept.id);
     concepts.iter().filter(has).count() as u64

@@ -1,4 +1,4 @@
-//! The banners of a page, and the check whether another may be added.
+//! The banners of a page, and the check whether another banner may be added.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Returns whether `banner` may be added. It may if it is not on the page yet and no banner on
-    /// the page contradicts it (the paper's "repeated or paradoxal banners").
+    /// Returns whether `banner` may be added to the page. A banner may not be added twice, nor
+    /// together with a banner of the same category (the paper's "repeated or paradoxal banners").
     pub(crate) fn takes(&self, banner: &Banner) -> bool {
         let rivals = |own: &Banner| own.category.is_some() && own.category == banner.category;
         !self.banners.iter().any(|own| own.id == banner.id || rivals(own))

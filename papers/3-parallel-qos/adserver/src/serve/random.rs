@@ -3,14 +3,14 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// A stream of random numbers, which depends only on its seed.
+/// A stream of pseudo-random numbers, which depends only on its seed.
 #[derive(Debug)]
 pub(crate) struct RandomStream(Pcg64Mcg);
 
 impl RandomStream {
     pub(crate) fn seeded(seed: u64) -> Self {
-        // Scramble both halves of the state, because a generator whose state is nearly all zeros
-        // starts badly.
+        // Mix the seed into both halves of the state. The first numbers of this generator are not
+        // random if nearly all bits of its state are zero.
         let seed = u128::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         let mut numbers = Pcg64Mcg::new(seed ^ (seed >> 64));
         for _ in 0..16 {
@@ -21,9 +21,9 @@ impl RandomStream {
 
     /// Returns a uniformly distributed number below `end`, or zero if `end` is zero.
     ///
-    /// The number is the upper half of a product. It is drawn again if the lower half shows that
-    /// the number would be too likely (D. Lemire, *Fast random integer generation in an interval*,
-    /// 2019).
+    /// The number is the upper half of the product of `end` and a random number. If the lower half
+    /// shows that the result would be too likely, another number is drawn (D. Lemire, *Fast random
+    /// integer generation in an interval*, 2019).
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         let unfair = end.wrapping_neg().checked_rem(end).unwrap_or(0);
         loop {

@@ -1,7 +1,8 @@
-//! The paper's roulette [paper 3.4]: an array of cumulative weights, a random number, and the entry
-//! into which it falls.
+//! The paper's roulette [paper 3.4]: an array of cumulative weights, from which a random number
+//! selects one entry.
 
-/// Cumulative weights: each entry is the sum of a weight and all weights before it.
+/// An array of cumulative weights: each entry is the sum of its own weight and all weights before
+/// it.
 #[derive(Debug)]
 pub(super) struct Roulette {
     sums: Vec<u64>,
@@ -16,13 +17,14 @@ impl Roulette {
         Self { sums: weights.scan(0, add).collect() }
     }
 
-    /// Returns the last entry, the sum of all weights. Random numbers are drawn below it.
+    /// Returns the sum of all weights, which is zero if there are none. Random numbers are drawn
+    /// below this sum.
     pub(super) fn total(&self) -> u64 {
         self.sums.last().copied().unwrap_or(0)
     }
 
-    /// Returns the index of the entry into which `number` falls: the first entry that is larger.
-    /// `number` must be below the total.
+    /// Returns the index of the entry that `number` selects: the first entry whose cumulative
+    /// weight exceeds `number`. `number` must be below the total.
     pub(super) fn entry(&self, number: u64) -> usize {
         self.sums.partition_point(|sum| *sum <= number)
     }
@@ -32,8 +34,8 @@ impl Roulette {
 mod tests {
     use super::*;
 
-    /// The paper's example [paper 3.4]. Its Table II prints 12,220 for the second sum, but 6,760 +
-    /// 5,440 is 12,200. The sums after it are right.
+    /// Checks the paper's example [paper 3.4]. The paper's Table II prints 12,220 for the second
+    /// sum, but 6,760 + 5,440 is 12,200. The later sums in the table are right.
     #[test]
     fn the_example_of_the_seed_selects_its_second_banner() {
         let state =

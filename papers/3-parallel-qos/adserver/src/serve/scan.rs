@@ -1,10 +1,10 @@
 //! The paper's selection: for each concept of a request, a scan of all contracted banners.
 //!
-//! [`matching`] is the paper's unit of parallel work (lines 3 to 5 of its Figure 4). It reads a
-//! snapshot that never changes and counts that are atomics, and depends on no other concept.
-//! Keywords are compared as text, as in the paper's server. Comparing numbers would be faster, but
-//! it would not be the work that the paper measured. The common list is built afterwards
-//! ([`merge`]). The paper's threads share one list, which they have to lock.
+//! [`matching`] is the paper's unit of parallel work (lines 3 to 5 of its Figure 4). It reads an
+//! immutable snapshot and atomic counts, and depends on no other concept. Keywords are compared as
+//! text, as in the paper's server. Comparing ids would be faster, but would not be the work that
+//! the paper measured. The lists of all concepts are merged afterwards ([`merge`]). In the paper,
+//! the threads share one list, which they have to lock.
 
 use crate::serve::RandomStream;
 use crate::serve::page::Page;
@@ -12,16 +12,17 @@ use crate::serve::roulette::Roulette;
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 use crate::values::Size;
 
-/// A banner that the request may get.
+/// A banner that may be delivered to the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
-    /// The index into the contracted banners of the snapshot.
+    /// The index of the banner in the snapshot's `contracted` banners.
     pub(crate) index: usize,
-    /// Impressions that were owed when the banner was examined.
+    /// The number of impressions that the banner was owed when it was examined.
     pub(crate) weight: u64,
 }
 
-/// Returns the banners that have `concept`, fit `size` and may be delivered now, in order of index.
+/// Scans all contracted banners. Returns those that have `concept`, fit `size` and may be delivered
+/// now, in order of index.
 pub(crate) fn matching(
     snapshot: &Snapshot,
     concept: &Concept,
@@ -36,8 +37,8 @@ pub(crate) fn matching(
     fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
 }
 
-/// Returns the same banners from the trees, which hold exactly those that have the concept and fit
-/// the size. The order may differ.
+/// Returns the banners that [`matching`] returns, but reads them from the trees instead of
+/// scanning. Their order may differ.
 pub(super) fn matching_in_trees(
     snapshot: &Snapshot,
     trees: &WeightTrees,
@@ -49,15 +50,16 @@ pub(super) fn matching_in_trees(
 }
 
 impl Candidate {
-    /// Returns a candidate, or `None` if the banner may not be delivered now.
+    /// Returns the banner as a candidate with its present weight, or `None` if the banner may not
+    /// be delivered now.
     fn of(index: usize, banner: &Banner) -> Option<Self> {
         let weight = banner.tally.weight();
         (weight > 0).then_some(Self { index, weight })
     }
 }
 
-/// Merges the lists into a common one that contains every candidate once, in order of index. A
-/// banner that was delivered between two scans has two weights. Either is right.
+/// Merges the lists into one that contains every banner once, in order of index. A banner whose
+/// impression was delivered between two scans has two weights, of which either may be used.
 pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
     let mut common: Vec<_> = lists.into_iter().flatten().collect();
     common.sort_unstable();
@@ -66,7 +68,7 @@ pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
 }
 
 /// Chooses candidates by roulette until `page` has `count` more banners, or until no candidate is
-/// left that may be added.
+/// left that may be added. Delivers one impression of each chosen banner.
 pub(super) fn choose(
     snapshot: &Snapshot,
     mut candidates: Vec<Candidate>,
@@ -84,7 +86,8 @@ pub(super) fn choose(
         let entry = roulette.entry(rng.below(roulette.total()));
         let index = candidates.remove(entry).index;
         let banner = &snapshot.contracted[index];
-        // Another request may have taken the last impression in the meantime.
+        // Another request may have taken the last impression in the meantime. Then this banner is
+        // not added.
         if banner.tally.claim() {
             snapshot.update_weight(index);
             page.add(banner);

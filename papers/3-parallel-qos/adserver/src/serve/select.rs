@@ -1,7 +1,7 @@
 //! Selects the banners of one request, by scan or by trees.
 //!
-//! [`candidates`] is the one place that runs the functions of a request's concepts. It uses as many
-//! threads as the request has in the pool.
+//! [`candidates`] is the one place that searches the concepts of a request in parallel. It uses as
+//! many threads as the request has in the pool.
 
 use bywash_levels::Request;
 use serde::Serialize;
@@ -12,34 +12,34 @@ use crate::serve::{Page, RandomStream};
 use crate::snapshot::{Concept, Snapshot};
 use crate::values::Size;
 
-/// A method of selecting banners. All methods have the same distribution.
+/// A method of selecting banners. All methods select with the same probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selection {
-    /// The paper's method: each concept scans all contracted banners. The laboratory measures this
-    /// method.
+    /// The paper's method: for each concept, a scan of all contracted banners. The laboratory
+    /// measures this method.
     Scan,
-    /// Trees of weights that are kept up to date.
+    /// Draws from trees of weights that are kept up to date.
     #[default]
     Wheels,
 }
 
-/// The banners that a request wants on its page.
+/// The banners that a page wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelectionRequest<'a> {
-    /// The concepts, by id and without duplicates.
+    /// The requested concepts, sorted by id and without duplicates.
     pub(crate) concepts: &'a [Concept],
     /// The size of the banners. `None` accepts any size.
     pub(crate) size: Option<Size>,
-    /// The number of banners.
+    /// The number of banners that the page wants.
     pub(crate) count: usize,
 }
 
-/// The state of selecting banners for one request.
+/// The random numbers and the counter for the selections of one request.
 #[derive(Debug)]
 pub(crate) struct Selector {
     rng: RandomStream,
-    /// The number of selections that the trees left to a roulette of all candidates.
+    /// The number of selections that the trees left to a scan.
     pub(crate) rescans: u64,
 }
 
@@ -48,8 +48,8 @@ impl Selector {
         Self { rng, rescans: 0 }
     }
 
-    /// Adds banners to `page`, and delivers one impression of each. Adds fewer than wanted if there
-    /// are no more. A scan uses the threads of `turn`, if there is one.
+    /// Selects banners for `page`, and delivers one impression of each. Adds fewer than wanted if
+    /// there are no more. A scan uses the threads of `turn`, or one thread if `turn` is `None`.
     pub(crate) fn select(
         &mut self,
         snapshot: &Snapshot,
@@ -69,7 +69,8 @@ impl Selector {
     }
 }
 
-/// Returns the common list of candidates. The concepts are searched in parallel [paper 3.3].
+/// Returns the merged list of candidates of all requested concepts. The concepts are searched in
+/// parallel [paper 3.3].
 fn candidates(
     snapshot: &Snapshot,
     wanted: SelectionRequest<'_>,

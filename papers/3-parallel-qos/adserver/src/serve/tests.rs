@@ -8,7 +8,7 @@ use crate::trial::chi_square;
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 const FLIGHT: Flight = Flight { from: Timestamp(0), to: Timestamp(1_000) };
-/// The last second of the flight, when all impressions are due.
+/// The last second of the test banners' flight, when all impressions are due.
 const NOW: Timestamp = Timestamp(999);
 const SEED: u64 = 3;
 
@@ -30,7 +30,8 @@ fn concept(number: u32) -> Concept {
 fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
     let mut register = Register::default();
     for (number, sign) in (1..).zip(signs) {
-        // Contract twice the impressions that are owed, so that the two figures differ.
+        // Contract twice the impressions that are owed, so that contracted and owed impressions
+        // differ.
         let tally = Tally::new(2 * sign.owed, FLIGHT, sign.owed, 0);
         tally.reserve(2 * sign.owed);
         let banner = Banner {
@@ -53,7 +54,7 @@ fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
     Snapshot::new(register, selection == Selection::Wheels, NOW)
 }
 
-/// Returns the banners that a page with `count` places gets for these concepts.
+/// Returns the ids of the banners that a page with `count` places gets for these concepts.
 fn page(snapshot: &Snapshot, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
     let concepts: Vec<_> = concepts.iter().copied().map(concept).collect();
     let mut page = Page::default();
@@ -73,8 +74,8 @@ fn each(test: impl Fn(Selection, &mut Selector)) {
     }
 }
 
-/// Asserts that the counts fit. This fails for one seed in a thousand, and not for the seed of
-/// these tests.
+/// Asserts that the counts `seen` fit the expectation. With a fair roulette this fails for one seed
+/// in a thousand, and not for the seed of these tests.
 fn assert_drawn_as(expected: &[f64], seen: &[u64]) {
     let found = chi_square::test(expected, seen);
     assert!(found.p > 0.001, "{found:?}");
@@ -103,8 +104,8 @@ fn banners_are_chosen_in_proportion_to_what_is_owed_whatever_concepts_they_share
     });
 }
 
-/// Two of three banners are drawn without replacement: the first by its weight, the second by its
-/// weight among those left.
+/// Checks the drawing of two of three banners without replacement. The first is drawn by its
+/// weight, the second by its weight among the remaining ones.
 #[test]
 fn the_second_choice_is_by_the_weights_of_those_left() {
     let weights = [1.0, 2.0, 5.0];

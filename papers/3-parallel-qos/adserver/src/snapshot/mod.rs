@@ -1,8 +1,8 @@
 //! The data that requests read: publishers, contracts, and the impressions that are owed.
 //!
 //! A [`Snapshot`] never changes. A change of contracts or slots creates a new snapshot, which
-//! replaces the old one. Requests that run keep theirs until they end. Only the counts in a
-//! snapshot change, and those are atomics that all snapshots share.
+//! replaces the old one. Running requests keep their snapshot until they end. Only the counts
+//! change in place: they are atomics that all snapshots share.
 
 mod tally;
 mod weight_trees;
@@ -36,21 +36,21 @@ pub(crate) struct Slot {
     pub(crate) id: SlotId,
     pub(crate) publisher: PublisherId,
     pub(crate) size: Size,
-    /// The concepts, by id and without duplicates.
+    /// The concepts of the slot, sorted by id and without duplicates.
     pub(crate) concepts: Vec<Concept>,
-    /// The impressions per day that the publisher expects.
+    /// The number of impressions per day that the publisher expects to show.
     pub(crate) per_day: u64,
-    /// Whether the slot was removed. A removed slot shows nothing, but keeps its counts.
+    /// Whether the slot was removed. A removed slot shows no banners, but keeps its counts.
     pub(crate) is_removed: bool,
     pub(crate) counts: Arc<SlotCounts>,
 }
 
-/// The counts of a slot.
+/// The counts of a slot, which all snapshots share.
 #[derive(Debug, Default)]
 pub(crate) struct SlotCounts {
     pub(crate) placements: AtomicU64,
     pub(crate) clicks: AtomicU64,
-    /// The number of placements that is saved in the database.
+    /// The number of placements that are already saved in the database.
     pub(crate) saved: AtomicU64,
 }
 
@@ -65,41 +65,42 @@ pub(crate) struct Contract {
 }
 
 impl Contract {
-    /// Returns whether impressions may still be delivered.
+    /// Returns whether impressions of the contract may still be delivered: it is not cancelled, and
+    /// its flight is not over at `now`.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.cancelled_at.is_none() && now < self.flight.to
     }
 }
 
-/// A banner. It has its own part of the impressions of its contract.
+/// A banner, which has its own part of the impressions of its contract.
 #[derive(Debug)]
 pub(crate) struct Banner {
     pub(crate) id: BannerId,
     pub(crate) contract: ContractId,
     pub(crate) landing: Landing,
     pub(crate) size: Size,
-    /// The category, if there is one. Two banners of one category contradict each other, and never
-    /// appear on one page.
+    /// The category of the banner, if it has one. Two banners of one category never appear on the
+    /// same page.
     pub(crate) category: Option<Keyword>,
-    /// The concepts, by id and without duplicates.
+    /// The concepts of the banner, sorted by id and without duplicates.
     pub(crate) concepts: Vec<Concept>,
     pub(crate) tally: Arc<Tally>,
 }
 
-/// All stored objects, by name and id.
+/// All stored objects: concepts by name, the others by id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Register {
     pub(crate) concepts: BTreeMap<Keyword, ConceptId>,
     pub(crate) publishers: BTreeMap<PublisherId, Arc<Publisher>>,
     pub(crate) slots: BTreeMap<SlotId, Arc<Slot>>,
     pub(crate) contracts: BTreeMap<ContractId, Arc<Contract>>,
-    /// All banners. Those of ended and cancelled contracts are kept, because clients may still
+    /// All banners. Banners of ended and cancelled contracts are kept, because clients may still
     /// click on them.
     pub(crate) banners: BTreeMap<BannerId, Arc<Banner>>,
 }
 
 impl Register {
-    /// Returns whether nothing was ever added.
+    /// Returns whether nothing was ever added, so that the database may be filled.
     pub(crate) fn is_empty(&self) -> bool {
         self.concepts.is_empty() && self.publishers.is_empty()
     }
@@ -112,7 +113,8 @@ impl Register {
         self.contracts.insert(contract.id, Arc::new(contract));
     }
 
-    /// Returns the concepts with these names, by id, or the first name that is unknown.
+    /// Returns the concepts with these names, sorted by id, or an error with the first name that is
+    /// unknown.
     pub(crate) fn concepts(&self, keywords: &BTreeSet<Keyword>) -> Result<Vec<Concept>, Keyword> {
         let known = keywords.iter().map(|keyword| {
             let id = self.concepts.get(keyword).copied();
@@ -124,18 +126,18 @@ impl Register {
     }
 }
 
-/// The register, and the data that selections use.
+/// The register at one moment, with the data that selections use.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) register: Register,
-    /// The banners of open contracts, by id.
+    /// The banners of the contracts that were open when the snapshot was created, sorted by id.
     pub(crate) contracted: Vec<Arc<Banner>>,
-    /// The trees of weights; `None` if selections only scan.
+    /// The trees of weights; `None` if banners are selected by scan.
     pub(crate) trees: Option<WeightTrees>,
 }
 
 impl Snapshot {
-    /// Creates the snapshot for `now`.
+    /// Creates a snapshot of the register. It contains the contracts that are open at `now`.
     pub(crate) fn new(register: Register, has_trees: bool, now: Timestamp) -> Self {
         let open = register.contracts.values().filter(|contract| contract.is_open(now));
         let mut contracted: Vec<_> =
@@ -148,7 +150,7 @@ impl Snapshot {
         Self { register, contracted, trees }
     }
 
-    /// Applies the schedule at `now` to every banner.
+    /// Applies the schedule of the time `now` to every contracted banner.
     pub(crate) fn refresh(&self, now: Timestamp) {
         for index in 0..self.contracted.len() {
             self.contracted[index].tally.refresh(now);
@@ -156,14 +158,14 @@ impl Snapshot {
         }
     }
 
-    /// Updates the weight of the banner at `index`, which may have changed.
+    /// Updates the trees with the present weight of the banner at `index` of `contracted`.
     pub(crate) fn update_weight(&self, index: usize) {
         if let Some(trees) = &self.trees {
             trees.update(index, &self.contracted[index].tally);
         }
     }
 
-    /// Returns the index of a banner in `contracted`.
+    /// Returns the index of a banner in `contracted`; `None` if its contract was not open.
     pub(crate) fn index(&self, banner: BannerId) -> Option<usize> {
         self.contracted.binary_search_by_key(&banner, |banner| banner.id).ok()
     }

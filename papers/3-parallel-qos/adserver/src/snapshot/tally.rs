@@ -1,15 +1,14 @@
 //! The counts of a banner: how often it may be shown, and how often it was [paper 3.5].
 //!
-//! The delivered impressions never exceed the ceiling, the ceiling never exceeds the reserved
-//! impressions, and these never exceed the contracted ones. Impressions are reserved on disk before
-//! any of them is delivered, and after a kill all reserved ones count as delivered. Therefore no
-//! impression is ever delivered twice, and a kill costs a banner at most the impressions that were
-//! reserved and not delivered, one [`block`].
+//! The numbers are ordered: delivered ≤ ceiling ≤ reserved ≤ contracted impressions. Impressions
+//! are reserved on disk before any of them is delivered, and after a kill all reserved ones count
+//! as delivered. Therefore no impression is ever delivered twice. A kill costs a banner at most the
+//! impressions that were reserved and not delivered, which is one [`block`].
 //!
 //! The ceiling is the smaller of the reserved impressions and those that the schedule allows. Both
-//! only grow while the server runs, so a thread that computes the ceiling from old values does no
-//! harm. A delivery is one atomic exchange: it needs no lock, and scans read while other threads
-//! deliver.
+//! only grow while the server runs, so a thread may safely compute the ceiling from old values. A
+//! delivery is one atomic exchange. It needs no lock, and scans can read the counts at the same
+//! time.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -19,19 +18,21 @@ use std::sync::atomic::{
 use crate::values::{Flight, Timestamp};
 
 /// Returns the number of impressions to reserve at a time: 1 % of those contracted, between 1 and
-/// 64. Larger blocks would lose more in a kill. With 64, a banner that is shown a thousand times a
-/// second needs sixteen writes to the disk.
+/// 64. A larger block would lose more impressions in a kill. With 64, a banner that is shown a
+/// thousand times per second needs sixteen writes to the disk per second.
 pub(crate) fn block(contracted: u64) -> u64 {
     (contracted / 100).clamp(1, 64)
 }
 
-/// Returns how many impressions a contract may be ahead of its line: 1 % of those contracted, at
-/// least one. Without it, the first impression would be refused until the line reaches it.
+/// Returns the number of impressions by which a banner may be ahead of its even schedule: 1 % of
+/// those contracted, at least one. Without this slack, the first impression could be delivered only
+/// when the schedule reaches one.
 pub(crate) fn slack(contracted: u64) -> u64 {
     (contracted / 100).max(1)
 }
 
-/// Returns the impressions due by `now` if they are delivered evenly over the flight.
+/// Returns the number of impressions that should be delivered by `now`, if they are spread evenly
+/// over the flight.
 pub(crate) fn due(contracted: u64, flight: Flight, now: Timestamp) -> u64 {
     if now <= flight.from {
         return 0;
@@ -44,23 +45,28 @@ pub(crate) fn due(contracted: u64, flight: Flight, now: Timestamp) -> u64 {
 /// The counts of one banner.
 #[derive(Debug)]
 pub(crate) struct Tally {
+    /// The number of impressions that the contract promises for this banner.
     contracted: u64,
     flight: Flight,
+    /// The number of impressions delivered so far.
     delivered: AtomicU64,
+    /// The number of impressions reserved on disk, which includes the delivered ones.
     reserved: AtomicU64,
+    /// The number of impressions that may be delivered in total at the last refresh.
     ceiling: AtomicU64,
+    /// The number of counted clicks.
     clicks: AtomicU64,
-    /// Whether the flight had ended at the last refresh. A clock that was wrong is trusted again
-    /// once it is right.
+    /// Whether the flight had ended at the last refresh. A refresh with a corrected clock can reset
+    /// this.
     has_ended: AtomicBool,
     is_cancelled: AtomicBool,
-    /// Whether the next reservation has been requested.
+    /// Whether the next reservation has been requested and not yet answered.
     is_asked: AtomicBool,
 }
 
 impl Tally {
-    /// Creates the counts of a banner of which `delivered` impressions have been reserved and
-    /// shown.
+    /// Creates the counts of a banner that was delivered `delivered` times. That number of
+    /// impressions counts as reserved. Nothing may be delivered before the first refresh.
     pub(crate) fn new(contracted: u64, flight: Flight, delivered: u64, clicks: u64) -> Self {
         Self {
             contracted,
@@ -91,19 +97,20 @@ impl Tally {
         self.clicks.load(Relaxed)
     }
 
-    /// Returns the impressions that are contracted and not delivered: the paper's weight.
+    /// Returns the number of impressions that are contracted and not delivered, which is the
+    /// paper's weight.
     pub(crate) fn owed(&self) -> u64 {
         self.contracted.saturating_sub(self.delivered())
     }
 
-    /// Returns the weight in the roulette: the owed impressions, or zero while none may be
-    /// delivered.
+    /// Returns the weight of the banner in the roulette: the owed impressions, or zero if none may
+    /// be delivered now.
     pub(crate) fn weight(&self) -> u64 {
         let may = !self.is_over() && self.delivered() < self.ceiling.load(Acquire);
         if may { self.owed() } else { 0 }
     }
 
-    /// Delivers one impression if one may be delivered, and returns whether it did.
+    /// Delivers one impression if one may be delivered now. Returns whether it was delivered.
     pub(crate) fn claim(&self) -> bool {
         let next = |delivered| (delivered < self.ceiling.load(Acquire)).then_some(delivered + 1);
         !self.is_over() && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
@@ -113,7 +120,7 @@ impl Tally {
         self.clicks.fetch_add(1, Relaxed);
     }
 
-    /// Applies the schedule at `now` and the current reservation.
+    /// Recomputes the ceiling from the schedule at `now` and the present reservation.
     pub(crate) fn refresh(&self, now: Timestamp) {
         self.has_ended.store(now >= self.flight.to, Release);
         let due = if now < self.flight.from {
@@ -124,7 +131,7 @@ impl Tally {
         self.ceiling.fetch_max(due.min(self.contracted).min(self.reserved()), AcqRel);
     }
 
-    /// Stops all deliveries, because the contract was cancelled.
+    /// Stops all deliveries of the banner, because its contract was cancelled.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Release);
     }
@@ -133,8 +140,8 @@ impl Tally {
         self.has_ended.load(Acquire) || self.is_cancelled.load(Acquire)
     }
 
-    /// Returns whether the next reservation is due: half of the block is used up, and the flight is
-    /// running.
+    /// Returns whether the next reservation is due: at most half of a block is left, and the flight
+    /// is running.
     pub(crate) fn is_short(&self, now: Timestamp) -> bool {
         let reserved = self.reserved();
         let left = reserved.saturating_sub(self.delivered());
@@ -142,23 +149,26 @@ impl Tally {
         runs && left <= block(self.contracted) / 2 && reserved < self.contracted
     }
 
-    /// Marks the next reservation as requested, and returns whether it was not yet.
+    /// Marks the next reservation as requested. Returns whether this call did so, which obliges the
+    /// caller to request it.
     pub(crate) fn ask(&self) -> bool {
         !self.is_asked.swap(true, AcqRel)
     }
 
-    /// Removes the mark, because the request was served or has failed.
+    /// Removes the mark of [`Tally::ask`], because the reservation was made or has failed.
     pub(crate) fn answer(&self) {
         self.is_asked.store(false, Release);
     }
 
-    /// Returns the number of impressions to have reserved next: a block beyond those delivered.
+    /// Returns the total number of impressions that the next reservation must reserve: those
+    /// delivered plus one block, at most the contracted ones.
     pub(crate) fn next_reservation(&self) -> u64 {
         let wanted = self.delivered().saturating_add(block(self.contracted));
         wanted.min(self.contracted).max(self.reserved())
     }
 
-    /// Notes that this many impressions are reserved on disk.
+    /// Records that `reserved` impressions in total are reserved on disk. A smaller number than
+    /// before has no effect.
     pub(crate) fn reserve(&self, reserved: u64) {
         self.reserved.fetch_max(reserved.min(self.contracted), AcqRel);
     }
@@ -210,7 +220,7 @@ mod tests {
         ended.reserve(1_000);
         ended.refresh(Timestamp(2_000));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
-        // The clock was ahead, and is right again.
+        // The clock was ahead and has been corrected.
         ended.refresh(Timestamp(1_100));
         assert!(ended.claim());
         ended.cancel();

@@ -1,12 +1,13 @@
-//! Trees of weights that are kept up to date instead of being built for each request.
+//! Trees of the weights of banners, which are kept up to date instead of being built for each
+//! request.
 //!
-//! Each concept and size has one tree: a Fenwick tree of the weights of its banners. A change of a
-//! weight and a draw each take a number of steps that is logarithmic in the number of banners (P.
-//! Fenwick, *A new data structure for cumulative frequency tables*, 1994).
+//! There is one tree for each pair of a concept and a size: a Fenwick tree of the weights of its
+//! banners. A change of a weight and a draw each take a number of steps that is logarithmic in the
+//! number of banners (P. Fenwick, *A new data structure for cumulative frequency tables*, 1994).
 //!
 //! Locks: each tree has a mutex, which is held for one change or one draw. A weight is read from
 //! its banner's atomics under that lock. Therefore, after two simultaneous deliveries the tree has
-//! the weight of the later one.
+//! the later weight.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,12 +17,12 @@ use super::{Banner, Tally};
 use crate::ids::ConceptId;
 use crate::values::Size;
 
-/// Weights whose prefix sums are found in logarithmic time.
+/// A Fenwick tree: weights whose prefix sums are found in logarithmic time.
 #[derive(Debug)]
 pub(crate) struct Fenwick {
     weights: Vec<u64>,
-    /// `sums[i]` is the sum of the last weights up to the i-th, counted from one; their number is
-    /// the lowest set bit of `i`. `sums[0]` is not used.
+    /// The partial sums, with indices from 1. `sums[i]` is the sum of the last weights up to the
+    /// i-th. The number of these weights is the lowest set bit of `i`. `sums[0]` is not used.
     sums: Vec<u64>,
     total: u64,
 }
@@ -56,8 +57,8 @@ impl Fenwick {
         }
     }
 
-    /// Returns the first index at which the sum of the weights up to and including it exceeds
-    /// `number`. There is one if `number` is below the total.
+    /// Returns the first index at which the sum of all weights up to and including that index
+    /// exceeds `number`. There is such an index if `number` is below the total.
     pub(crate) fn find(&self, mut number: u64) -> usize {
         let mut place = 0;
         let mut step = self.weights.len().checked_ilog2().map_or(0, |log| 1 << log);
@@ -82,7 +83,8 @@ fn lowest_bit(place: usize) -> usize {
 pub(crate) struct WeightTree {
     banners: Vec<usize>,
     tree: Mutex<Fenwick>,
-    /// The total of the tree, for choosing among trees without their locks.
+    /// The total of the tree, stored again so that a tree can be chosen without locking all of
+    /// them.
     total: AtomicU64,
 }
 
@@ -91,13 +93,13 @@ impl WeightTree {
         self.total.load(Relaxed)
     }
 
-    /// Returns the banners, as indices into the contracted banners of the snapshot.
+    /// Returns the banners of the tree, as indices into the snapshot's `contracted` banners.
     pub(crate) fn banners(&self) -> &[usize] {
         &self.banners
     }
 
-    /// Draws a banner with a random number below the total, which `below` provides. Returns `None`
-    /// if the tree has become empty.
+    /// Draws a banner in proportion to its weight. `below` must return a random number below its
+    /// argument. Returns `None` if all weights of the tree have become zero.
     pub(crate) fn draw(&self, below: impl FnOnce(u64) -> u64) -> Option<usize> {
         let tree = self.lock();
         let total = tree.total();
@@ -110,17 +112,18 @@ impl WeightTree {
         self.total.store(tree.total(), Relaxed);
     }
 
-    /// Locks the tree. Poison is ignored, because a change is complete before anything can panic.
+    /// Locks the tree. Poison is ignored, because every change is complete before a panic can
+    /// occur.
     fn lock(&self) -> MutexGuard<'_, Fenwick> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// All trees of a snapshot.
+/// All trees of weights of a snapshot.
 #[derive(Debug)]
 pub(crate) struct WeightTrees {
     trees: BTreeMap<(ConceptId, Size), Arc<WeightTree>>,
-    /// The trees of each contracted banner, with its index in each of them.
+    /// For each contracted banner, the trees that contain it and its index in each tree.
     places: Vec<Vec<(Arc<WeightTree>, usize)>>,
 }
 
@@ -147,7 +150,8 @@ impl WeightTrees {
         Self { trees, places }
     }
 
-    /// Returns the trees of a concept: that of `size`, or those of all sizes.
+    /// Returns the trees of a concept: the one of `size`, or those of all sizes if `size` is
+    /// `None`.
     pub(crate) fn of(
         &self,
         concept: ConceptId,

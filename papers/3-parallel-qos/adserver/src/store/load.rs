@@ -1,4 +1,4 @@
-//! Reads the whole database at the start.
+//! Reads the whole database when the server starts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
-/// Returns the register in the database. Reserved impressions count as delivered.
+/// Returns all stored objects from the database. Reserved impressions count as delivered.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {
     let mut register = Register::default();
     let mut keywords = HashMap::new();
@@ -109,8 +109,8 @@ fn contracts(
     Ok(())
 }
 
-/// Returns the concepts of each slot or banner, by the number of that slot or banner. Each list is
-/// in order of id.
+/// Returns the concepts of each slot or banner, by the id of that slot or banner. Each list is
+/// sorted by the ids of the concepts.
 fn concepts(
     connection: &Connection,
     keywords: &Keywords,
@@ -142,8 +142,8 @@ fn each(
     Ok(())
 }
 
-/// Returns a value that this server can read. If there is none, another program has changed the
-/// file.
+/// Returns the value, or a database error if it is `None`. `None` means that another program has
+/// written a value that this server cannot read.
 fn known<T>(value: Option<T>) -> rusqlite::Result<T> {
     let strange = || FromSqlError::Other("the value was not written by an ad server".into());
     value.ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, strange().into()))

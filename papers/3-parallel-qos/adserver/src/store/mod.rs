@@ -1,9 +1,9 @@
-//! The database: the contracts, and everything that must survive a kill.
+//! The database: the contracts, and all other data that must survive a kill.
 //!
-//! All of it is read when the server starts, and kept in memory. From then on one thread writes
-//! (`writer.rs`), and no thread reads. With `synchronous = FULL`, neither a kill nor a power cut
-//! loses a committed change. Therefore no impression is delivered twice, and no placement gets the
-//! number of an earlier one.
+//! The whole database is read when the server starts, and kept in memory. From then on one thread
+//! writes to it (`writer.rs`), and no thread reads it. With `synchronous = FULL`, neither a kill
+//! nor a power cut loses a committed change. Therefore no impression is delivered twice, and no two
+//! placements get the same number.
 
 mod load;
 mod schema;
@@ -21,19 +21,20 @@ use crate::token::Key;
 pub(crate) use write::Change;
 pub(crate) use write_queue::{Refused, Write, WriteQueue};
 
-/// An open database, and its contents at the start.
+/// An open database, with its contents at the start.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) connection: Connection,
     pub(crate) register: Register,
     pub(crate) key: Key,
-    /// The number of this start, counted on disk. No earlier start can have made the same
-    /// placements.
+    /// The number of this start, which the database counts. It makes placements different from
+    /// those of earlier starts.
     pub(crate) boot: u32,
 }
 
 impl Store {
-    /// Opens the file, creates it if it is missing, and counts the start.
+    /// Opens the database file, creates it if it is missing, and counts the start. Returns an error
+    /// if the file has another schema version.
     pub(crate) fn open(path: &Path) -> Result<Self, AdServerError> {
         let connection = schema::open(path)?;
         let load = || {
@@ -47,7 +48,7 @@ impl Store {
         Ok(Self { connection, register, key, boot })
     }
 
-    /// Commits one change before the writer has started.
+    /// Commits one change directly, before the writer thread has started.
     pub(crate) fn apply(&mut self, path: &Path, change: &Change) -> Result<(), AdServerError> {
         write::apply(&mut self.connection, change).map_err(schema::database_error(path))
     }

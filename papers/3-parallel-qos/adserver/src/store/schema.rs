@@ -1,4 +1,4 @@
-//! The tables, and the set-up of a connection.
+//! The tables of the database, and the set-up of a connection.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,18 +10,18 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::AdServerError;
 use crate::token::Key;
 
-/// The version of the tables, raised whenever a table changes. A file of another version is
-/// refused, not converted.
+/// The schema version, raised whenever a table changes. A file with another version is refused, not
+/// converted.
 const VERSION: i64 = 1;
 
-/// The time to wait for another process that uses the same file.
+/// The maximum time to wait for another process that uses the database file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// The number of statements that stay prepared, more than there are.
+/// The maximum number of statements that stay prepared, which is more than the server has.
 const STATEMENTS: usize = 32;
 
-/// The tables. The `reserved` impressions of a banner are on disk before any of them is delivered,
-/// and count as delivered after a kill.
+/// The SQL that creates the tables. The `reserved` impressions of a banner are committed before any
+/// of them is delivered, and count as delivered after a kill.
 const TABLES: &str = "
     CREATE TABLE server (
         key  BLOB NOT NULL,
@@ -82,7 +82,8 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Opens the file, and creates its tables if it is empty. Refuses a file with other tables.
+/// Opens the database file, and creates its tables if the file is empty. Returns an error if the
+/// file has another schema version.
 pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
     let mut bytes = [0; Key::LENGTH];
     let entropy = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -98,7 +99,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    // Two servers on one file would both deliver the same owed impressions.
+    // Keep the file locked: two servers on one file would both deliver the same owed impressions.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -106,13 +107,13 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Returns a function for `map_err` that reports that SQLite failed on the file at `path`.
+/// Returns a function for `map_err` that reports that SQLite failed on the database file at `path`.
 pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdServerError {
     let path = path.to_owned();
     move |cause| AdServerError::Database { path, cause }
 }
 
-/// Creates the tables in an empty file, and returns the schema version that the file has
+/// Creates the tables if the database is empty. Returns the schema version that the database has
 /// afterwards.
 fn make(connection: &mut Connection, key: [u8; Key::LENGTH]) -> rusqlite::Result<i64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

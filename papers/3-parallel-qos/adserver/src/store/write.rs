@@ -1,4 +1,4 @@
-//! Writes single changes as SQL.
+//! Writes single changes to the database as SQL.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -7,13 +7,13 @@ use crate::snapshot::{Concept, Contract, Slot};
 use crate::token::Placement;
 use crate::values::{Keyword, Name, Timestamp};
 
-/// A change of the stored objects, committed as a whole.
+/// A change of the stored objects, which is committed as a whole.
 #[derive(Debug)]
 pub(crate) enum Change {
     Concept(Concept),
     Publisher(PublisherId, Name),
     Slot(Slot),
-    /// A slot gets another number of impressions per day.
+    /// Sets the number of impressions per day of a slot.
     Resize(SlotId, u64),
     RemoveSlot(SlotId),
     Sign(Contract),
@@ -63,8 +63,8 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
     }
 }
 
-/// Inserts a contract with its banners. If its flight is running, the first block of each banner is
-/// reserved already.
+/// Inserts a contract with its banners. The first block of each banner is stored as reserved if the
+/// contract's flight is running.
 fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<()> {
     let insert = "INSERT INTO contracts (id, advertiser, from_s, to_s) VALUES (?1, ?2, ?3, ?4)";
     let (advertiser, flight) = (contract.advertiser.as_str(), contract.flight);
@@ -97,7 +97,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
     Ok(())
 }
 
-/// Counts the click on a placement, and returns whether it was the first.
+/// Records the click on a placement. Returns whether it was the first click on that placement.
 pub(crate) fn click(
     transaction: &Transaction<'_>,
     placement: &Placement,

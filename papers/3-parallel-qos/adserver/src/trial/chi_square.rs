@@ -1,26 +1,29 @@
-//! Pearson's test of goodness of fit: how far counts are from their expectations, and how often
-//! chance alone takes them so far.
+//! Pearson's chi-square test of goodness of fit: how far counts are from their expectations, and
+//! how likely such a distance is by chance.
 
-/// The result of a test.
+/// The result of a chi-square test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
-    /// Σ (seen − expected)² / expected.
+    /// The test statistic: Σ (seen − expected)² / expected.
     pub(crate) statistic: f64,
-    /// The degrees of freedom: one less than there are counts.
+    /// The degrees of freedom: the number of counts minus one.
     pub(crate) degrees: usize,
-    /// The probability of a statistic at least as large, if the expectation is right.
+    /// The p-value: the probability of a statistic at least this large if the expectations are
+    /// right.
     pub(crate) p: f64,
 }
 
-/// Compares counts of draws with replacement with their expectations. Both must have the same sum.
+/// Tests counts of draws with replacement against their expectations. Both slices must have the
+/// same sum.
 #[cfg(test)]
 pub(crate) fn test(expected: &[f64], seen: &[u64]) -> Fit {
     fit(statistic(expected, seen), seen.len())
 }
 
-/// Compares counts of draws without replacement with their expectations: `draws` balls of `total`
-/// were taken out of an urn. These counts scatter less than with replacement, by the factor (total
-/// − draws) / (total − 1) in the variance of the multivariate hypergeometric distribution.
+/// Tests counts of draws without replacement against their expectations. `draws` balls were taken
+/// out of an urn with `total` balls. Such counts vary less than with replacement: their variance
+/// (multivariate hypergeometric distribution) is smaller by the factor (total − draws) / (total −
+/// 1).
 pub(crate) fn test_urn(expected: &[f64], seen: &[u64], draws: u64, total: u64) -> Fit {
     let factor = total.saturating_sub(1) as f64 / total.saturating_sub(draws).max(1) as f64;
     fit(statistic(expected, seen) * factor, seen.len())
@@ -39,8 +42,8 @@ fn fit(statistic: f64, counts: usize) -> Fit {
     Fit { statistic, degrees, p: upper(degrees as f64 / 2.0, statistic / 2.0) }
 }
 
-/// Returns the upper regularised incomplete gamma function *Q(a, x)*: a series below its middle,
-/// Lentz's continued fraction above it (W. Press et al., *Numerical Recipes*, 6.2).
+/// Returns the upper regularised incomplete gamma function *Q(a, x)*. It uses a series for small
+/// `x` and Lentz's continued fraction for large `x` (W. Press et al., *Numerical Recipes*, 6.2).
 fn upper(a: f64, x: f64) -> f64 {
     if x <= 0.0 || a <= 0.0 {
         return 1.0;
@@ -49,8 +52,10 @@ fn upper(a: f64, x: f64) -> f64 {
     if x < a + 1.0 { 1.0 - scale * series(a, x) } else { scale * fraction(a, x) }
 }
 
-/// The most steps, more than any test here takes. They grow as the square root of `a`.
+/// The maximum number of steps of a series or fraction, more than any test here needs. The needed
+/// steps grow with the square root of `a`.
 const STEPS: u32 = 100_000;
+/// The relative size of a step below which a series or fraction has converged.
 const CLOSE: f64 = 1e-14;
 
 fn series(a: f64, x: f64) -> f64 {
@@ -89,8 +94,8 @@ fn fraction(a: f64, x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Critical values from tables, for 5 %, 1 % and 0.1 %. The one with many degrees of freedom is
-    /// by Wilson and Hilferty.
+    /// Checks critical values from tables, for 5 %, 1 % and 0.1 %. The value for many degrees of
+    /// freedom is the approximation of Wilson and Hilferty.
     #[test]
     fn likelihoods_are_those_of_the_tables() {
         for (degrees, statistic, p) in [

@@ -1,9 +1,9 @@
-//! Tests whether the roulette is fair, and how fast it is: millions of selections among contracts,
-//! which use up their impressions.
+//! Tests whether the roulette is fair, and measures its speed. The test makes millions of
+//! selections among contracts, which use up the impressions of the contracts.
 //!
 //! Every selection delivers an impression, so the weights change during the test. With one banner
-//! per request, this is an urn: each owed impression is a ball, and a selection takes one out. The
-//! number of times each contract is selected then follows the multivariate hypergeometric
+//! per request, this is an urn model: each owed impression is a ball, and a selection takes one
+//! ball out. The number of times each contract is selected then has the multivariate hypergeometric
 //! distribution, whose expectation and variance are known.
 
 pub(crate) mod chi_square;
@@ -19,28 +19,28 @@ use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 use chi_square::{Fit, test_urn};
 
-/// The number of concepts of a request. Each contract has one to five of them.
+/// The number of concepts that each request names. Each contract has one to five of them.
 const CONCEPTS: u32 = 10;
 
-/// The lowest p-value of a roulette that counts as fair. One fair run in a thousand is reported as
-/// unfair.
+/// The smallest p-value of a roulette that counts as fair. A fair roulette is reported as unfair in
+/// one run of a thousand.
 const LEAST_P: f64 = 0.001;
 
-/// The test of one method of selecting.
+/// The result of a test of one method of selecting.
 #[derive(Debug)]
 pub struct Trial {
     selection: Selection,
     contracts: u32,
     draws: u64,
-    /// The number of groups in which contracts are counted. A count with an expectation below five
-    /// says little.
+    /// The number of groups of contracts whose selections are counted together. The chi-square test
+    /// needs an expectation of at least five in each group.
     groups: usize,
     time: Duration,
     fit: Fit,
 }
 
 impl Trial {
-    /// Returns whether the selections are those of a fair roulette, as far as the test can tell.
+    /// Returns whether the selections are those of a fair roulette: the p-value is at least 0.001.
     pub fn is_fair(&self) -> bool {
         self.fit.p >= LEAST_P
     }
@@ -64,15 +64,15 @@ impl fmt::Display for Trial {
     }
 }
 
-/// Makes `draws` selections among 10,000 contracts, or by a scan, which is slow, a thousandth of
-/// them. Returns `None` if a selection finds no banner.
+/// Tests a method with `draws` selections among 10,000 contracts. A scan is slow, so it makes only
+/// a thousandth of them. Returns `None` if a selection finds no banner.
 pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     const CONTRACTS: u32 = 10_000;
     let draws = match selection {
         Selection::Scan => draws / 1_000,
         Selection::Wheels => draws,
     };
-    // The expectation of each group is at least twenty.
+    // The expectation of each group is at least twenty, well above the minimum of five.
     let groups = usize::try_from(draws / 20).ok()?.clamp(2, CONTRACTS as usize);
     let mut rng = RandomStream::seeded(seed);
     let concepts = (1..=CONCEPTS).map(concept).collect::<Option<Vec<_>>>()?;
@@ -106,8 +106,8 @@ fn concept(number: u32) -> Option<Concept> {
     Some(Concept { id: ConceptId::new(number)?, keyword })
 }
 
-/// Returns contracts that are owed ten times as many impressions as will be drawn, and the
-/// impressions that each is owed.
+/// Returns a snapshot of contracts, and the number of impressions that each is owed. In total, they
+/// are owed ten times as many impressions as will be drawn.
 fn urn(
     contracts: u32,
     concepts: &[Concept],
@@ -146,7 +146,7 @@ fn urn(
             banners: vec![Arc::new(banner)],
         });
     }
-    // In the last second of the flight, all impressions are due.
+    // Choose the last second of the flight, when all impressions are due.
     Some((Snapshot::new(register, selection == Selection::Wheels, Timestamp(999)), owed))
 }
 

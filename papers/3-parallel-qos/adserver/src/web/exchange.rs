@@ -1,7 +1,7 @@
-//! The life of one request on the HTTP side: queue, wait, respond.
+//! Handles one request on the HTTP side: parses and queues it, waits for its answer, and responds.
 //!
-//! A request is one future. If the future ends early, [`PendingReply`] is dropped, which tells the
-//! worker.
+//! A request is one future. If the future is dropped early because the client has left, its
+//! [`PendingReply`] is dropped too, which tells the worker.
 
 use bytes::Bytes;
 use bywash_levels::Gateway;
@@ -15,10 +15,10 @@ use crate::app_state::AppState;
 use crate::request::{ParsedRequest, Route};
 use crate::values::Timestamp;
 
-/// The destination of a path.
+/// The route of a request.
 #[derive(Debug)]
 pub(crate) enum Page {
-    /// Statistics, which are answered without a queue.
+    /// The statistics, which are answered without waiting in a queue.
     Stats,
     Queued(Route),
 }

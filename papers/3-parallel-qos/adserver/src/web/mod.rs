@@ -1,5 +1,5 @@
-//! The HTTP side: parses requests, queues them, and writes their answers. It runs on the thread of
-//! [`bywash_site::Listener`].
+//! The HTTP side: it parses requests, queues them, and writes their responses. It runs on the
+//! thread of [`bywash_site::Listener`].
 
 mod exchange;
 mod respond;

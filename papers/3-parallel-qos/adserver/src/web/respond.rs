@@ -1,4 +1,4 @@
-//! The one place where answers become HTTP responses.
+//! Converts answers into HTTP responses. No other code creates responses.
 
 use bywash_site::{Body, JSON, add, respond, text};
 use http::header::{LOCATION, X_CONTENT_TYPE_OPTIONS};

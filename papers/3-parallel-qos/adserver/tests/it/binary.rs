@@ -1,4 +1,5 @@
-//! The program: its one line of output, its signals, its exit codes, and the test of its roulette.
+//! Tests of the program: its one line of output, its signals, its exit codes, and its test of the
+//! roulette.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

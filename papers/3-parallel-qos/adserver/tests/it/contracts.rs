@@ -1,4 +1,5 @@
-//! Contracts: accepted if there is capacity, delivered along their dates, cancelled.
+//! Tests of contracts: they are accepted if there is capacity, delivered along their dates, and
+//! cancelled.
 
 use crate::site::{HOUR, Site, banner, half_over, json, now};
 
@@ -24,7 +25,7 @@ fn a_contract_is_accepted_if_there_is_room_and_refused_with_figures_if_not() {
     let second = client.sign(&sea(800));
     assert_eq!(client.post("/contracts", &sea(1)).status, 409);
 
-    // Capacity that carries the contracts cannot be taken away. Other capacity can.
+    // Capacity that the contracts need cannot be taken away. Unused capacity can.
     let shrink = client.post(&format!("/slots/{slot}"), "impressions_per_day=999");
     assert_eq!(shrink.status, 409);
     assert!(shrink.body.contains("1000 impressions on 20"), "{}", shrink.body);
@@ -34,7 +35,7 @@ fn a_contract_is_accepted_if_there_is_room_and_refused_with_figures_if_not() {
     assert_eq!(client.delete(&format!("/slots/{other}")).status, 200);
     assert_eq!(client.delete(&format!("/slots/{other}")).status, 404);
 
-    // A cancelled contract makes capacity available again, and contracts outlive the server.
+    // A cancelled contract frees its capacity, and contracts survive a restart of the server.
     assert_eq!(client.delete(&format!("/contracts/{second}")).status, 200);
     assert_eq!(client.delete(&format!("/contracts/{second}")).status, 409);
     site.restart();
@@ -52,7 +53,8 @@ fn a_contract_is_delivered_up_to_its_line_and_not_further() {
         let mut client = site.client();
         client.set_up("car,road");
         let id = client.sign(&half_over(1_000, &banner("car,road")));
-        // Half of the contract and 1 % of slack, less the whole seconds that the clock cuts off.
+        // Half of the impressions plus 1 % of slack, minus those of the part of a second that
+        // timestamps cut off.
         let placed = client.drain("slots=1&concepts=road", 505);
         let report = client.json(&format!("/contracts/{id}"));
         assert_eq!(report["delivered"], placed);

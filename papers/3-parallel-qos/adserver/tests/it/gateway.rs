@@ -1,4 +1,4 @@
-//! The gateway in front: it signs the level, and the ad server trusts it.
+//! Tests with a gateway in front, which signs the level that the ad server then trusts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn write_keys(path: &Path, secret: u8) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Starts a gateway in front of the site, with these keys, and behind a proxy that knows the level
-/// of the customer.
+/// Starts a gateway in front of the site, with the given keys. The returned client acts as a proxy
+/// in front of the gateway that knows the level of the customer.
 fn in_front(site: &Site, keys: &Path) -> (Running, Client) {
     let text = format!(
         r#"
@@ -75,7 +75,7 @@ fn what_the_gateway_says_of_a_customer_decides_the_level_of_a_page() {
     assert_eq!(served(&client, "Bywash-Level: high\r\n"), (0, 1), "a client's own word");
     assert_eq!(served(&client, "X-Customer-Level: high\r\nBywash-Level: low\r\n"), (1, 0));
     assert_eq!(site.wait_until_settled().levels_refused, 0);
-    // Exchange the keys while the server runs.
+    // Replace the key file while the server runs.
     write_keys(&keys, 8);
     let (_another, client) = in_front(&site, &keys);
     let is_high = || (served(&client, "X-Customer-Level: high\r\n") == (1, 0)).then_some(());

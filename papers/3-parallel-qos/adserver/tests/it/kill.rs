@@ -1,5 +1,5 @@
-//! Kills during traffic: no answered click is lost, nothing is delivered twice, and the cost of a
-//! kill is bounded.
+//! Tests of kills during traffic: no answered click is lost, no impression is delivered twice, and
+//! a kill loses only a limited number of impressions.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,17 +15,18 @@ use crate::site::{HOUR, banner, half_over, now, wait_for};
 
 const KILLS: u64 = 5;
 
-/// The counts that the clients have seen, for each contract.
+/// The counts that the clients have seen, one entry for each contract.
 #[derive(Default)]
 struct Seen {
+    /// Banners in the pages that clients received.
     placed: [AtomicU64; 3],
-    /// Clicks that got their redirect.
+    /// Clicks that were answered with their redirect.
     clicked: [AtomicU64; 3],
-    /// Clicks without an answer, which may have been counted or not.
+    /// Clicks without an answer. Each may have been counted or not.
     unknown: [AtomicU64; 3],
 }
 
-/// Requests pages, and clicks on all banners of every second one, until the server is gone.
+/// Requests pages, and clicks on all banners of every second page, until the server is gone.
 fn browse(address: SocketAddr, seen: &Seen, stop: &AtomicBool, progress: &mpsc::Sender<()>) {
     for number in 0.. {
         if stop.load(SeqCst) {
@@ -48,7 +49,8 @@ fn browse(address: SocketAddr, seen: &Seen, stop: &AtomicBool, progress: &mpsc::
     }
 }
 
-/// Returns the status and the body, or `None` if the connection broke.
+/// Sends a GET request, and returns the status and the body. Returns `None` if the connection broke
+/// or the answer was truncated.
 fn get(address: SocketAddr, target: &str) -> Option<(u16, String)> {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).ok()?;
@@ -63,7 +65,7 @@ fn get(address: SocketAddr, target: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// Runs the server, and kills it during traffic after this many pages.
+/// Runs the server, and kills it during traffic once clients have received `pages` pages.
 fn live(database: &Path, pages: usize, seen: &Seen, selection: &str) {
     let mut program = start(database, &["--selection", selection]);
     let (address, stop) = (program.address, AtomicBool::new(false));
@@ -88,14 +90,15 @@ fn set_up(database: &Path, sizes: [u64; 3]) {
     let mut program = start(database, &[]);
     let mut client = Client::new(program.address);
     client.set_up("car,road,sea");
-    // The contract is nearly over, so its schedule lets nearly all of it be delivered.
+    // This contract is nearly over, so its schedule lets nearly all of its impressions be
+    // delivered.
     let (from, to) = (now() - HOUR + 60, now() + 120);
     let fields =
         format!("advertiser=A&impressions={}&from={from}&to={to}&{}", sizes[0], banner("car"));
     client.sign(&fields);
     client.sign(&half_over(sizes[1], &banner("car,road")));
     client.sign(&half_over(sizes[2], &banner("sea")));
-    // A contract that has not begun has nothing to lose.
+    // This contract has not begun, so a kill must not cost it any impression.
     let (from, to) = (now() + HOUR, now() + 2 * HOUR);
     let fields = format!("advertiser=A&impressions=100000&from={from}&to={to}&{}", banner("car"));
     client.sign(&fields);
@@ -119,8 +122,8 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
     for selection in ["wheels", "scan"] {
         let folder = TempDir::new().unwrap();
         let database = folder.path().join("adserver.db");
-        // The traffic and the kills use up the first contract, but not the others. The blocks have
-        // 2, 40 and 64 impressions.
+        // The traffic and the kills use up the first contract, but not the others. The blocks of
+        // the contracts have 2, 40 and 64 impressions.
         let (sizes, blocks) = ([200, 4_000, 2_000_000], [2, 40, 64]);
         set_up(&database, sizes);
         let seen = Seen::default();
@@ -142,7 +145,7 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
             assert!(placed <= figure("delivered"), "delivered what was not counted");
             assert!(figure("delivered") <= sizes[contract], "delivered too much");
             // A page that reached no client counts as delivered too. Each of the four clients may
-            // have been waiting for one when the server was killed.
+            // have been waiting for a page when the server was killed.
             let lost = figure("delivered") - placed;
             assert!(lost <= KILLS * (blocks[contract] + 4), "a kill cost too much: {lost}");
         }

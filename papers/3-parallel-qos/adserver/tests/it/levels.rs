@@ -1,4 +1,4 @@
-//! Levels: how the level of a request is determined, and how the pool treats it.
+//! Tests of levels: how the level of a request is determined, and how the pool treats the levels.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -46,7 +46,8 @@ fn a_level_is_believed_if_the_gateway_has_signed_it() {
         assert_eq!(stats.level(level).received, before + 1, "{extra}");
         assert_eq!(stats.levels_refused, refused, "{extra}");
     }
-    // The parameter `type` is for the laboratory only, and has no effect here.
+    // The parameter `type` is for the laboratory only, and has no effect without the option
+    // `level_parameter`.
     assert_eq!(client.send("GET", &format!("{PAGE}&type=1"), "", "").reply().status, 200);
     assert_eq!(site.wait_until_settled().level(Level::High).received, 1);
 }
@@ -88,8 +89,8 @@ fn a_page_of_the_high_level_runs_on_several_threads_and_one_of_the_low_on_one() 
     let scan = Selection::Scan;
     let with = |options| Options { fill, selection: scan, level_parameter: true, ..options };
     let site = Site::with(with);
-    // Returns whether pages of a level were seen with more threads than pages, while a client
-    // requests fifty.
+    // Returns whether the pages of a level used more threads than there were pages, while a client
+    // requested fifty pages.
     let is_wide = |level: Level| {
         let client = site.client();
         let asking = std::thread::spawn(move || {

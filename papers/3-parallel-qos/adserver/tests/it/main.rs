@@ -1,4 +1,4 @@
-//! The ad server from outside: over real sockets, with a real database file.
+//! Tests of the ad server from outside: over real sockets, with a real database file.
 #![allow(clippy::unwrap_used, reason = "clippy takes the helpers of these tests for a library")]
 
 mod binary;

@@ -1,4 +1,4 @@
-//! Pages: the banners that they get, and the effect of a click.
+//! Tests of pages: the banners that they get, and the effect of a click on one.
 
 use std::collections::BTreeSet;
 

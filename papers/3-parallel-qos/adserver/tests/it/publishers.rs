@@ -1,4 +1,4 @@
-//! The reports to publishers: placements and clicks by slot.
+//! Tests of the reports to publishers: placements and clicks by slot.
 
 use crate::site::{Site, banner, half_over};
 
@@ -13,8 +13,8 @@ fn a_slot_takes_banners_about_its_own_concepts() {
         client.sign(&half_over(100_000, &banner("road")));
         let both = banner("car,road").replace("com/car,road", "com/");
         client.sign(&half_over(100_000, &both));
-        // Each iteration takes at most two impressions of a banner. The first 64 of a banner are on
-        // disk when the contract is signed, so no iteration waits for the disk.
+        // Each iteration takes at most two impressions of one banner. The first 64 impressions of a
+        // banner are reserved when the contract is signed, so no iteration waits for the disk.
         for _ in 0..32 {
             let page = client.json("/ad?slot=1,2,3");
             let placed = page["banners"].as_array().unwrap().iter();
@@ -26,7 +26,7 @@ fn a_slot_takes_banners_about_its_own_concepts() {
             assert_eq!([first, second, third], [1, 2, 3].map(Some), "in the order asked for");
             assert_ne!(about_road, Some(1), "{placed:?}");
             assert_ne!(about_car, Some(2), "{placed:?}");
-            // If the page names concepts, they replace the concepts of its slots.
+            // The concepts that a page names replace the concepts of its slots.
             let named = client.json("/ad?slot=2&concepts=car");
             assert_ne!(named["banners"][0]["banner"], 2);
         }
@@ -67,7 +67,7 @@ fn placements_and_clicks_are_counted_for_the_slot_they_were_in() {
     client.sign(&half_over(10_000, &banner("car")));
     client.sign(&half_over(10_000, &banner("road")));
     client.sign(&half_over(10_000, "landing=https://example.org&size=120x60&concepts=car"));
-    // Three places of two sizes on one page.
+    // Request three places of two sizes for one page.
     let page = client.json("/ad?slot=1,2,3");
     let placed = page["banners"].as_array().unwrap();
     assert_eq!(

@@ -1,17 +1,19 @@
-//! Rejected requests: each gets a clear answer and changes nothing.
+//! Tests of rejected requests: each gets a clear answer and changes nothing.
 
 use crate::site::{HOUR, Site, banner, half_over, now};
 
-/// A request and its answer: method, target, body, status, and a part of the message.
+/// A request and its expected answer: method, target, body, status, and a part of the error
+/// message.
 type Case<'a> = (&'a str, &'a str, &'a str, u16, &'a str);
 
-/// Asserts that an ad server with a contract rejects each request, and that nothing has changed
-/// afterwards.
+/// Asserts that an ad server with one contract rejects each request, and that no request has
+/// changed anything.
 fn refused(cases: &[Case]) {
     let site = Site::open();
     let mut client = site.client();
     client.set_up("car,cart");
-    // The contract has not begun. The impressions that are due of a running one change with time.
+    // Sign a contract that has not begun, because the due impressions of a running one change with
+    // time.
     let (from, to) = (now() + HOUR, now() + 2 * HOUR);
     let flight = format!("from={from}&to={to}");
     client.sign(&format!("advertiser=A&impressions=10000&{flight}&{}", banner("car")));
@@ -95,7 +97,7 @@ fn contracts_that_cannot_be() {
         ("POST", "/contracts", &large, 413, "larger than 64 KiB"),
         ("POST", "/contracts", "%%%&&&===\0", 400, "a contract takes the fields advertiser"),
         ("POST", "/contracts", &format!("{good}&form=7"), 400, "from and to, each once"),
-        // The dates of another contract in addition to its own.
+        // The form has the dates of another contract in addition to its own.
         ("POST", "/contracts", &format!("{good}&from=7&to=9"), 400, "from and to, each once"),
     ]);
 }
@@ -113,7 +115,7 @@ fn pages_that_cannot_be() {
     let site = Site::open();
     let mut client = site.client();
     client.set_up("car");
-    // Fields for other purposes, which pages carry to bypass caches.
+    // Unknown fields are allowed here, because pages carry some to bypass caches.
     assert_eq!(client.get("/ad?slots=1&concepts=car&cb=8345&cb=1").status, 200);
 }
 

@@ -1,5 +1,5 @@
-//! An ad server with its own database, which is removed with it, and the steps with which most
-//! tests begin.
+//! The set-up of the tests: an ad server with its own database, which is removed with it, and the
+//! steps with which most tests begin.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::client::{Client, Reply};
 
-/// The limit of a wait: longer than anything a test waits for, and short enough for the person who
-/// runs it.
+/// The time limit of a wait. It is longer than anything a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
+/// The number of seconds in an hour.
 pub(crate) const HOUR: u64 = 3_600;
 
 /// A running ad server with its database in a temporary folder.
@@ -36,7 +36,7 @@ impl Site {
         Self { server, options, _folder: folder }
     }
 
-    /// Runs a test once for each method of selecting.
+    /// Runs `test` once for each method of selecting banners.
     pub(crate) fn each(test: impl Fn(Site)) {
         for selection in [Selection::Scan, Selection::Wheels] {
             println!("{selection:?}");
@@ -44,7 +44,7 @@ impl Site {
         }
     }
 
-    /// Stops the server in an orderly way, and starts it again.
+    /// Stops the server cleanly, and starts it again on the same database.
     pub(crate) fn restart(&mut self) {
         self.server.take().unwrap().stop();
         self.server = Some(AdServer::start(self.options.clone()).unwrap());
@@ -54,13 +54,13 @@ impl Site {
         Client::new(self.server.as_ref().unwrap().address())
     }
 
-    /// Waits until the statistics meet the condition of the test.
+    /// Waits until the statistics meet `condition`, and returns them. Panics after [`SOON`].
     pub(crate) fn wait_until(&self, mut condition: impl FnMut(&Stats) -> bool) -> Stats {
         let stats = || self.server.as_ref().unwrap().stats();
         wait_for(|| Some(stats()).filter(&mut condition), || format!("{:#?}", stats()))
     }
 
-    /// Waits until every request received so far has ended.
+    /// Waits until every request received so far has its outcome, and returns the statistics.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| {
             stats.levels.values().chain([&stats.clicks, &stats.office]).all(is_settled)
@@ -73,7 +73,7 @@ fn is_settled(stats: &RequestStats) -> bool {
     received == refused + answered + failed + orphaned
 }
 
-/// Repeats `look` until it returns a value.
+/// Calls `look` until it returns a value, and returns the value. Panics with `why` after [`SOON`].
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>, why: impl Fn() -> String) -> T {
     let begun = Instant::now();
     loop {
@@ -85,19 +85,19 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>, why: impl Fn() ->
     }
 }
 
-/// Returns the seconds since 1970.
+/// Returns the present time in seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Returns a contract with this many impressions, half of whose flight is over.
+/// Returns the form of a contract with this many impressions, half of whose flight is over.
 pub(crate) fn half_over(impressions: u64, banner: &str) -> String {
-    // A little less than an hour, because no contract may have begun earlier.
+    // The flight began a little less than an hour ago, because no older contract may be signed.
     let (from, to) = (now() - HOUR + 60, now() + HOUR - 60);
     format!("advertiser=Someone&impressions={impressions}&from={from}&to={to}&{banner}")
 }
 
-/// Returns the fields of a banner.
+/// Returns the form fields of one banner with these concepts.
 pub(crate) fn banner(concepts: &str) -> String {
     format!("landing=https://example.com/{concepts}&size=468x60&concepts={concepts}")
 }
@@ -111,7 +111,7 @@ impl Client {
         self.exchange("DELETE", target, "", "")
     }
 
-    /// Registers concepts, and a slot with capacity for everything about them.
+    /// Registers these concepts, and a slot that has capacity for all banners about them.
     pub(crate) fn set_up(&mut self, concepts: &str) {
         for concept in concepts.split(',') {
             assert_eq!(self.post("/concepts", &format!("name={concept}")).status, 201);
@@ -120,19 +120,20 @@ impl Client {
         self.slot(concepts, 100_000_000);
     }
 
-    /// Adds a slot of the first publisher, and returns its number.
+    /// Adds a slot of the first publisher, and returns the id of the slot.
     pub(crate) fn slot(&mut self, concepts: &str, per_day: u64) -> u64 {
         let fields =
             format!("publisher=1&size=468x60&concepts={concepts}&impressions_per_day={per_day}");
         json(&self.post("/slots", &fields), 201)["slot"].as_u64().unwrap()
     }
 
-    /// Signs a contract, and returns its number.
+    /// Signs the contract with these form fields, and returns its id.
     pub(crate) fn sign(&mut self, fields: &str) -> u64 {
         json(&self.post("/contracts", fields), 201)["contract"].as_u64().unwrap()
     }
 
-    /// Returns the banners that a page gets: the number of each, and the address of its click.
+    /// Requests a page. Returns the id of each of its banners, and the address of a click on the
+    /// banner.
     pub(crate) fn page(&mut self, query: &str) -> Vec<(u64, String)> {
         let page = self.json(&format!("/ad?{query}"));
         let banners = page["banners"].as_array().unwrap().iter();
@@ -142,8 +143,8 @@ impl Client {
         banners.map(parts).collect()
     }
 
-    /// Requests pages until at least `at_least` banners were placed, and then a hundred more.
-    /// Returns the number of banners placed.
+    /// Requests pages until at least `at_least` banners were placed, and then a hundred more pages.
+    /// Returns the total number of banners placed.
     pub(crate) fn drain(&mut self, query: &str, at_least: u64) -> u64 {
         let mut placed = 0;
         let mut ask = || {

@@ -1,5 +1,5 @@
-//! The catalogue: as many books as in paper 4, generated from their numbers, the same on every
-//! machine.
+//! The catalogue of the store, with as many books as in paper 4. Each book is generated from its
+//! number, and is the same on every machine.
 
 mod words;
 
@@ -11,25 +11,27 @@ use words::{SYLLABLES, TITLE_ADJECTIVES};
 /// The number of books, which is that of paper 4 (section 4.2).
 pub const BOOKS: u32 = 4_309;
 
-/// The names of the categories. Each has a ninth of the books, so that browsing costs a ninth of a
-/// search, as in paper 4 (0.4 s and 3.7 s).
+/// The names of the categories. Each has a ninth of the books, so that browsing a category costs a
+/// ninth of a search, as in paper 4 (0.4 s and 3.7 s).
 pub const CATEGORIES: [&str; 9] =
     ["history", "novels", "poetry", "science", "travel", "cooking", "music", "gardens", "law"];
 
-/// The minimum length of a page in letters. A page ends with the word that reaches it.
+/// The minimum length of the text of a page, in letters. Words are appended until a page is at
+/// least this long.
 const PAGE: usize = 1_000;
 
-/// The number of different words that pages are made of, in addition to those of titles.
+/// The number of different words of which pages are made, in addition to the words of titles.
 const WORDS: u64 = 2_000;
 
-/// The purposes of random numbers.
+/// The purpose of the random numbers for the properties of a book.
 const FOR_BOOK: u64 = 1;
+/// The purpose of the random numbers for the text of a page.
 const FOR_PAGE: u64 = 2;
 
 /// The seed of all random numbers in this module.
 const SEED: u64 = 4;
 
-/// One book.
+/// One book of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Book {
     pub(crate) id: i64,
@@ -39,7 +41,7 @@ pub(crate) struct Book {
     pub(crate) price: Cents,
 }
 
-/// An amount of money in hundredths.
+/// An amount of money in hundredths of the currency unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cents(pub(crate) i64);
 
@@ -52,14 +54,14 @@ impl std::fmt::Display for Cents {
 }
 
 impl Book {
-    /// Returns the book with a number from 1 to [`BOOKS`].
+    /// Returns the book with this number, from 1 to [`BOOKS`].
     pub(crate) fn new(number: u32) -> Self {
         let mut rng = Stream::new(SEED, FOR_BOOK, number.into());
         let adjective = pick(&TITLE_ADJECTIVES, &mut rng);
         let noun = pick(&TITLE_NOUNS, &mut rng);
         Self {
             id: number.into(),
-            // The number makes titles differ, like editions.
+            // The number makes each title unique.
             title: format!("The {adjective} {noun}, No. {number}"),
             author: pick(&AUTHORS, &mut rng).to_owned(),
             category: CATEGORIES[category_of(number)].to_owned(),
@@ -67,14 +69,14 @@ impl Book {
         }
     }
 
-    /// Returns the description on the book's page.
+    /// Returns the description that the book's page shows.
     pub(crate) fn description(&self) -> String {
         let Self { title, author, category, .. } = self;
         format!("{title}, by {author}: a book for those who care about {category}.")
     }
 
-    /// Returns one page of its text, in small letters, numbered from 0. The first page begins with
-    /// title and author.
+    /// Returns one page of the book's text in small letters. Pages are numbered from 0. Page 0
+    /// begins with title and author.
     pub(crate) fn page(&self, number: u32) -> String {
         let index = u64::from(number) << 32 | self.id.unsigned_abs();
         let mut rng = Stream::new(SEED, FOR_PAGE, index);
@@ -94,23 +96,24 @@ impl Book {
         text
     }
 
-    /// Returns the subject of the book, in small letters. When the book is shown, other books are
-    /// searched for it.
+    /// Returns the subject of the book, a word of its title in small letters. A page that shows the
+    /// book also lists other books that contain this word.
     pub(crate) fn subject(&self) -> String {
         let named = self.title.split([' ', ',']).nth(2);
         named.unwrap_or_default().to_lowercase()
     }
 }
 
-/// Returns the first and the last number of a category's books, which are consecutive.
+/// Returns the first and the last number of the books in a category. A category's books have
+/// consecutive numbers.
 pub(crate) fn shelf(category: usize) -> (i64, i64) {
     let shelves = CATEGORIES.len() as u64;
     let begins = |shelf: usize| (shelf as u64 * u64::from(BOOKS)).div_ceil(shelves).cast_signed();
     (begins(category) + 1, begins(category + 1))
 }
 
-/// Returns the first and the last book of the half of the store to which a book belongs. Showing
-/// the book reads this half, because showing costs half of a search in paper 4 (1.9 s and 3.7 s).
+/// Returns the first and the last number of the half of the catalogue that contains a book. Showing
+/// a book reads this half, because showing costs half of a search in paper 4 (1.9 s and 3.7 s).
 pub(crate) fn half(id: i64) -> (i64, i64) {
     let middle = i64::from(BOOKS / 2);
     if id <= middle { (1, middle) } else { (middle + 1, BOOKS.into()) }
@@ -120,31 +123,32 @@ fn category_of(number: u32) -> usize {
     (number as usize - 1) * CATEGORIES.len() / BOOKS as usize
 }
 
-/// Returns a whole number from 0 to below `count`, each with the same probability.
+/// Returns a random whole number from 0 to `count` − 1, each with the same probability.
 pub(crate) fn below(count: u64, rng: &mut Stream) -> u64 {
     ((rng.unit() * count as f64) as u64).min(count - 1)
 }
 
-/// Returns a whole number from 0 to below `count`, the *n*-th with a probability of about 1/*n*,
-/// like the frequency of words and the popularity of books.
+/// Returns a random whole number from 0 to `count` − 1. The *n*-th has a probability of about
+/// 1/*n*, as for the frequency of words and the popularity of books.
 pub(crate) fn common(count: u64, rng: &mut Stream) -> u64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as u64).clamp(1, count) - 1
 }
 
-/// Returns one of several texts, each with the same probability.
+/// Returns one of several texts at random, each with the same probability.
 pub(crate) fn pick<'a>(from: &[&'a str], rng: &mut Stream) -> &'a str {
     from[below(from.len() as u64, rng) as usize]
 }
 
-/// Returns the word with a number below [`WORDS`].
+/// Returns the word with this number, which must be below [`WORDS`].
 pub(crate) fn word(number: u64) -> String {
     let mut text = String::new();
     push_word(number, &mut text);
     text
 }
 
-/// Appends the word with this number. The most frequent words are the shortest.
+/// Appends the word with this number to `text`. Small numbers belong to frequent words and give
+/// short ones.
 fn push_word(number: u64, text: &mut String) {
     let mut rest = number as usize;
     loop {

@@ -1,6 +1,7 @@
-//! The words that titles, names and pages are made of.
+//! The words of which titles, names and pages are made.
 
-/// A word that many pages contain, by which the books of a category are ordered.
+/// A word that many pages contain. The books of a category are ordered by the number of pages with
+/// this word.
 pub(crate) const FAVOURITE: &str = "favourite";
 
 pub(super) const TITLE_ADJECTIVES: [&str; 24] = [
@@ -38,8 +39,8 @@ pub(crate) const AUTHORS: [&str; 20] = [
     "Ulla Kern",
 ];
 
-/// The syllables of words. Each is a consonant and a vowel, so that a word can be split in only one
-/// way.
+/// The syllables of words. Each is one consonant and one vowel, so that different sequences of
+/// syllables give different words.
 pub(super) const SYLLABLES: [&str; 40] = [
     "bu", "be", "bi", "bo", "da", "de", "di", "do", "fa", "fe", "ga", "go", "ha", "he", "ka", "ki",
     "la", "le", "li", "lo", "ma", "me", "mi", "mo", "na", "ne", "ni", "no", "pa", "po", "ra", "re",

@@ -1,7 +1,8 @@
-//! The operations that write: filling a cart, and turning it into an order.
+//! The operations that write: adding a book to a cart, and turning a cart into an order.
 //!
-//! Both begin by changing the session's row. A second request waits there for the first. One cart
-//! is therefore ordered once, however many requests ask for it at the same time.
+//! Both operations begin by changing the row of the session, which locks the row. A second request
+//! of the session waits there for the first. Therefore one cart is ordered once, even if many
+//! requests order it at the same time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,16 +12,16 @@ use super::{Page, Receipt};
 use crate::books::Cents;
 use bywash_database::{DbError, Pooled, Value};
 
-/// The result of adding to a cart.
+/// The result of adding a book to a cart.
 pub(super) struct Added {
     pub(super) sid: Sid,
     pub(super) is_new: bool,
     pub(super) books: i64,
 }
 
-/// Puts a book into the cart of the session `claimed`, or of the new session `fresh` if `claimed`
-/// is unknown. An unknown identifier is never adopted, because an attacker who planted it would
-/// know the session. Returns `None` if there is no such book.
+/// Puts a book into the cart of the session `claimed`. If `claimed` is `None` or unknown, the cart
+/// belongs to the new session `fresh`. An unknown identifier is never adopted, because an attacker
+/// who planted it would then know the session. Returns `None` if there is no such book.
 pub(super) fn add(
     pooled: &mut Pooled,
     claimed: Option<Sid>,
@@ -49,8 +50,8 @@ pub(super) fn add(
     })
 }
 
-/// Turns the cart into an order, marked with the request that placed it. An order that this returns
-/// is committed.
+/// Turns the cart into an order, which records the request that placed it. A returned order is
+/// committed.
 pub(super) fn buy(
     pooled: &mut Pooled,
     sid: Option<Sid>,
@@ -72,14 +73,14 @@ pub(super) fn buy(
     })
 }
 
-/// Changes the session's row, which locks it. Returns whether there is one.
+/// Changes the row of the session, which locks the row. Returns whether there is such a session.
 fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, DbError> {
     let update = "UPDATE sessions SET changes = changes + 1 WHERE sid = ?";
     Ok(pooled.change(update, &[name(sid)])? == 1)
 }
 
-/// Returns the number of books in the cart, and their price. The sum is computed here, because
-/// databases differ in the type of a sum.
+/// Returns the number of books in the cart, and their total price. The sum is computed here,
+/// because the type of an SQL sum differs between databases.
 fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), DbError> {
     let select = "SELECT cart.quantity, books.price_cents FROM cart
                   JOIN books ON books.id = cart.book WHERE cart.sid = ?";
@@ -95,7 +96,7 @@ fn name(sid: Sid) -> Value {
     Value::Text(sid.to_string())
 }
 
-/// Returns the milliseconds since 1970; zero for a clock set before that.
+/// Returns the present time in milliseconds since 1970; zero if the clock is set before 1970.
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

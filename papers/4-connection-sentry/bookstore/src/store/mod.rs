@@ -1,5 +1,5 @@
-//! The store on its database: runs the statements of requests, and leases connections from the stop
-//! daemon.
+//! The database side of the store: runs the statements of requests, and leases connections from the
+//! stop daemon.
 //!
 //! Each worker has one [`Store`] with its own connection.
 
@@ -21,22 +21,22 @@ use bywash_database::{DbError, Pool, Pooled};
 
 pub use schema::SchemaError;
 
-/// One worker's access to the database.
+/// The database access of one worker.
 pub(crate) struct Store {
     pooled: Pooled,
-    /// The client of the stop daemon, if the store uses one.
+    /// The client of the stop daemon; `None` if the store uses no daemon.
     lease_client: Option<LeaseClient>,
-    /// Whether a comment in front of each statement names its request.
+    /// Whether each statement begins with a comment that names its request.
     tags: bool,
-    /// `/dev/urandom`, for session ids.
+    /// The open file `/dev/urandom`, from which session identifiers are read.
     entropy: File,
 }
 
-/// The answer to a request.
+/// The answer to a request for a page.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) page: Page,
-    /// The session created for this request, whose identifier the client must get.
+    /// The session that was created for this request. Its identifier must be sent to the client.
     pub(crate) new_session: Option<Sid>,
 }
 
@@ -54,14 +54,16 @@ pub(crate) enum Page {
     NoSuchCategory,
 }
 
-/// The confirmation of an order to the customer.
+/// The confirmation of an order, which is shown to the customer.
 #[derive(Debug)]
 pub(crate) struct Receipt {
     pub(crate) number: i64,
     pub(crate) total: Cents,
 }
 
-/// Creates and fills the tables if they are missing. Returns the number of pages in a book.
+/// Creates and fills the tables if they are missing. Returns the number of pages per book. An empty
+/// database is filled with `wanted` pages, or `usual` if `wanted` is `None`. Returns an error if
+/// the database has another number than `wanted`.
 pub(crate) fn prepare(pool: &Pool, wanted: Option<u32>, usual: u32) -> Result<u32, SchemaError> {
     schema::prepare(&mut pool.pooled(), wanted, usual)
 }
@@ -75,12 +77,12 @@ impl Store {
         Ok(Self { pooled: pool.pooled(), lease_client, tags, entropy: File::open("/dev/urandom")? })
     }
 
-    /// Serves one request. An order that this returns is committed.
+    /// Serves one request. A returned order is committed.
     ///
-    /// A connection may have broken since its last use, although the database is available again. A
-    /// request is therefore retried once if its first statement finds the connection broken:
-    /// nothing of it has been done, or it only reads. A request whose connection cannot be leased
-    /// is also retried once.
+    /// A connection may have broken since its last use, although the database is available again.
+    /// Therefore a request is retried once if its first statement finds the connection broken. This
+    /// is safe because nothing of the request has been done, or it only reads. A request whose
+    /// connection cannot be leased is also retried once.
     pub(crate) fn serve(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(self.query_tag(request))?;
         match self.serve_leased(request) {
@@ -95,19 +97,19 @@ impl Store {
         self.serve_leased(request)
     }
 
-    /// Returns whether any statement was begun for the last request.
+    /// Returns whether any statement of the last request was begun.
     pub(crate) fn has_asked(&self) -> bool {
         self.pooled.begun() > 0
     }
 
-    /// Opens the connection before a request needs it.
+    /// Opens the database connection before the first request needs it.
     pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
     /// Leases the connection for a request, serves the request, and releases the lease.
     ///
-    /// Nothing of the request runs before the daemon has agreed, or has proved unavailable. A
+    /// No statement of the request runs before the daemon has answered or has proved unavailable. A
     /// connection whose release the daemon does not confirm is closed. Requests that write are not
     /// leased, so that nothing can stop them.
     fn serve_leased(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {

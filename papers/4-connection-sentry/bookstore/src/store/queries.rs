@@ -1,27 +1,27 @@
-//! The operations that read: the front page, categories, searches, one book.
+//! The operations that read: the front page, categories, searches, and one book.
 //!
-//! One statement searches pages for all three operations. It has no index of the text, and reads
-//! every page of the books that it is given and nothing else. Its cost is therefore proportional to
-//! their number. A search reads the whole store, showing a book half of it, browsing a category a
-//! ninth ([`crate::books::half`], [`crate::books::shelf`]).
+//! All three operations that list books use the same search statement. It has no index of the text.
+//! It reads every page of the books in its range and nothing else, so its cost is proportional to
+//! the number of these books. A search reads the whole catalogue, showing a book reads half of it,
+//! and browsing a category reads a ninth ([`crate::books::half`], [`crate::books::shelf`]).
 
 use crate::books::{BOOKS, Book, CATEGORIES, Cents, FAVOURITE, half, shelf};
 use bywash_database::{DbError, Pooled, Row};
 
-/// The columns of a [`Book`].
+/// The columns from which a [`Book`] is read.
 const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
 
-/// The number of books on a page.
+/// The maximum number of books in a list.
 const LISTED: u32 = 20;
 
-/// Returns the front page's books.
+/// Returns the twelve books of the front page.
 pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, DbError> {
     let select = format!("SELECT {COLUMNS} FROM books b WHERE b.id <= 12 ORDER BY b.id");
     pooled.query(&select, &[])?.iter().map(book).collect()
 }
 
-/// Returns the books of a category with the most pages that contain [`FAVOURITE`], or `None` if
-/// there is no such category.
+/// Returns the books of a category with the most pages that contain [`FAVOURITE`]. Returns `None`
+/// if there is no such category.
 pub(super) fn browse(
     pooled: &mut Pooled,
     category: Option<&str>,
@@ -31,12 +31,13 @@ pub(super) fn browse(
     place.map(|place| mentioning(pooled, FAVOURITE, shelf(place))).transpose()
 }
 
-/// Returns the books with the most pages that contain `words`, in any case.
+/// Returns the books with the most pages that contain the text `words`, regardless of case.
 pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, DbError> {
     mentioning(pooled, &words.to_ascii_lowercase(), (1, BOOKS.into()))
 }
 
-/// Returns one book with its description, and books of the same half on the same subject.
+/// Returns one book, its description, and the books of its half of the catalogue on the same
+/// subject. Returns `None` if there is no such book.
 pub(super) fn select(
     pooled: &mut Pooled,
     id: i64,

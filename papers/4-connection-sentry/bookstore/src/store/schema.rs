@@ -1,37 +1,37 @@
-//! The tables, created and filled once.
+//! The tables of the database, which are created and filled once.
 //!
-//! The books, their pages and the mark that they are complete are committed together. If the
-//! process that fills the database is killed, the database is therefore either empty or full.
+//! The books, their pages and the record that they are complete are committed together. If the
+//! process that fills the database is killed, the database is therefore either empty or complete.
 
 use bywash_database::{DbError, Dialect, Pooled, Row, Value, insert, populate};
 
 use crate::books::{BOOKS, Book};
 
-/// The version of the tables, incremented whenever a table or a page changes. A database of another
-/// version is refused, not converted.
+/// The schema version, incremented whenever a table or a generated page changes. A database with
+/// another version is refused, not converted.
 const VERSION: i64 = 1;
 
-/// Why the tables are not what this store needs.
+/// The reason why the database cannot be used by this store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The database cannot be reached, or has other tables with these names.
+    /// The database cannot be reached, or has other tables with the same names.
     #[error("cannot use the database: {0}")]
     Database(String),
-    /// The database was created by another version.
+    /// The database has another schema version than this program.
     #[error("the database has schema version {found}, but this store needs {VERSION}")]
     Version {
-        /// The version of the database.
+        /// The schema version of the database.
         found: i64,
     },
-    /// The database was filled with another number of pages.
+    /// The database was filled with another number of pages per book.
     #[error(
         "the database has {found} pages per book, not {wanted}: use an empty database for another \
          cost"
     )]
     Pages {
-        /// The number of pages in the database.
+        /// The number of pages per book in the database.
         found: i64,
-        /// The requested number of pages.
+        /// The number of pages per book that was requested.
         wanted: u32,
     },
 }
@@ -42,7 +42,8 @@ impl From<DbError> for SchemaError {
     }
 }
 
-/// Creates and fills the tables if they are missing. Returns the number of pages in a book.
+/// Creates and fills the tables if they are missing. Returns the number of pages per book in the
+/// database.
 pub(super) fn prepare(
     pooled: &mut Pooled,
     wanted: Option<u32>,
@@ -67,7 +68,7 @@ pub(super) fn prepare(
     }
 }
 
-/// The facts that the database records about itself.
+/// The schema version and the number of pages per book, as recorded in the database.
 struct Facts {
     version: i64,
     pages: i64,

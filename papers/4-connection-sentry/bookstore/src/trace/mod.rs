@@ -1,12 +1,12 @@
-//! Generates a trace of sessions as large as that of paper 4.
+//! Generates a trace with as many sessions and requests as that of paper 4.
 //!
 //! The paper replays parts of a trace of a real bookstore, which is not available: 123,664 requests
-//! in 3,177 sessions [paper 4.5]. These two numbers are kept exactly, and so is the mix of requests
-//! that were served at light load (Table 4, three clients). All other properties are our own
-//! choice, and are stated at the constants below.
+//! in 3,177 sessions [paper 4.5]. The generated trace has exactly these two numbers. Its mix of
+//! services is that of the requests served at light load (Table 4, three clients). All other
+//! properties are our own choice, and the constants below state them.
 //!
-//! Each request is one line. Lines are in the order of sessions, then of requests. Lines that begin
-//! with `#` are comments:
+//! Each line is one request. Lines are ordered by session, then by the order of requests in the
+//! session. Lines that begin with `#` are comments:
 //!
 //! ```text
 //! 17 @412903 home /            session 17 begins 412,903 ms after the trace does
@@ -14,7 +14,8 @@
 //! 17 +9120 search /search?q=harbour
 //! ```
 //!
-//! A class has the name of its [`Service`], which determines the method.
+//! The third word is the class of the request: the name of its [`Service`], which determines the
+//! HTTP method.
 
 mod session;
 mod statistics;
@@ -35,7 +36,8 @@ pub const SESSIONS: usize = 3_177;
 /// The number of requests in the paper's trace.
 pub const REQUESTS: usize = 123_664;
 
-/// The requests served at light load in the paper: Table 4, three clients, standard Unix.
+/// The number of requests of each service that the paper's server completed at light load: Table 4,
+/// three clients, standard Unix.
 const MIX: [(Service, usize); 5] = [
     (Service::Home, 225),
     (Service::Browse, 25),
@@ -44,27 +46,31 @@ const MIX: [(Service, usize); 5] = [
     (Service::Select, 38),
 ];
 
-/// The number of sessions that end with an order, one in twenty. (The paper: "just a few".)
+/// The number of sessions that end with an order, which is one in twenty. (The paper says "just a
+/// few".)
 const BUYERS: usize = 159;
 
-/// The number of sessions that put a book into a cart and leave it there.
+/// The number of sessions that put a book into a cart and do not order it.
 const HESITANT: usize = 159;
 
-/// The number of requests in a session, where one second stands for one request. Most sessions are
-/// short and some very long. The mean is the paper's, the shape ours.
+/// The distribution of the number of requests in a session. One second stands for one request. Most
+/// sessions are short and a few are very long. The mean is the paper's, and the shape is our
+/// choice.
 const LENGTH: Distribution =
     Distribution::Lognormal { mean: TimeSpan::from_millis(38_920), cv: 1.2 };
 
-/// The time between the answer to a page and the next request for a page.
+/// The distribution of the time between the answer to a page and the next request for a page.
 const THINK: Distribution = Distribution::Lognormal { mean: TimeSpan::from_secs(12), cv: 1.5 };
 
-/// The time before the request for a file, which belongs to the page before it.
+/// The distribution of the time between the previous answer and the request for a file. The file
+/// belongs to the page before it.
 const FETCH: Distribution = Distribution::Exponential(TimeSpan::from_millis(100));
 
-/// The length of the trace. Sessions begin at any moment of a day with the same probability.
+/// The length of the trace in milliseconds. Sessions begin at any moment of a day with the same
+/// probability.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The purpose of a random number.
+/// The purpose for which a stream of random numbers is used.
 #[derive(Clone, Copy)]
 enum Purpose {
     Length = 11,
@@ -73,26 +79,26 @@ enum Purpose {
     Session,
 }
 
-/// One request.
+/// One request of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The time after the previous answer; for the first request of a session, after the start of
-    /// the trace.
+    /// The time between the previous answer and this request. For the first request of a session,
+    /// the time since the start of the trace.
     pub wait: TimeSpan,
-    /// The requested service.
+    /// The service that is requested.
     pub service: Service,
-    /// The path and the query.
+    /// The path of the request with its query.
     pub target: String,
 }
 
-/// All requests of a trace, by session.
+/// All requests of a trace, grouped by session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     sessions: Vec<Vec<Request>>,
 }
 
 impl Trace {
-    /// Generates the trace of a seed, which is the same on every machine.
+    /// Generates the trace that belongs to `seed`. It is the same on every machine.
     pub fn generate(seed: u64) -> Self {
         let lengths = lengths(&mut stream(seed, Purpose::Length));
         let mut arrivals = stream(seed, Purpose::Arrivals);
@@ -112,7 +118,7 @@ impl Trace {
         &self.sessions
     }
 
-    /// Writes the trace as text.
+    /// Writes the trace as text, in the format that this module describes.
     pub fn write(&self, mut to: impl io::Write) -> io::Result<()> {
         writeln!(
             to,
@@ -129,7 +135,7 @@ impl Trace {
         to.flush()
     }
 
-    /// Returns statistics of the trace.
+    /// Returns statistics of the trace, to be read by people.
     pub fn statistics(&self) -> Statistics {
         Statistics::of(self)
     }
@@ -139,21 +145,24 @@ fn stream(seed: u64, purpose: Purpose) -> Stream {
     Stream::new(seed, purpose as u64, 0)
 }
 
-/// Returns the number of requests in each session: drawn, then scaled to the required sum.
+/// Returns the number of requests in each session. The numbers are drawn, then scaled so that their
+/// sum is [`REQUESTS`].
 fn lengths(rng: &mut Stream) -> Vec<usize> {
     let drawn: Vec<_> = (0..SESSIONS).map(|_| LENGTH.draw(rng).as_secs_f64()).collect();
-    // Every session has one request; the rest is distributed in proportion to the drawn lengths.
+    // Every session has at least one request. The others are distributed in proportion to the drawn
+    // lengths.
     let scale = (REQUESTS - SESSIONS) as f64 / drawn.iter().sum::<f64>();
     let mut lengths = Vec::with_capacity(SESSIONS);
     let (mut exact, mut given) = (0.0, 0);
     for length in drawn {
-        // The remainder of rounding is carried over to the next session.
+        // What rounding cuts off is carried over to the next session.
         exact += length * scale;
         let extra = exact as usize - given;
         given += extra;
         lengths.push(1 + extra);
     }
-    // The last session may lack one request because of the error of the sum.
+    // Because of floating-point errors, one request may be missing at the end. The last session
+    // gets it.
     if let Some(last) = lengths.last_mut() {
         *last += REQUESTS - SESSIONS - given;
     }
@@ -161,7 +170,7 @@ fn lengths(rng: &mut Stream) -> Vec<usize> {
 }
 
 /// Returns the services of all requests in random order, except the first page of each session, the
-/// carts and the orders.
+/// additions to carts and the orders.
 fn shuffled_services(rng: &mut Stream) -> Vec<Service> {
     let mut services: Vec<_> = totals()
         .into_iter()
@@ -176,8 +185,8 @@ fn shuffled_services(rng: &mut Stream) -> Vec<Service> {
     services
 }
 
-/// Returns the number of requests of each class of the mix. The remainder of rounding goes to
-/// files.
+/// Returns the total number of requests of each service of the mix. The remainder of rounding goes
+/// to files.
 fn totals() -> [(Service, usize); 5] {
     let all = REQUESTS - (BUYERS + HESITANT) - BUYERS;
     let parts: usize = MIX.iter().map(|(_, part)| part).sum();

@@ -1,4 +1,4 @@
-//! One session of a trace: its requests and their times.
+//! Generates one session of a trace: its requests and their times.
 
 use bywash_scenario::Stream;
 use bywash_units::TimeSpan;
@@ -7,19 +7,19 @@ use super::{BUYERS, FETCH, HESITANT, Request, SESSIONS, THINK};
 use crate::Service;
 use crate::books::{AUTHORS, BOOKS, CATEGORIES, TITLE_NOUNS, below, common, pick, word};
 
-/// The minimum number of requests in a session with a cart, because visitors do not buy at first
-/// sight.
+/// The minimum number of requests in a session with a cart, because visitors do not buy at once.
 const COMMITTED: usize = 6;
 
-/// Distributes the services to sessions of these lengths. Each session begins at home. Carts go to
-/// sessions all over the trace, each after the first book that the session shows, if there is one.
-/// The last request of a buyer is the order.
+/// Distributes the services to sessions of these lengths. Each session begins with the front page.
+/// The sessions with a cart are spread evenly over the trace. The addition to the cart follows the
+/// first book that the session shows, if there is one. If the session buys, its last request is the
+/// order.
 pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<Vec<Service>> {
     let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
     let with_cart = BUYERS + HESITANT;
     let mut carts = vec![0; SESSIONS];
     for number in 0..with_cart {
-        // Every second one of them buys.
+        // Every second session with a cart also buys.
         carts[committed[number * committed.len() / with_cart]] = 1 + number % 2;
     }
     lengths
@@ -40,7 +40,7 @@ pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<
         .collect()
 }
 
-/// Assigns times and targets to the requests of a session.
+/// Assigns times and targets to the services of one session that begins at `begins`.
 pub(super) fn session(services: &[Service], begins: TimeSpan, rng: &mut Stream) -> Vec<Request> {
     let request = |(place, service): (usize, &Service)| {
         let wait = match (place, service) {
@@ -60,14 +60,14 @@ fn target(service: Service, rng: &mut Stream) -> String {
         Service::Search => format!("{path}?q={}", words(rng)),
         Service::Browse => format!("{path}?category={}", pick(&CATEGORIES, rng)),
         Service::Select | Service::Cart => format!("{path}?id={}", book(rng)),
-        // Nine covers for each sample.
+        // Nine of ten files are covers, and one is a text sample.
         Service::File if below(10, rng) > 0 => format!("{path}{}", book(rng)),
         Service::File => format!("{path}{}", u64::from(BOOKS) + book(rng)),
     }
 }
 
-/// Returns the words of a search: half of them a subject, the others an author or any word,
-/// frequent ones more often.
+/// Returns the text of a random search. Half of the searches name a subject. The others name an
+/// author or any word, frequent words more often.
 fn words(rng: &mut Stream) -> String {
     match below(10, rng) {
         0..5 => pick(&TITLE_NOUNS, rng).to_lowercase(),
@@ -76,11 +76,11 @@ fn words(rng: &mut Stream) -> String {
     }
 }
 
-/// Returns a book's number. Some books are requested far more often than others, and these are
-/// spread over the whole store.
+/// Returns the number of a random book. Some books are requested far more often than others. The
+/// popular books are spread over the whole catalogue.
 fn book(rng: &mut Stream) -> u64 {
     let rank = common(BOOKS.into(), rng);
-    // A step that has no common divisor with the number of books reaches each of them.
+    // The factor has no common divisor with the number of books, so that every book can be reached.
     rank * 1_567 % u64::from(BOOKS) + 1
 }
 

@@ -1,4 +1,4 @@
-//! Statistics of a trace, for people.
+//! Statistics of a trace, to be read by people.
 
 use std::fmt;
 
@@ -7,15 +7,16 @@ use bywash_units::TimeSpan;
 use super::Trace;
 use crate::Service;
 
-/// Counts, means and medians of a trace.
+/// The counts, means and medians of a trace.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// The number of requests in each session, sorted.
+    /// The number of requests in each session, in ascending order.
     lengths: Vec<usize>,
+    /// The number of requests of each service, by [`Service::index`].
     counts: [usize; Service::ALL.len()],
-    /// The waits before pages and before files, sorted.
+    /// The waiting times before pages, and those before files, each in ascending order.
     waits: [Vec<TimeSpan>; 2],
-    /// The times at which the first and the last session begin.
+    /// The times at which the first and the last session begin, after the start of the trace.
     begins: (TimeSpan, TimeSpan),
 }
 
@@ -45,7 +46,7 @@ impl Statistics {
         Self { lengths, counts, waits, begins: (begin(sessions.first()), begin(sessions.last())) }
     }
 
-    /// Returns the number of requests of a service.
+    /// Returns the total number of requests of a service in the trace.
     pub fn count(&self, service: Service) -> usize {
         self.counts[service.index()]
     }

@@ -1,4 +1,4 @@
-//! The HTTP side of one request: queue, wait, respond.
+//! Handles one request on the HTTP side: queues it, waits for its answer, and responds.
 
 use bytes::Bytes;
 use bywash_site::{Application, Body, PendingReply, Refusal};

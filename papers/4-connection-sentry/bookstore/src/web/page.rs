@@ -1,11 +1,12 @@
-//! Pages that are cheap to make, and complete enough to use the store by hand in a browser.
+//! Renders the HTML pages. They are simple, and complete enough to use the store in a browser.
 
 use std::fmt::Write;
 
 use crate::books::{BOOKS, Book, CATEGORIES};
 use crate::store::Page;
 
-/// Returns the whole document. An answer that is only a line of text does not come here.
+/// Returns the whole HTML document of a page. Answers that are only a line of text are not rendered
+/// here.
 pub(super) fn render(page: &Page) -> String {
     let (title, body) = match page {
         Page::Home(books) => ("Welcome", home(books)),

@@ -1,4 +1,4 @@
-//! Maps outcomes to HTTP responses.
+//! Converts the results of workers into HTTP responses.
 
 use bywash_database::DbResult;
 use bywash_site::{Body, HTML, add, respond, text};
@@ -9,7 +9,7 @@ use super::page;
 use crate::app_state::WorkerResponse;
 use crate::store::{Answer, Page};
 
-/// Returns the response for a worker's result.
+/// Returns the HTTP response for the result of a worker.
 pub(super) fn response(result: DbResult<WorkerResponse>) -> Response<Body> {
     match result {
         Ok(WorkerResponse::Page(answer)) => shown(&answer),

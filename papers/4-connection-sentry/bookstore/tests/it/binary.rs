@@ -1,4 +1,4 @@
-//! Tests of the program: the line it prints, its signals, its exit codes, its trace.
+//! Tests of the program: the line it prints, its signals, its exit codes, and its trace.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::program::Program;
 
-/// The option for a free port.
+/// The command-line option to listen on a free port.
 const FREE: &str = "--listen=127.0.0.1:0";
 
 fn start(arguments: &[&str]) -> Program {

@@ -1,4 +1,4 @@
-//! Tests of statements that are cancelled in the database.
+//! Tests of requests whose statements are cancelled in the database.
 
 use bywash_bookstore::Service;
 
@@ -22,7 +22,8 @@ fn a_cancelled_query_is_answered_503_and_its_connection_serves_the_next_request(
         assert_eq!(reply.status, 503, "{database:?}");
         assert!(reply.body.contains("stopped in the database"), "{}", reply.body);
 
-        // The same connection runs the next request, and another session is not affected.
+        // The same connection runs the next request, and the request of another session is not
+        // affected.
         let again = wait_for(|| direct.running(&next).pop().ok_or(format!("{database:?}")));
         assert_eq!(again, connection, "{database:?}");
         direct.release();
@@ -40,7 +41,7 @@ fn an_order_that_is_cancelled_is_not_placed_and_can_be_placed_again() {
         client.post("/cart", "id=7");
         let sid = client.sid.clone().unwrap();
         let mut direct = database.connect_directly();
-        // The order's first statement needs this row.
+        // Lock the session's row, which the first statement of the order needs.
         direct.execute("BEGIN");
         direct.execute(&format!("UPDATE sessions SET changes = changes + 1 WHERE sid = '{sid}'"));
         let request = format!("order-{}", site.bookstore.address().port());
@@ -71,7 +72,7 @@ fn a_connection_that_is_killed_costs_one_request_at_most() {
             }
             _ => format!("KILL {connection}"),
         });
-        // A read that found its connection broken is retried once, on another connection.
+        // A read whose connection was found broken is retried once, on another connection.
         let again = wait_for(|| {
             let other = |one: &i64| *one != connection;
             direct.running(&request).into_iter().find(other).ok_or(format!("{database:?}"))

@@ -1,4 +1,4 @@
-//! Tests of databases that go away and come back.
+//! Tests of databases that become unavailable and return.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn a_crash_of_the_database_loses_only_what_ran() {
         let pending = site.client().send("GET", "/search?q=harbour", &named(&request), "");
         wait_for(|| direct.running(&request).pop().ok_or(format!("{database:?}")));
         database.crash();
-        // The status is 200 if the server was back so soon that the second attempt reached it.
+        // The status is 200 if the server was available again in time for the second attempt.
         assert!([200, 503].contains(&pending.reply().status), "{database:?}");
 
         for _ in 0..4 {
@@ -53,7 +53,7 @@ fn a_database_that_is_away_is_503_until_it_is_back() {
             assert!(reply.body.contains("the database is not available"), "{}", reply.body);
         }
         assert_eq!(client.post("/buy", "").status, 503, "{database:?}");
-        // A request that needs no database is served.
+        // A request that does not need the database is still served.
         assert_eq!(site.client().get("/file/1").status, 200);
         assert_eq!(site.client().get("/-/health").status, 200);
         let stats = site.wait_until_settled();
@@ -76,7 +76,7 @@ fn a_server_that_says_nothing_is_taken_for_lost() {
         forwarder.open();
         assert_eq!(site.client().get("/").status, 200, "{database:?}");
 
-        // A statement that was begun and got no answer is not begun a second time.
+        // A statement that was begun and got no answer is not retried.
         let mut direct = database.connect_directly();
         direct.hold();
         let request = format!("silent-{}", site.bookstore.address().port());

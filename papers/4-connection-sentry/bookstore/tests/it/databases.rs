@@ -1,8 +1,8 @@
-//! The databases for the tests: SQLite always, the others if `scripts/with-databases` has started
-//! them.
+//! The databases of the tests. SQLite is always tested, and the others are tested if
+//! `scripts/with-databases` has started them.
 //!
-//! All tests of a run share a server's tables, so a test checks only its own session. A test that
-//! blocks others, or ends the server, runs alone.
+//! All tests of a run share the tables of a server, so a test checks only its own session. A test
+//! that blocks other sessions, or ends the server, runs alone.
 
 use std::env;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 static TURN: RwLock<()> = RwLock::new(());
 
-/// One database.
+/// The database on which a test runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Database {
     Sqlite(PathBuf),
@@ -26,14 +26,14 @@ pub(crate) enum Database {
     MariaDb(String),
 }
 
-/// A connection to the database in addition to the store's.
+/// A connection of the test to the database, in addition to the store's connections.
 pub(crate) enum DirectConnection {
     Sqlite(rusqlite::Connection),
     Postgres(Runtime, tokio_postgres::Client),
     MariaDb(Box<mysql::Conn>),
 }
 
-/// Runs `test` on every database.
+/// Runs `test` once on every available database.
 pub(crate) fn each(test: impl Fn(&Database)) {
     let _turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
     let folder = TempDir::new().unwrap();
@@ -43,7 +43,7 @@ pub(crate) fn each(test: impl Fn(&Database)) {
     }
 }
 
-/// Runs `test` on every server, while no other test runs.
+/// Runs `test` once on every available database server, while no other test runs.
 pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
     for server in servers() {
@@ -51,7 +51,7 @@ pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     }
 }
 
-/// Returns a SQLite database in a folder.
+/// Returns a SQLite database in the given folder.
 pub(crate) fn sqlite(folder: &Path) -> Database {
     Database::Sqlite(folder.join("bookstore.db"))
 }
@@ -62,8 +62,8 @@ fn servers() -> Vec<Database> {
     REPORTED.call_once(|| {
         for (name, server) in [("PostgreSQL", &postgres), ("MariaDB", &mariadb)] {
             if server.is_none() {
-                // Written directly to stderr, because the test harness captures the output of
-                // passing tests.
+                // Write directly to stderr, because the test harness captures the output of passing
+                // tests.
                 let _ = writeln!(
                     io::stderr(),
                     "NOT TESTED: the bookstore on {name}: scripts/test-databases"
@@ -86,7 +86,7 @@ impl Database {
         }
     }
 
-    /// Returns the same server under another address.
+    /// Returns the same database server under another address. Panics for SQLite.
     pub(crate) fn at(&self, address: &str) -> Self {
         match self {
             Self::Sqlite(_) => panic!("a file has no address"),
@@ -102,7 +102,7 @@ impl Database {
         }
     }
 
-    /// Ends the server like a crash, and starts it again.
+    /// Kills the database server, and starts it again. Panics for SQLite.
     pub(crate) fn crash(&self) {
         let name = match self {
             Self::Sqlite(_) => panic!("it is in this process"),
@@ -139,7 +139,7 @@ impl Database {
 }
 
 impl DirectConnection {
-    /// Runs a statement and returns the first column of its rows.
+    /// Runs a statement, and returns the first column of its rows.
     pub(crate) fn query(&mut self, sql: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(connection) => {
@@ -154,7 +154,7 @@ impl DirectConnection {
         }
     }
 
-    /// Runs a statement without a result.
+    /// Runs statements without a result.
     pub(crate) fn execute(&mut self, sql: &str) {
         match self {
             Self::Sqlite(connection) => connection.execute_batch(sql).unwrap(),
@@ -163,7 +163,7 @@ impl DirectConnection {
         }
     }
 
-    /// Blocks every search until [`DirectConnection::release`].
+    /// Blocks every search in the database until [`DirectConnection::release`]. Panics for SQLite.
     pub(crate) fn hold(&mut self) {
         match self {
             Self::Sqlite(_) => panic!("readers never wait"),
@@ -180,14 +180,14 @@ impl DirectConnection {
         }
     }
 
-    /// Returns the connections that run a statement that contains `mark`. (MariaDB also shows a
-    /// statement while it prepares it. A statement that is cancelled then is executed
-    /// nevertheless.)
+    /// Returns the ids of the connections that now run a statement whose text contains `mark`.
+    /// MariaDB also shows a statement that it still prepares. A cancellation at that moment has no
+    /// effect: the statement is executed nevertheless.
     pub(crate) fn running(&mut self, mark: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(_) => panic!("only its own process knows"),
             Self::Postgres(..) => {
-                // Within a transaction, the view would otherwise keep its first content.
+                // Within a transaction, `pg_stat_activity` would otherwise keep its first content.
                 self.execute("select pg_stat_clear_snapshot()");
                 self.query(&format!(
                     "select pid::bigint from pg_stat_activity where pid <> pg_backend_pid() \
@@ -201,7 +201,7 @@ impl DirectConnection {
         }
     }
 
-    /// Cancels the statement that runs on a connection.
+    /// Cancels the statement that runs on the connection with this id. Panics for SQLite.
     pub(crate) fn cancel(&mut self, connection: i64) {
         match self {
             Self::Sqlite(_) => panic!("only its own process can"),

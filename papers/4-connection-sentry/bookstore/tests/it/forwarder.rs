@@ -1,11 +1,11 @@
-//! A proxy in front of a server that can be cut, blocked and opened again.
+//! A TCP proxy in front of a database server. It can be cut, blocked and opened again.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Forwards connections to a server.
+/// A running proxy that forwards connections to a server.
 pub(crate) struct Forwarder {
     pub(crate) address: String,
     shared: Arc<Mutex<ForwarderState>>,
@@ -14,9 +14,9 @@ pub(crate) struct Forwarder {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Open,
-    /// Every connection is closed as soon as it is made.
+    /// Every connection is closed as soon as it is accepted.
     Cut,
-    /// Connections are accepted, and no data passes.
+    /// Connections are accepted, but no data is forwarded.
     Blocked,
 }
 
@@ -31,7 +31,7 @@ impl Forwarder {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Mutex::new(ForwarderState { mode: Mode::Open, sockets: Vec::new() }));
         let (server, state) = (server.to_owned(), Arc::clone(&shared));
-        // The thread ends with the process of the tests.
+        // The thread runs until the process of the tests ends.
         thread::spawn(move || {
             for client in listener.incoming() {
                 forward(client.unwrap(), &server, &state);
@@ -40,17 +40,17 @@ impl Forwarder {
         Self { address, shared }
     }
 
-    /// Closes every connection, including later ones.
+    /// Closes every present connection, and every later one as soon as it is accepted.
     pub(crate) fn cut(&self) {
         self.set_mode(Mode::Cut);
     }
 
-    /// Closes every connection. Later connections are accepted and get no data.
+    /// Closes every present connection. Later connections are accepted, but no data is forwarded.
     pub(crate) fn block(&self) {
         self.set_mode(Mode::Blocked);
     }
 
-    /// Forwards the connections made from now on to the server.
+    /// Forwards later connections to the server.
     pub(crate) fn open(&self) {
         self.set_mode(Mode::Open);
     }

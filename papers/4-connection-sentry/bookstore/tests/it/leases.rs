@@ -1,4 +1,4 @@
-//! Tests of the messages to the stop daemon, with a daemon that the tests provide.
+//! Tests of the messages to the stop daemon, with a fake daemon.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 use crate::databases::{Database, each, sqlite};
 use crate::site::{Site, named, options};
 
-/// A daemon whose answers the test determines.
+/// A fake daemon whose answers the test determines.
 struct Daemon {
     folder: TempDir,
     listener: UnixListener,
 }
 
-/// The daemon's side of the store's connection.
+/// The daemon's end of the store's connection.
 struct Conversation(BufReader<UnixStream>);
 
 impl Daemon {
@@ -38,7 +38,8 @@ impl Daemon {
         (site, conversation)
     }
 
-    /// Accepts the store's next conversation, its `number`-th, once the store has counted it.
+    /// Accepts the next conversation of the store, and waits until the store has counted it as its
+    /// `number`-th.
     fn accept(&self, site: &Site, number: u64) -> Conversation {
         let stream = self.listener.accept().unwrap().0;
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -48,7 +49,7 @@ impl Daemon {
 }
 
 impl Conversation {
-    /// Returns the number of the next message, and its words.
+    /// Receives the next message. Returns the number of the message, and its words.
     fn receive(&mut self) -> (u64, Vec<String>) {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -60,7 +61,8 @@ impl Conversation {
         self.0.get_mut().write_all(format!("{words}\n").as_bytes()).unwrap();
     }
 
-    /// Receives a message that begins with these words, answers OK, and returns its connection.
+    /// Receives a message that begins with these words, and answers OK. Returns the id of the
+    /// database connection that it names.
     fn grant(&mut self, words: &[&str]) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[..words.len()], *words);
@@ -68,7 +70,8 @@ impl Conversation {
         received[3].parse().unwrap()
     }
 
-    /// Receives a message of this kind, refuses it, and returns its connection.
+    /// Receives a message whose first word is `verb`, and refuses it. Returns the id of the
+    /// database connection that it names.
     fn refuse(&mut self, verb: &str, why: &str) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[0], verb);
@@ -92,7 +95,7 @@ fn a_request_leases_its_connection_and_gives_it_back() {
         }
         connections.dedup();
         assert_eq!(connections.len(), 1, "what was given back is lent again on {database:?}");
-        // A request without an identifier, or for a file, is not announced.
+        // The store does not lease for a request without an identifier, or for a file.
         assert_eq!(site.client().get("/").status, 200);
         assert_eq!(site.client().exchange("GET", "/file/1", &named("r-3"), "").status, 200);
         let pending = site.client().send("GET", "/", &named("r-4"), "");
@@ -122,8 +125,8 @@ fn a_statement_in_this_process_ends_when_the_daemon_says_so() {
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("left"), "");
     let (number, words) = conversation.receive();
-    // This is sent before the lease is granted, so that the statement cannot have ended when the
-    // store receives it.
+    // Send the stop before the answer to the lease, so that the statement cannot have ended when
+    // the store receives the stop.
     conversation.send(&format!("0 STOPPED left client_left {}", words[3]));
     conversation.send(&format!("{number} OK"));
     conversation.grant(&["RELEASE", "left", "self"]);
@@ -146,7 +149,7 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
         let first = conversation.grant(&["LEASE", "r-1"]);
         assert_eq!(conversation.receive().1[0], "RELEASE");
         assert_eq!(pending.reply().status, 200);
-        // The conversation is over; the next one leases another connection.
+        // The first conversation has ended, so the second leases another database connection.
         let mut conversation = daemon.accept(&site, 2);
         let pending = site.client().send("GET", "/", &named("r-2"), "");
         assert_ne!(conversation.grant(&["LEASE", "r-2"]), first, "{database:?}");
@@ -162,7 +165,8 @@ fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("r-1"), "");
     let first = conversation.grant(&["LEASE", "r-1"]);
-    // The conversation ends during the search. If the release comes first, it is not answered.
+    // The conversation ends during the search. If the search has ended before, its release gets no
+    // answer.
     drop(conversation);
     let mut conversation = daemon.accept(&site, 2);
     assert_eq!(pending.reply().status, 200);
@@ -178,7 +182,7 @@ fn what_writes_is_not_announced_and_so_cannot_be_stopped() {
     let daemon = Daemon::new();
     let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     assert_eq!(site.client().exchange("POST", "/cart", &named("r-1"), "id=1").status, 200);
-    // This is the first message that the daemon receives.
+    // The daemon receives no earlier message, because requests that write are not leased.
     let pending = site.client().send("GET", "/", &named("r-2"), "");
     conversation.grant(&["LEASE", "r-2"]);
     conversation.grant(&["RELEASE", "r-2"]);
@@ -220,7 +224,7 @@ fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
     let mut conversation = daemon.accept(&site, 2);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
-    // A request that came while the daemon returned may have been announced, too.
+    // The request that ran while the daemon returned may have sent messages before.
     loop {
         let (number, words) = conversation.receive();
         conversation.send(&format!("{number} OK"));

@@ -60,7 +60,7 @@ fn books_put_into_one_cart_by_many_at_once_are_all_in_it() {
         let sent: Vec<_> = (0..16).map(|_| client.send("POST", "/cart", "", "id=7")).collect();
         assert!(sent.into_iter().all(|pending| pending.reply().status == 200), "{database:?}");
         client.post("/buy", "");
-        // The cart has seventeen of one book.
+        // The cart has seventeen copies of one book.
         assert_eq!(orders(database, &client)[0] % 17, 0, "{database:?}");
     });
 }

@@ -1,4 +1,4 @@
-//! Tests of clients that leave before they are answered: their work is completed all the same.
+//! Tests of clients that leave before they get their answer: their requests are served to the end.
 
 use bywash_bookstore::{Options, Service};
 use tempfile::TempDir;
@@ -31,14 +31,14 @@ fn even_a_request_left_in_the_queue_is_worked_on() {
     let database = sqlite(folder.path());
     let site = Site::with(Options { backlog: 1, ..options_of_one(&database) });
     let mut direct = database.connect_directly();
-    // A writer waits for this transaction.
+    // Hold the write lock of the database, so that a request that writes must wait.
     direct.execute("BEGIN IMMEDIATE");
     let writing = site.client().send("POST", "/cart", "", "id=1");
     site.wait_until(|stats| stats.running == 1);
     let queued = site.client().send("GET", "/search?q=harbour", "", "");
     site.wait_until(|stats| stats.queue_length == 1);
 
-    // The queue is full. Pages that bypass it are answered.
+    // The queue is full. Only requests that do not use the queue are answered.
     assert_eq!(site.client().get("/file/1").status, 503);
     assert_eq!(site.client().get("/-/health").status, 200);
     assert_eq!(site.client().get("/-/stats").status, 200);

@@ -1,4 +1,4 @@
-//! Tests of requests that are answered without work.
+//! Tests of requests that are answered without a worker.
 
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! A store on a database.
+//! The set-up of the tests: a running store on a database.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,15 +8,16 @@ use bywash_bookstore::{Bookstore, Options, ServiceStats, Stats};
 use crate::client::Client;
 use crate::databases::Database;
 
-/// A time limit longer than anything that a test waits for.
+/// The time limit of a wait, longer than anything that a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A running store.
+/// A store that runs for one test.
 pub(crate) struct Site {
     pub(crate) bookstore: Bookstore,
 }
 
-/// Returns options for a small store on `database`, with few pages, so that it is filled quickly.
+/// Returns options for a store on `database` with one page per book, so that the database is filled
+/// quickly.
 pub(crate) fn options(database: &Database) -> Options {
     Options {
         database: database.url(),
@@ -27,7 +28,8 @@ pub(crate) fn options(database: &Database) -> Options {
     }
 }
 
-/// Calls `look` until it succeeds, and returns its value.
+/// Calls `look` until it returns a value, and returns the value. Panics with the last error after
+/// [`SOON`].
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {
@@ -57,7 +59,7 @@ impl Site {
         Client::new(self.bookstore.address())
     }
 
-    /// Waits until `condition` holds for the statistics.
+    /// Waits until `condition` holds for the statistics, and returns them.
     pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
         wait_for(|| {
             let stats = self.bookstore.stats();
@@ -65,7 +67,7 @@ impl Site {
         })
     }
 
-    /// Waits until every request received so far has its outcome.
+    /// Waits until every request received so far has its outcome, and returns the statistics.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.services.values().all(is_settled))
     }
@@ -76,7 +78,7 @@ fn is_settled(service: &ServiceStats) -> bool {
     received == refused + served + orphaned + cancelled + failed
 }
 
-/// Returns a header line with a request's identifier.
+/// Returns the header line that gives a request this identifier.
 pub(crate) fn named(request: &str) -> String {
     format!("bywash-request: {request}\r\n")
 }

@@ -1,11 +1,12 @@
-//! Lists: categories, regions, and the results of searches.
+//! Reads the lists: categories, regions, and the results of searches.
 //!
-//! A search lists the items on sale by their number of bidders. That number is not stored. Each
-//! search therefore joins the category's items with all their bids, counts, and sorts. Its cost is
-//! proportional to the bids of the category, so that the categories differ widely.
+//! A search lists the items on sale in descending order of their number of bidders, which is not
+//! stored. Each search therefore joins the items of the category with all their bids, counts, and
+//! sorts. The cost is proportional to the number of bids in the category, so that it differs widely
+//! between categories.
 //!
-//! A search in a region selects the items of the region's sellers, and also counts the comments on
-//! each seller. Its rows are fewer, but each costs more, because the join pairs every bid with
+//! A search in a region selects the items whose sellers live there, and also counts the comments on
+//! each seller. It has fewer rows, but each row costs more, because the join pairs every bid with
 //! every comment.
 
 use bywash_database::{DbError, Pooled, Row};
@@ -14,20 +15,20 @@ use super::{Answer, now};
 use crate::Page;
 use crate::request::Search;
 
-/// A category or a region.
+/// The id and name of a category or a region.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) id: i64,
     pub(crate) name: String,
 }
 
-/// An item in a list.
+/// An item in a list of search results.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) initial: i64,
-    /// The highest bid; zero without a bid.
+    /// The amount of the highest bid, in hundredths; zero if there is no bid.
     pub(crate) highest: i64,
     pub(crate) bidders: i64,
 }
@@ -71,7 +72,7 @@ pub(super) fn search(pooled: &mut Pooled, search: &Search) -> Result<Answer, DbE
     Ok(Answer::Found { items, next })
 }
 
-/// Returns the address of the next page.
+/// Returns the address of the next page of search results.
 fn address(search: &Search) -> String {
     let Search { category, region, page, listed } = search;
     let rest = format!("category={category}&page={}&nbOfItems={listed}", page + 1);

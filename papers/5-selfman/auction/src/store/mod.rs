@@ -1,4 +1,4 @@
-//! The auction on its database, which runs the statements of requests. Each worker has one
+//! The database side of the auction site: runs the statements of requests. Each worker has one
 //! [`Store`] with its own connection.
 
 mod lists;
@@ -17,12 +17,12 @@ pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;
 pub(crate) use shown::{Account, Comment, Item, Trade, User};
 
-/// One worker's access to the database.
+/// The database access of one worker.
 pub(crate) struct Store {
     pooled: Pooled,
 }
 
-/// The content of an answer.
+/// The answer to a request, from which the page is rendered.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Static(StaticPage),
@@ -36,7 +36,8 @@ pub(crate) enum Answer {
         sells: bool,
     },
     Regions(Vec<Named>),
-    /// Items, and the address of the next page if there may be one.
+    /// The items found by a search, and the address of the next page of results. `next` is `None`
+    /// if there are no more results.
     Found {
         items: Vec<Listed>,
         next: Option<String>,
@@ -50,7 +51,7 @@ pub(crate) enum Answer {
         item: Item,
         bids: Vec<Trade>,
     },
-    /// The form for an action on an item, for an authenticated user.
+    /// The form for the details of an action on an item, for an authenticated user.
     Form {
         action: Action,
         credentials: Credentials,
@@ -60,13 +61,13 @@ pub(crate) enum Answer {
         category: i64,
     },
     AboutMe(Box<Account>),
-    /// The action is done and committed.
+    /// The action was performed and committed.
     Done(&'static str),
-    /// There is no such item or user.
+    /// The named item or user does not exist.
     Missing(&'static str),
-    /// No user has this nickname and password.
+    /// No user has the given nickname and password.
     Unauthenticated,
-    /// The action is not possible now.
+    /// The action is not possible now, for the given reason.
     Declined(&'static str),
 }
 
@@ -75,21 +76,21 @@ impl Store {
         Self { pooled: pool.pooled() }
     }
 
-    /// Opens the connection before a request needs it.
+    /// Opens the database connection before the first request needs it.
     pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
-    /// Returns whether any statement was begun for the last request.
+    /// Returns whether any statement of the last request was begun.
     pub(crate) fn has_asked(&self) -> bool {
         self.pooled.begun() > 0
     }
 
-    /// Serves one request. An action that this reports as done is committed.
+    /// Serves one request. An action that is reported as done is committed.
     ///
-    /// A connection may have broken since its last use, although the database is available again. A
-    /// request is therefore retried once if its first statement finds the connection broken:
-    /// nothing of it has been done.
+    /// A connection may have broken since its last use, although the database is available again.
+    /// Therefore a request is retried once if its first statement finds the connection broken. This
+    /// is safe because nothing of the request has been done.
     pub(crate) fn serve(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(String::new())?;
         match self.answer(operation) {
@@ -140,7 +141,7 @@ impl Store {
     }
 }
 
-/// Returns the seconds since 1970; zero for a clock set before that.
+/// Returns the present time in seconds since 1970; zero if the clock is set before 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,7 +1,7 @@
-//! The tables, created and filled once. They are `RUBiS`'s tables, except that of ended auctions:
-//! the table of items has their end.
+//! The tables of the database, which are created and filled once. They are the tables of `RUBiS`
+//! without that of ended auctions, because the table of items has the end of each auction.
 //!
-//! Amounts of money are in hundredths, times in seconds since 1970.
+//! Amounts of money are in hundredths of the currency unit, and times are in seconds since 1970.
 
 use bywash_database::{DbError, Dialect, Pool, Pooled, Value, insert, populate};
 
@@ -9,19 +9,19 @@ use super::now;
 use crate::fixtures::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
 use crate::{AuctionError, Sizes};
 
-/// The version of the tables, incremented whenever a table or its initial content changes. A
-/// database of another version is refused, not converted.
+/// The schema version, incremented whenever a table or its initial content changes. A database with
+/// another version is refused, not converted.
 const VERSION: i64 = 1;
 
-/// The facts that the database records about itself.
+/// The schema version and the sizes, as recorded in the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Facts {
     version: i64,
     sizes: Sizes,
 }
 
-/// The indices of `RUBiS`. They find the rows that pages need, but no number that searches count is
-/// stored.
+/// The indices of `RUBiS`. They find the rows that a page needs, but they do not store the numbers
+/// that searches count.
 const INDICES: [&str; 7] = [
     "users_by_region ON users (region)",
     "items_by_category ON items (category)",
@@ -32,7 +32,8 @@ const INDICES: [&str; 7] = [
     "purchases_by_buyer ON purchases (buyer)",
 ];
 
-/// Creates and fills the tables if they are missing.
+/// Creates and fills the tables if they are missing. Returns an error if the database has another
+/// schema version or other sizes.
 pub(crate) fn prepare(pool: &Pool, sizes: &Sizes) -> Result<(), AuctionError> {
     let mut pooled = pool.pooled();
     let tables = tables(pool.url.dialect());
@@ -104,8 +105,8 @@ fn tables(dialect: &Dialect) -> [(&'static str, String); 8] {
     ]
 }
 
-/// Fills the tables. The databases number the rows from 1 in the order of insertion, so that the
-/// number in the name of a user or an item is the number of its row.
+/// Fills the empty tables. The database numbers rows from 1 in the order of insertion. So the
+/// number in the name of a user or an item is the id of its row.
 fn fill(pooled: &mut Pooled, sizes: &Sizes) -> Result<Facts, DbError> {
     let opening = now();
     let named = |(id, name): (i64, String)| vec![id.into(), name.as_str().into()];

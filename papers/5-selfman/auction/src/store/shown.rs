@@ -1,4 +1,4 @@
-//! The pages of one item, one user, one account.
+//! Reads the pages of one item, one user, or one user's account.
 
 use bywash_database::{DbError, Pooled, Row, Value};
 
@@ -6,10 +6,10 @@ use super::{Answer, now};
 use crate::action::Action;
 use crate::request::Credentials;
 
-/// The maximum number of rows in a list on a page.
+/// The maximum number of rows in each list on a page.
 const LISTED: i64 = 50;
 
-/// One item.
+/// One item, as its page shows it.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) id: i64,
@@ -25,7 +25,7 @@ pub(crate) struct Item {
     pub(crate) is_over: bool,
 }
 
-/// One user, as all visitors see them.
+/// One user, as all visitors see the user.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) nickname: String,
@@ -34,7 +34,7 @@ pub(crate) struct User {
     pub(crate) comments: i64,
 }
 
-/// A comment.
+/// A comment on a user, as a page shows it.
 #[derive(Debug)]
 pub(crate) struct Comment {
     pub(crate) by: i64,
@@ -43,7 +43,8 @@ pub(crate) struct Comment {
     pub(crate) words: String,
 }
 
-/// A bid or a purchase: the other user or the item, and the amount or the number of pieces.
+/// One row of a list of bids or purchases. It has the other user or the item, and the amount or the
+/// number of pieces.
 #[derive(Debug)]
 pub(crate) struct Trade {
     pub(crate) id: i64,
@@ -51,7 +52,7 @@ pub(crate) struct Trade {
     pub(crate) amount: i64,
 }
 
-/// The bids, sales, purchases and comments of a user.
+/// The page of a user's own bids, sales, purchases and comments.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) user: User,
@@ -61,7 +62,7 @@ pub(crate) struct Account {
     pub(crate) received: Vec<Comment>,
 }
 
-/// Returns the number of the user with these credentials, or `None` if there is no such user.
+/// Returns the id of the user with these credentials, or `None` if there is no such user.
 pub(super) fn authenticate(
     pooled: &mut Pooled,
     credentials: &Credentials,
@@ -111,7 +112,7 @@ pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     Ok(Answer::Bids { item, bids: trades(pooled, select, id)? })
 }
 
-/// Returns the form for an action on an item by the user with these `credentials`.
+/// Returns the form for the details of an action on an item, for the user with these `credentials`.
 pub(super) fn form(
     pooled: &mut Pooled,
     action: Action,

@@ -1,8 +1,9 @@
-//! The operations that write: bids, purchases, comments, new users and items.
+//! The operations that write: bids, purchases, comments, new users and new items.
 //!
-//! Each rule of the auction is the condition of one `UPDATE`. A second bidder waits there for the
-//! first, and then the database checks the row again. Therefore every stored bid exceeds the
-//! previous highest bid, no more is sold than there is, and nothing is sold after the end.
+//! Each rule of the auction is the condition of one `UPDATE`. A second bidder waits at this
+//! `UPDATE` for the first, and then the database checks the row again. Therefore every stored bid
+//! exceeds the previous highest bid. No more pieces are sold than exist, and nothing is sold after
+//! the end of an auction.
 
 use bywash_database::{DbError, Pooled, Value};
 
@@ -32,7 +33,7 @@ pub(super) fn bid(
     })
 }
 
-/// Buys pieces of an item. The auction is over when the last piece is sold.
+/// Buys pieces of an item. The item's auction ends when its last piece is sold.
 pub(super) fn buy(
     pooled: &mut Pooled,
     credentials: &Credentials,
@@ -118,7 +119,8 @@ pub(super) fn register(
     }
 }
 
-/// Returns the reason why an item was not changed.
+/// Returns the answer that says why an item was not changed: it does not exist, its auction is
+/// over, or `why`.
 fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
     Ok(match item(pooled, id)? {
         None => Answer::Missing("item"),

@@ -1,11 +1,12 @@
-//! Forms with visible and hidden fields.
+//! Renders HTML forms with visible and hidden fields.
 
 use std::fmt::Write;
 
 use crate::Page;
 use crate::request::Credentials;
 
-/// Returns a form. A field is `name` if it is visible, or `name=value` if it is hidden.
+/// Returns an HTML form that leads to `page`. A field is written `name` if it is visible, and
+/// `name=value` if it is hidden.
 pub(super) fn form(page: Page, fields: &[&str]) -> String {
     let method = page.method().as_str().to_ascii_lowercase();
     let mut form = format!("<form method=\"{method}\" action=\"{}\">\n", page.path());
@@ -25,12 +26,13 @@ pub(super) fn form(page: Page, fields: &[&str]) -> String {
     form + "<button>go on</button></form>\n"
 }
 
-/// Returns the fields that identify the user in the next form, because `RUBiS` has no sessions.
+/// Returns the hidden fields that identify the user in the next form. They are necessary because
+/// `RUBiS` has no sessions.
 pub(super) fn hidden(credentials: &Credentials) -> [String; 2] {
     [format!("nickname={}", credentials.nickname), format!("password={}", credentials.password)]
 }
 
-/// Escapes a text that people have written, for a page or a quoted attribute.
+/// Escapes a text for use in HTML or in a quoted attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Pages that are cheap to make, and complete enough to use the auction by hand in a browser.
+//! Renders the HTML pages. They are simple, and complete enough to use the site in a browser.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use crate::Page;
 use crate::action::{Action, StaticPage};
 use crate::store::{Account, Answer, Comment, Item, Listed, Named, Trade, User};
 
-/// Returns the whole document. An answer that is a line of text or a picture does not come here.
+/// Returns the whole HTML document of an answer. Answers that are a line of text or a picture are
+/// not rendered here.
 pub(super) fn render(answer: &Answer) -> String {
     let body = match answer {
         Answer::Static(page) => static_page(*page),
@@ -133,7 +134,7 @@ fn shown(item: &Item) -> String {
     html + &format!("<p><a href=\"{page}?itemId={id}\">comment on the seller</a></p>")
 }
 
-/// Returns the last form before an action.
+/// Returns the form for the details of an action, which is the last form before the action.
 fn last(action: Action, [nickname, password]: &[String; 2], item: &Item) -> String {
     let (id, to) = (format!("itemId={}", item.id), format!("to={}", item.seller));
     let own: &[&str] = match action {
@@ -185,7 +186,7 @@ fn trades(trades: &[Trade], page: Page, parameter: &str, is_money: bool) -> Stri
     list + "\n</ul>"
 }
 
-/// Formats hundredths with two decimals. There is no negative amount.
+/// Formats an amount in hundredths with two decimals. The amount must not be negative.
 fn money(cents: i64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }

@@ -1,5 +1,5 @@
-//! The HTTP side, which reads, queues and answers requests. It runs on the thread of
-//! [`bywash_site::Listener`].
+//! The HTTP side: it reads requests, queues them, and writes their responses. It runs on the thread
+//! of [`bywash_site::Listener`].
 
 mod exchange;
 mod form;

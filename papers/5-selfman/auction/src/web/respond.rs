@@ -1,4 +1,4 @@
-//! Maps outcomes to HTTP responses.
+//! Converts the results of workers into HTTP responses.
 
 use bywash_database::DbResult;
 use bywash_site::{Body, HTML, respond, text};
@@ -8,10 +8,10 @@ use super::html;
 use crate::action::StaticPage;
 use crate::store::Answer;
 
-/// A grey picture of 160 × 48 pixels.
+/// The picture of the site: a grey JPEG image of 160 × 48 pixels.
 const LOGO: &[u8] = include_bytes!("logo.jpg");
 
-/// Returns the response for a worker's result.
+/// Returns the HTTP response for the result of a worker.
 pub(super) fn response(result: DbResult<Answer>) -> Response<Body> {
     match result {
         Ok(Answer::Static(StaticPage::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),

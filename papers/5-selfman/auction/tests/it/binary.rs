@@ -1,4 +1,4 @@
-//! Tests of the program: the line it prints, its signals, its exit codes.
+//! Tests of the program: the line it prints, its signals, and its exit codes.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::program::Program;
 
-/// The options for a free port and few rows.
+/// The command-line options to listen on a free port and to generate few rows.
 const SMALL: [&str; 9] =
     ["--listen=127.0.0.1:0", "--users", "20", "--items", "30", "--bids", "2", "--comments", "10"];
 

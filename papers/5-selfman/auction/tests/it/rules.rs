@@ -1,14 +1,15 @@
-//! Tests of the auction's rules with many concurrent requests.
+//! Tests that the rules of the auction hold with many concurrent requests.
 
 use std::thread;
 
 use crate::site::{SIZES, Site, each, number};
 
-/// The number of concurrent clients, and of requests by each.
+/// The number of concurrent clients.
 const CLIENTS: i64 = 6;
+/// The number of requests that each client sends.
 const REQUESTS_EACH: i64 = 5;
 
-/// Sends requests by many clients concurrently, and returns their statuses in any order.
+/// Sends requests from many clients concurrently. Returns the HTTP statuses in any order.
 fn request_concurrently(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
     thread::scope(|scope| {
         let ask = &ask;

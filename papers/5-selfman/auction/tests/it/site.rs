@@ -1,8 +1,8 @@
-//! An auction on each database: SQLite always, the others if `scripts/with-databases` has started
-//! them.
+//! The set-up of the tests: an auction site on each database. SQLite is always tested, and the
+//! others are tested if `scripts/with-databases` has started them.
 //!
-//! All tests of a run share a server's tables, so a test checks only the users and items that it
-//! has created.
+//! All tests of a run share the tables of a server, so a test checks only the users and items that
+//! it has created.
 
 use std::env;
 use std::io::{self, Write};
@@ -13,21 +13,21 @@ use bywash_auction::{Auction, DatabaseUrl, Options, Sizes};
 
 use crate::client::{Client, Reply};
 
-/// The sizes of a small auction, so that it is filled quickly.
+/// The sizes of a small auction site, so that its database is filled quickly.
 pub(crate) const SIZES: Sizes = Sizes { users: 50, items: 120, bids: 4, comments: 60, seed: 5 };
 
-/// A running auction.
+/// An auction site that runs for one test.
 pub(crate) struct Site {
     pub(crate) auction: Auction,
 }
 
-/// A user for one test.
+/// A user that was registered for one test.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) nickname: String,
 }
 
-/// Runs `test` on every database.
+/// Runs `test` once on every available database.
 pub(crate) fn each(test: impl Fn(&Site)) {
     test(&Site::on(DatabaseUrl::Sqlite(None)));
     for url in servers() {
@@ -43,7 +43,7 @@ fn servers() -> Vec<DatabaseUrl> {
     ];
     REPORTED.call_once(|| {
         for (name, _, _) in servers.iter().filter(|(_, _, address)| address.is_none()) {
-            // Written directly to stderr, because the test harness captures the output of passing
+            // Write directly to stderr, because the test harness captures the output of passing
             // tests.
             let _ =
                 writeln!(io::stderr(), "NOT TESTED: the auction on {name}: scripts/test-databases");
@@ -69,7 +69,7 @@ impl Site {
         Client::new(self.auction.address()).post(&format!("/PHP/{page}.php"), form)
     }
 
-    /// Registers a new user.
+    /// Registers a new user with a unique nickname.
     pub(crate) fn person(&self) -> Person {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Site {
         person
     }
 
-    /// Puts an item on sale, and returns its number.
+    /// Puts an item on sale, and returns the id of the item. `rest` has further form fields.
     pub(crate) fn item(&self, seller: &Person, rest: &str) -> i64 {
         let sale = "name=Thing&description=A+thing&category=20&initialPrice=10";
         let reply = self.post("RegisterItem", &format!("{}&{sale}&{rest}", seller.form()));
@@ -97,14 +97,14 @@ impl Person {
         format!("nickname={}&password=secret", self.nickname)
     }
 
-    /// Returns the user's number, from a page that names the user.
+    /// Returns the id of the user, which is read from a page that names the user.
     pub(crate) fn number(&self, site: &Site) -> i64 {
         let item = site.item(self, "");
         number(&site.item_page(item), "userId=")
     }
 }
 
-/// Returns the number after the last `mark` on a page.
+/// Returns the number that follows the last `mark` on a page.
 pub(crate) fn number(page: &str, mark: &str) -> i64 {
     let (_, rest) = page.rsplit_once(mark).expect(page);
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()

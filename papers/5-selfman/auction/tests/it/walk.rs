@@ -1,4 +1,4 @@
-//! Tests of every page in one visit.
+//! Tests that visit every page of the site once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

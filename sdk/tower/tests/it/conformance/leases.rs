@@ -1,4 +1,4 @@
-//! The transcripts of `leases.json`, with a fake daemon.
+//! Runs the transcripts of `leases.json` against a fake daemon.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,24 +11,24 @@ use super::steps::Steps;
 use super::{flat, text, time, vectors, why};
 use crate::stop_client::{Connection, End, FakeDaemon, lease};
 
-/// Longer than anything takes on a busy machine.
+/// The time limit of a wait, longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The state of one transcript.
+/// The state of the transcript that is being run.
 struct Transcript {
     steps: Steps,
     daemon: FakeDaemon,
     stop_client: StopClient,
-    /// The leases by the names of their queries, and the ends of their connections.
+    /// The leases by the names of their queries, each with the record of how its connection ended.
     queries: HashMap<String, (Leased<Connection>, End)>,
-    /// The number of lines that have been checked.
+    /// The number of the daemon's received lines that have been checked so far.
     checked: usize,
-    /// The begin and the end of the last lease.
+    /// The times at which the last lease request began and ended.
     during: [SystemTime; 2],
 }
 
-/// Starts a daemon with the answers of a vector. It looks for the first two words of a line, then
-/// for the first.
+/// Starts a fake daemon with the answers of a vector. The answer to a line is looked up by the
+/// first two words of the line, then by its first word.
 fn daemon(vector: &Value) -> FakeDaemon {
     let given = vector["answers"].as_object().into_iter().flatten();
     let answers: HashMap<String, Option<&'static str>> = given
@@ -83,7 +83,7 @@ impl Transcript {
                 self.queries.insert(query.to_owned(), (leased, end));
             }
             Err(LeaseError::Taken) => assert_eq!((outcome, end.get()), ("taken", "closed")),
-            // No cancellation is aimed at the connection.
+            // The connection was dropped and not closed, because no cancellation is aimed at it.
             Err(LeaseError::Stopped(over)) => {
                 assert_eq!((outcome, end.get()), (over.reason.name(), "dropped"));
             }
@@ -106,7 +106,7 @@ impl Transcript {
         self.checked = heard.len();
     }
 
-    /// Checks the end of the last lease, which is so far from its begin.
+    /// Checks the time until which the last lease holds, relative to the time of its request.
     fn lasts(&self, expected: &Value) {
         let line = self.daemon.last();
         let moment = line.split_once(" not-after=").map(|(_, moment)| moment);
@@ -120,8 +120,8 @@ impl Transcript {
         assert!((from - 1..=to + 1).contains(&moment), "{from} {moment} {to}");
     }
 
-    /// Waits until the counts are the expected ones: 0 for one that is not named, and any for null.
-    /// Queries outside of a named request are not counted.
+    /// Waits until the counts are the expected ones. A count that is not named must be 0, and a
+    /// count that is `null` may have any value. Queries outside of a named request are not counted.
     async fn has_stats(&self, expected: &Value) {
         for name in expected.as_object().unwrap().keys() {
             let is_known =
@@ -144,7 +144,7 @@ impl Transcript {
     }
 }
 
-/// Returns the counts by the names that the vectors give them.
+/// Returns the counts of the stop client, each with the name that the vectors use for it.
 fn counts(stop_client: &StopClient) -> [(&'static str, u64); 7] {
     let stats = stop_client.stats();
     let StopClientStats { leased, stopped, taken, refused, unreachable, closed, stops } = stats;
@@ -154,7 +154,7 @@ fn counts(stop_client: &StopClient) -> [(&'static str, u64); 7] {
         ("taken", taken),
         ("refused", refused),
         ("unreachable", unreachable),
-        // A connection that another client has leased is closed as well.
+        // `closed` also counts the connections that another client has leased. `spoiled` does not.
         ("spoiled", closed - taken),
         ("stops", stops),
     ]
@@ -163,7 +163,7 @@ fn counts(stop_client: &StopClient) -> [(&'static str, u64); 7] {
 #[tokio::test]
 async fn transcripts() {
     for vector in vectors("leases.json", "transcripts") {
-        // It is shown only if the test fails.
+        // The harness shows this output only if the test fails.
         println!("{} {}", why(&vector), vector["answers"]);
         let mut transcript = Transcript::new(&vector);
         for step in flat(&vector["steps"]) {

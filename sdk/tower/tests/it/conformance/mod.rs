@@ -1,5 +1,5 @@
-//! The vectors of `sdk/conformance`, which are the same for every language. Its README.md describes
-//! their format.
+//! Runs the test vectors of `sdk/conformance`, which are the same for every language.
+//! `sdk/conformance/README.md` describes their format.
 
 mod leases;
 mod requests;
@@ -12,10 +12,11 @@ use std::time::Duration;
 use bywash_tower::Reason;
 use serde_json::Value;
 
-/// The fields that each vector may have.
+/// The fields that every vector may have, in addition to those of its list.
 const COMMON: [&str; 4] = ["why", "source", "except", "in_memory"];
 
-/// The lists of each file that this library runs, and the fields of their vectors.
+/// The lists of vectors that this library runs: the file, the name of the list, and the fields that
+/// its vectors may have.
 const LISTS: [(&str, &str, &[&str]); 7] = [
     ("names.json", "requests", &["values", "name", "trusts_names"]),
     ("names.json", "databases", &["name", "is_valid"]),
@@ -30,7 +31,8 @@ const LISTS: [(&str, &str, &[&str]); 7] = [
     ("leases.json", "transcripts", &["answers", "daemon", "steps"]),
 ];
 
-/// Returns the vectors of a file that hold for this library. It fails on unknown fields.
+/// Returns the vectors of one list in a file that apply to this library. Panics on an unknown list
+/// or field.
 fn vectors(file: &str, key: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance").join(file);
     let groups: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -51,12 +53,12 @@ fn vectors(file: &str, key: &str) -> Vec<Value> {
     found
 }
 
-/// Returns the fields of the vectors of a list; `None` if the list is not known.
+/// Returns the fields that the vectors of a list may have; `None` if the list is unknown.
 fn fields_of(file: &str, key: &str) -> Option<&'static [&'static str]> {
     LISTS.iter().find(|list| (list.0, list.1) == (file, key)).map(|list| list.2)
 }
 
-/// Returns the rule that a vector checks.
+/// Returns the text that says which rule the vector checks.
 fn why(vector: &Value) -> &str {
     text(&vector["why"])
 }
@@ -69,13 +71,13 @@ fn number(value: &Value) -> u32 {
     value.as_u64().unwrap() as u32
 }
 
-/// Returns milliseconds in whole microseconds, which is the precision of the vectors; `None` for
-/// null.
+/// Converts a number of milliseconds to a duration, rounded to the vectors' precision of one
+/// microsecond. Returns `None` for `null`.
 fn time(value: &Value) -> Option<Duration> {
     value.as_f64().map(|milliseconds| Duration::from_micros((milliseconds * 1000.0).round() as u64))
 }
 
-/// Returns the reason of this name; `None` for null.
+/// Returns the reason with this name; `None` for `null`. Panics if the name is unknown.
 fn reason(value: &Value) -> Option<Reason> {
     let name = value.as_str()?;
     let all = [Reason::RanTooLong, Reason::ClientLeft, Reason::Deadline];
@@ -84,7 +86,7 @@ fn reason(value: &Value) -> Option<Reason> {
     found
 }
 
-/// Returns the steps, with repeated ones as often as they are repeated.
+/// Returns the steps of a vector. A step with a repetition is returned that many times.
 fn flat(steps: &Value) -> Vec<&[Value]> {
     let mut all = Vec::new();
     for step in steps.as_array().unwrap() {

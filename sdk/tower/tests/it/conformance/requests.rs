@@ -1,4 +1,5 @@
-//! Tests of names, deadlines, passed on fields and answers, through the layer.
+//! Tests of the names, deadlines, passed-on header fields and responses of requests, through the
+//! layer.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,7 +19,8 @@ use crate::{Search, secs};
 
 type Body = Full<Bytes>;
 
-/// Sends a request through a layer to a handler that only looks at its token.
+/// Sends a request through `layer` to a handler that calls `look` with its token. Returns the
+/// response.
 async fn ask(
     layer: &TerminateLayer,
     request: Request<()>,
@@ -35,7 +37,7 @@ fn layer(search: &Search) -> TerminateLayer {
     TerminateLayer::new(&search.controller, "search").unwrap()
 }
 
-/// Returns a request with these fields.
+/// Returns a request with these header fields.
 fn request<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Request<()> {
     let mut request = Request::new(());
     for (field, value) in fields {
@@ -45,17 +47,18 @@ fn request<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Request<
     request
 }
 
-/// Returns the values as fields of this name.
+/// Returns each of `values` paired with the name of this header field.
 fn each<'a>(field: &'a str, values: &'a Value) -> impl Iterator<Item = (&'a str, &'a str)> {
     values.as_array().unwrap().iter().map(move |value| (field, text(value)))
 }
 
-/// Returns whether a setting that is on by default is off.
+/// Returns whether a setting that is on by default is off in this vector.
 fn is_off(vector: &Value, setting: &str) -> bool {
     vector[setting].as_bool() == Some(false)
 }
 
-/// Returns whether the middleware has made this name, like `mod_bywash_sentry`.
+/// Returns whether `name` has the format of the names that the layer makes, like
+/// `mod_bywash_sentry`.
 fn is_made(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -64,7 +67,7 @@ fn is_made(name: &str) -> bool {
 async fn names_of_requests() {
     let mut made = HashSet::new();
     for vector in vectors("names.json", "requests") {
-        // A `HeaderValue` cannot have these characters.
+        // A `HeaderValue` cannot have the characters of these vectors.
         if vector["in_memory"].as_bool() == Some(true) {
             continue;
         }
@@ -104,7 +107,7 @@ async fn deadlines() {
         let mut left = None;
         let brings = request(each(HEADER, &vector["values"]));
         let answer = ask(&layer, brings, |token| left = token.left()).await;
-        // A request with no time left does not begin.
+        // A request with no time left is not passed to the handler.
         let expected = time(&vector["left_ms"]).filter(|left| !left.is_zero());
         let (status, ended) = if expected.is_some() { (200, 0) } else { (504, 1) };
         let counts = search.stats();
@@ -117,7 +120,7 @@ async fn deadlines() {
     }
 }
 
-/// Returns the fields by name, several values of one joined by commas.
+/// Returns the header fields by name. Several values of one field are joined by commas.
 fn joined(head: &HeaderMap) -> BTreeMap<String, String> {
     let values = |name: &HeaderName| {
         let all = head.get_all(name).iter().map(|value| value.to_str().unwrap());
@@ -159,8 +162,8 @@ async fn what_is_passed_on() {
     }
 }
 
-/// Returns the answer to a request that ends as the vector says. Its time is over before it begins,
-/// or a checkpoint has failed.
+/// Returns the response to a request that ends with the vector's reason. The reason is either a
+/// deadline of zero or a failed checkpoint.
 async fn answer(vector: &Value, method: Method) -> Response<Body> {
     let mut brings = request(each("accept", &vector["accept"]));
     *brings.method_mut() = method;

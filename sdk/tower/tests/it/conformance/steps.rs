@@ -1,4 +1,4 @@
-//! The sequences of `controller.json`: a controller, its clock and its requests.
+//! Runs the sequences of `controller.json`: a controller, its clock and its requests.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{flat, number, reason, text, time, vectors, why};
 use crate::Search;
 
-/// The state of one vector.
+/// The state of the sequence that is being run.
 pub(super) struct Steps {
     search: Search,
     pub(super) tokens: HashMap<String, Vec<Token>>,
@@ -68,7 +68,7 @@ impl Steps {
                 "client_left" => stats.client_left,
                 "deferred" => stats.deferred,
                 "running" => stats.running,
-                // The engine does not expose it.
+                // The engine does not expose this value.
                 "p" => continue,
                 _ => panic!("no count is called {name}"),
             };
@@ -94,7 +94,7 @@ fn step_of(token: &Token, step: &str, args: &[Value]) {
     }
 }
 
-/// Checks that a call has returned no error, or that of a request that is over.
+/// Checks that a call returned `Ok`, or the error of the expected reason.
 fn passes(token: &Token, result: Result<(), Terminated>, expected: &Value) {
     let Some(reason) = reason(expected) else {
         assert_eq!(result, Ok(()));
@@ -106,7 +106,7 @@ fn passes(token: &Token, result: Result<(), Terminated>, expected: &Value) {
     assert_eq!((token.reason(), token.left()), (Some(reason), Some(Duration::ZERO)));
 }
 
-/// Compares times to 100 ns.
+/// Checks that two times differ by less than 100 ns.
 fn is_about(is: Option<Duration>, expected: &Value) {
     let expected = time(expected);
     let is_close = match (is, expected) {
@@ -119,7 +119,7 @@ fn is_about(is: Option<Duration>, expected: &Value) {
 #[test]
 fn sequences() {
     for vector in vectors("controller.json", "sequences") {
-        // It is shown only if the test fails.
+        // The harness shows this output only if the test fails.
         println!("{}", why(&vector));
         let mut steps = Steps::new();
         for step in flat(&vector["steps"]) {

@@ -1,6 +1,7 @@
-//! Leases with the real daemon and real databases, over tokio-postgres and `mysql_async`: which
-//! query is cancelled, and what becomes of its connection. `scripts/with-databases` starts the
-//! databases; `BYWASH` is the daemon's program. Without them these tests print `NOT TESTED`.
+//! Tests of leases with the real daemon and real databases, over tokio-postgres and `mysql_async`.
+//! They check which query is cancelled, and what becomes of its connection.
+//! `scripts/with-databases` starts the databases. The variable `BYWASH` names the daemon's program.
+//! Without them these tests print `NOT TESTED`.
 
 mod site;
 
@@ -17,7 +18,7 @@ use crate::millis;
 
 use site::{Connection, DatabaseKind, End, Site, patiently};
 
-/// Runs a test with each database that is available.
+/// Runs a test once for each database that is available.
 fn with_each<F: Future<Output = ()>>(test: impl Fn(Site) -> F) {
     for kind in DatabaseKind::ALL {
         let Some(site) = Site::new(kind) else { continue };
@@ -56,7 +57,7 @@ fn a_query_that_is_stopped_is_cancelled_and_its_connection_serves_others() {
     });
 }
 
-/// A handler with a lease, as a service: its future is dropped with its client.
+/// A handler with a lease, as a tower service. Its future is dropped when its client leaves.
 #[derive(Clone)]
 struct Handler<F>(F);
 
@@ -118,7 +119,7 @@ fn a_future_that_is_dropped_with_its_client_leaves_no_query_and_no_connection() 
             1,
             "the daemon has done it, not the end of the connection"
         );
-        // The stop counts when it is answered, which may be a moment after the release.
+        // The stop is counted when the daemon answers it, which may be a moment after the release.
         patiently(async {
             while site.stop_client.stats().stops == 0 {
                 tokio::time::sleep(millis(1)).await;
@@ -185,7 +186,8 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let mut leased =
                 site.stop_client.lease(&victim, &shop(), number, connection, drop).await.unwrap();
             let stop = async {
-                // Stop at a different moment of the query each time, also after its end.
+                // Stop at a different moment of the query in each round, in some rounds after its
+                // end.
                 tokio::time::sleep(std::time::Duration::from_micros(round * 25)).await;
                 victim.leave();
             };

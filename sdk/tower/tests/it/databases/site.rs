@@ -1,4 +1,5 @@
-//! A daemon with a socket of its own, an application, and connections to a database.
+//! The set-up of a database test: a daemon with its own socket, an application, and connections to
+//! a database.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -18,7 +19,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
-/// Waits at most 30 s, so that a test whose event never comes fails.
+/// Waits for `future` for at most 30 s, and panics afterwards.
 pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(30), future).await.expect("it comes about")
 }
@@ -29,7 +30,7 @@ pub(crate) enum DatabaseKind {
     MariaDb,
 }
 
-/// How a query ended.
+/// The way in which a query ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -48,18 +49,19 @@ pub(crate) struct Site {
 impl DatabaseKind {
     pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
-    /// Returns a query that runs longer than any test waits.
+    /// Returns a query that runs longer than any test waits for it.
     pub(crate) const fn long(self) -> &'static str {
         match self {
             Self::Postgres => "SELECT pg_sleep(20)",
-            // An interrupted SLEEP returns 1 without an error; only the second one fails.
+            // An interrupted SLEEP returns 1 without an error. Only the second SLEEP of the query
+            // fails.
             Self::MariaDb => "SELECT SLEEP(20) FROM (SELECT 1 UNION SELECT 2) AS two",
         }
     }
 }
 
 impl Site {
-    /// Returns `None` if there is no such database, or no daemon.
+    /// Starts the set-up for a database. Returns `None` if there is no such database, or no daemon.
     pub(crate) fn new(kind: DatabaseKind) -> Option<Self> {
         let variable = match kind {
             DatabaseKind::Postgres => "BYWASH_POSTGRES",
@@ -96,7 +98,7 @@ impl Site {
         Gateway(tokio::io::BufReader::new(stream))
     }
 
-    /// Returns how many queries the daemon has cancelled.
+    /// Returns the number of queries that the daemon has cancelled, from its metrics.
     pub(crate) async fn cancelled(&self) -> u64 {
         let mut stream = TcpStream::connect(&self.daemon.admin).await.unwrap();
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -109,7 +111,7 @@ impl Site {
     }
 }
 
-/// A running `bywash stopd`.
+/// A running `bywash stopd` process.
 pub(crate) struct Daemon {
     process: Child,
     admin: String,
@@ -123,7 +125,8 @@ impl Daemon {
             PathBuf::from,
         );
         if !program.exists() {
-            // Write around the test harness, which captures the output of passing tests.
+            // Write directly to stderr, because the test harness captures the output of passing
+            // tests.
             let _ = writeln!(io::stderr(), "NOT TESTED: there is no {}", program.display());
             return None;
         }
@@ -157,7 +160,7 @@ impl Daemon {
         Some(Self { process, admin, folder })
     }
 
-    /// Kills the daemon, as in a crash.
+    /// Kills the daemon process without a clean shutdown.
     pub(crate) fn dies(&mut self) {
         let _dead = self.process.kill();
         let _known = self.process.wait();
@@ -170,7 +173,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A conversation with the daemon, as a gateway holds it.
+/// A conversation with the daemon in the role of a gateway.
 pub(crate) struct Gateway(tokio::io::BufReader<UnixStream>);
 
 impl Gateway {
@@ -260,7 +263,7 @@ impl Connection {
     }
 }
 
-/// A second connection that observes what the first one does.
+/// A second connection to the database, which observes the queries of other connections.
 pub(crate) struct Watch(tokio::sync::Mutex<Connection>);
 
 impl Watch {

@@ -1,5 +1,5 @@
-//! Tests of the layer around a service, in tokio's paused time: no test really waits, and every
-//! moment is exact.
+//! Tests of the layer around a service. They run in tokio's paused time: no test really waits, and
+//! every time is exact.
 
 mod told;
 
@@ -26,7 +26,7 @@ type Body = Full<Bytes>;
 type Answer<E = Terminated> = Result<Response<Body>, E>;
 type Boxed<E> = Pin<Box<dyn Future<Output = Answer<E>> + Send>>;
 
-/// A service made of a function.
+/// A service that calls a function for each request.
 #[derive(Clone)]
 pub(crate) struct Handler<F>(pub(crate) F);
 
@@ -150,7 +150,7 @@ async fn who_cancels_termination_is_not_dropped() {
 async fn what_has_come_counts_even_if_it_was_overdue_in_the_same_moment() {
     let site = Site::new(secs(1), secs(9));
     let answer = site.run(get(), |_| async {
-        // The handler ends in the same poll in which it is overdue.
+        // The handler becomes ready in the same poll in which it becomes overdue.
         sleep(secs(9)).await;
         ok().await
     });
@@ -232,7 +232,7 @@ async fn a_request_of_no_class_passes_untouched() {
 
 #[tokio::test(start_paused = true)]
 async fn of_two_hundred_at_once_nothing_stays_behind() {
-    // Every token holds this clock.
+    // Every token holds a reference to this clock, so that a leaked token is detected.
     let clock = Arc::new(Instant::now());
     let held = Arc::downgrade(&clock);
     let class = Class::new("search", secs(1), secs(9));
@@ -254,7 +254,7 @@ async fn of_two_hundred_at_once_nothing_stays_behind() {
     assert_eq!(held.strong_count(), 0, "a token is held");
 }
 
-/// A handler's own error, and an error that has a checkpoint's as its source.
+/// The errors of a handler: its own error, and one whose source is the error of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error("the disk is full")]
@@ -299,13 +299,13 @@ async fn an_error_of_a_request_that_goes_on_stays_an_error() {
     assert_eq!(answer.unwrap_err(), error);
 }
 
-/// Polls a future once and drops it after `after`, as a server does when the client leaves.
+/// Polls a future, and drops it after the time `after`, as a server does when the client leaves.
 async fn leave(running: impl Future, after: Duration) {
     assert!(timeout(after, running).await.is_err(), "it has answered");
 }
 
-/// Returns what a checkpoint reports to a handler whose client leaves after five of its hundred
-/// seconds. The handler calls `says` first.
+/// Runs a handler of a hundred seconds whose client leaves after five, and returns what its
+/// checkpoint reports then. The handler first calls `says` with its token.
 async fn left_by_its_client(
     site: &Site,
     says: impl Fn(&Token),
@@ -382,7 +382,8 @@ async fn of_two_layers_the_outer_one_decides() {
     let mut service = outer.layer.layer(inner.layer.layer(service));
     assert_eq!(text(service.call(get()).await).await.0, StatusCode::OK);
     assert_eq!((outer.stats().arrived, inner.stats().arrived), (1, 0));
-    // A request without a class in the outer layer passes there, and the inner layer decides.
+    // A request without a class in the outer layer passes through it, and the inner layer's class
+    // counts.
     let inside = inner.layer.layer(Handler(|_| pending()));
     let mut service = TerminateLayer::by(|_, _| None).layer(inside);
     assert_eq!(text(service.call(get()).await).await.0, StatusCode::GATEWAY_TIMEOUT);

@@ -1,4 +1,4 @@
-//! Tests of which handlers know that their request is over, and so answer for themselves.
+//! Tests of which handlers have learned of the termination, and so answer for themselves.
 
 use super::*;
 use crate::Search;
@@ -7,17 +7,19 @@ use crate::Search;
 async fn the_handlers_own_words_come_first() {
     let site = Site::new(secs(1), secs(9));
     let answer = site.run(get(), |request| async move {
-        // The checkpoint comes before the layer looks, so the handler knows first.
+        // The checkpoint comes before the layer's own check, so the handler learns of the
+        // termination first.
         sleep(secs(9)).await;
         assert!(token(&request).checkpoint().is_err());
-        // The handler's own clean-up may take its time.
+        // The handler may take time for its own clean-up.
         sleep(secs(5)).await;
         Ok(Response::new(Body::from("own words")))
     });
     assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
 }
 
-/// The checkpoint comes before the layer looks, but not in the handler's own poll.
+/// A checkpoint on another thread comes before the layer's own check. It does not let the handler
+/// answer.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_elsewhere_is_dropped_on_time() {
     let search = Search::new();
@@ -44,7 +46,7 @@ async fn whose_thread_is_told_is_dropped_on_time() {
         async move {
             let token = token(&request);
             search.goes(secs(9));
-            // The checkpoint runs on another thread while the handler is polled.
+            // The checkpoint runs on another thread while this thread polls the handler.
             assert!(std::thread::spawn(move || token.checkpoint()).join().unwrap().is_err());
             pending::<Answer>().await
         }
@@ -55,7 +57,8 @@ async fn whose_thread_is_told_is_dropped_on_time() {
     assert_eq!(search.stats().lost, 1);
 }
 
-/// A service may call a checkpoint before it makes its future.
+/// A service may call a checkpoint in `call`, before it creates its future. It then answers for
+/// itself.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_when_it_is_called_has_the_last_word() {
     let search = Search::new();
@@ -82,7 +85,8 @@ async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left()
 #[tokio::test(start_paused = true)]
 async fn to_read_that_it_is_over_changes_nothing() {
     let site = Site::new(secs(1), secs(9));
-    // The handler reads before the layer looks, and so knows first.
+    // The handler reads the state before the layer's own check, and so learns of the termination
+    // first.
     let reads = async |request: Request<()>| {
         sleep(secs(9)).await;
         assert!(token(&request).is_terminated());

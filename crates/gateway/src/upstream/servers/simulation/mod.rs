@@ -54,7 +54,7 @@ struct Case {
     outage: (u64, u64),
     seed: u64,
     eject_share: f64,
-    /// Whether the balancer is told of errors. Otherwise a request that ends with an error has no
+    /// Whether the balancer learns of errors. Otherwise a request that ends with an error has no
     /// result.
     tells_errors: bool,
 }
