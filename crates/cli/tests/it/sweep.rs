@@ -116,7 +116,7 @@ fn the_parameters_of_peers_are_guessed_as_our_own_are() {
     let vary = "policy.haproxy-expert.brose=1";
     let outcome = bywash(&["lab", "sweep", &file, "--vary", vary]);
     assert_eq!(outcome.code, Some(2));
-    assert!(outcome.err.contains("did you mean `browse`?"), "{}", outcome.err);
+    assert!(outcome.err.contains("did you mean `browsing`?"), "{}", outcome.err);
 }
 
 #[test]

@@ -94,8 +94,9 @@ fn a_server_tells_how_long_it_takes_and_how_often_its_connections_are_used_again
     let gateway = Setup::before_address(nobody()).servers(&[url(&fast), url(&slow)]).start();
     for _ in 0..20 {
         assert_eq!(gateway.get("/").status(), Some(200));
+        // The connection can be used again once the request has ended.
+        gateway.is_idle_again();
     }
-    gateway.is_idle_again();
     let requests = |server: &Upstream, connection: &str| {
         let server = url(server);
         let labels = format!("server=\"{server}\",connection=\"{connection}\"");
