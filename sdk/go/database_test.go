@@ -103,7 +103,7 @@ func can[T any](value any) bool {
 	return ok
 }
 
-// shop returns a database of such connections, leased at this desk.
+// shop returns a database of such connections, leased from this fake daemon.
 func shop(t *testing.T, d *desk, wrapped func(bare) driver.Conn) (db *sql.DB, closed *int) {
 	t.Helper()
 	closed = new(int)

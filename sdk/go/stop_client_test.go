@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// desk is a fake daemon that answers each line with what reply returns: nothing, one line or
+// A `desk` is a fake daemon that answers each line with what reply returns: nothing, one line or
 // several. A line that begins with a space gets the number of the question.
 type desk struct {
 	socket string
@@ -81,7 +81,7 @@ func (d *desk) hangUp() {
 	}
 }
 
-// says returns the lines that the desk has received, without the times at which leases end.
+// says returns the lines that the fake daemon has received, without the times at which leases end.
 func (d *desk) says() string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -44,12 +44,12 @@ pub struct Identify {
 pub enum Session {
     /// Requests have no sessions.
     None,
-    /// By the application's cookie of this name.
+    /// The application's cookie of this name identifies the session.
     Cookie(String),
-    /// By the cookie that the gateway recognises, from answers and requests, as the application's
-    /// session cookie.
+    /// The cookie that the gateway recognises, from answers and requests, as the application's
+    /// session cookie identifies the session.
     Auto,
-    /// By the session token. The token keys are then set.
+    /// The session token identifies the session. The token keys are then set.
     Token,
 }
 

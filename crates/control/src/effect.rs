@@ -24,7 +24,7 @@ pub struct Effect {
 /// Why no effect is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unpredicted {
-    /// It is unknown how much of the resource one request can use while it runs.
+    /// The amount of the resource that one request can use while it runs is unknown.
     #[error(
         "none: it is not known how much of this resource one request can use while it runs, and \
          whether others get faster with the rule; try the rule to measure it"

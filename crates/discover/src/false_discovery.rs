@@ -1,7 +1,7 @@
 //! The results of many simultaneous tests that can be believed.
 //!
-//! Source: Benjamini and Hochberg (1995). Of the believed results, a fraction of at most `q` is
-//! expected to be wrong.
+//! Source: Benjamini and Hochberg (1995). The expected fraction of wrong results among the believed
+//! ones is at most `q`.
 
 use alloc::vec::Vec;
 

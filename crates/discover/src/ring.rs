@@ -33,7 +33,7 @@ const MOST_COARSE: usize = 1440;
 pub(crate) enum Length {
     /// One step: a short window.
     Step,
-    /// This number of coarse windows, taken together as one window.
+    /// The given number of coarse windows, taken together as one window.
     Coarse(u64),
 }
 

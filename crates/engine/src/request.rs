@@ -154,8 +154,8 @@ impl Class {
 
     /// Returns whether no scheduler can distinguish this class from `other`.
     ///
-    /// Schedulers look at the tier, the utility and the queue length of a class. Of its name they
-    /// see only whether it is [`Class::OTHER`].
+    /// Schedulers look at the tier, the utility and the queue length of a class. They see only one
+    /// thing about its name: whether it is [`Class::OTHER`].
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
         let of = |class: &Self| (class.tier, class.utility, class.queue, class.name == Self::OTHER);
         of(self) == of(other)

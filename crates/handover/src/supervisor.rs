@@ -86,7 +86,7 @@ impl Supervisor {
     }
 
     /// Sends one datagram with these states, as the library's own `notify` does. Waits at most
-    /// `patience` for room.
+    /// `patience` for space in the socket's buffer.
     fn notify(&self, states: &[NotifyState<'_>], patience: Duration) -> io::Result<()> {
         let Some(address) = &self.address else { return Ok(()) };
         let mut message = String::new();

@@ -10,7 +10,7 @@ pub enum BuildError {
     Level {
         /// The name of the level.
         level: String,
-        /// What is wrong with the settings.
+        /// The fault in the settings.
         fault: GoalFault,
     },
     /// The settings of the pool as a whole are invalid.

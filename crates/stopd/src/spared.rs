@@ -10,8 +10,8 @@ pub(crate) enum Spared {
     Writes,
     /// The statement belongs to a database user other than the configured one.
     OtherUser,
-    /// It is uncertain whether the statement works for the request. Its query tag contradicts the
-    /// lease, or there is no lease and the database cannot distinguish statements.
+    /// The statement may or may not work for the request. Its query tag contradicts the lease, or
+    /// there is no lease and the database cannot distinguish statements.
     Unsure,
     /// The statement had ended, or its connection was released.
     Gone,

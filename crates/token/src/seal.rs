@@ -2,8 +2,8 @@
 //!
 //! The signature is the whole HMAC of 32 bytes. `ring` compares it in a time that does not depend
 //! on where two signatures differ. Before that comparison, only the token's length, its format and
-//! the byte that identifies its key are examined. Of a text that is too long for a token, only the
-//! length is examined.
+//! the byte that identifies its key are examined. A text that is too long for a token is
+//! examined only for its length.
 
 use std::fmt;
 

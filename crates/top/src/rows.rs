@@ -30,7 +30,7 @@ struct Row {
 pub(super) enum LoadState {
     /// Slots are free, and requests wait in fewer than half of the rows.
     Calm,
-    /// At least four fifths of the slots are taken, and requests wait in fewer than half of the
+    /// Four fifths of the slots or more are taken, and requests wait in fewer than half of the
     /// rows.
     Busy,
     /// Requests wait for a slot in at least half of the rows.

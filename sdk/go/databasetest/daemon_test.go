@@ -121,7 +121,7 @@ func (d *daemon) number(name string) float64 {
 
 const leases = "bywash_stopd_leases"
 
-// voice is a conversation with the daemon, as a gateway or another application holds it.
+// A `voice` is a conversation with the daemon, as a gateway or another application holds it.
 type voice struct {
 	d      *daemon
 	stream net.Conn

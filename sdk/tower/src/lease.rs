@@ -57,7 +57,7 @@ pub struct Leased<C: Send + 'static> {
     stage: Stage,
 }
 
-/// What a drop of the guard must do with the connection.
+/// The state that decides what a drop of the guard must do with the connection.
 enum Stage {
     /// The SDK has not requested a lease, or the daemon has refused it. The connection can be
     /// dropped without `close`.

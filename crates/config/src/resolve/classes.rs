@@ -413,7 +413,7 @@ fn meant_pattern(text: &str) -> Option<String> {
 
 /// Warns if another spelling of an enforced page could escape control. A path that matches no
 /// pattern in any of its normalised spellings belongs to `other`. If `other` only observes, such a
-/// request does not wait. Of the known spellings only a different case remains, and only the
+/// request does not wait. The only known spelling that remains is a different case, and only the
 /// operator knows whether the application distinguishes case.
 fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
     let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;

@@ -99,7 +99,7 @@ fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
     }
 }
 
-/// Parses an IP address. Of the host names, only `localhost` is resolved here, because it always
+/// Parses an IP address. The only host name that is resolved here is `localhost`, because it always
 /// means this machine.
 fn ip(host: &str) -> Option<IpAddr> {
     let host = if host == "localhost" { "127.0.0.1" } else { host };

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::Asked;
 
-/// The hosts and header fields that a request must have. Of two conditions the greater one is tried
+/// The hosts and header fields that a request must have. The greater of two conditions is tried
 /// first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
@@ -21,7 +21,7 @@ pub struct Condition {
 pub enum HostPattern {
     /// All hosts below this one: `*.example.com`, stored without the star.
     Below(String),
-    /// This host only: `shop.example.com`.
+    /// Only this host: `shop.example.com`.
     Host(String),
 }
 

@@ -23,7 +23,7 @@ use super::parameters::Parameters;
 use super::query::{Query, QueryFit};
 use super::reading::{DEEPEST, PathReading};
 
-/// A pattern of requests. Of several patterns that match a request, the greatest is the most
+/// A pattern of requests. The greatest of several patterns that match a request is the most
 /// specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {

@@ -22,7 +22,7 @@ pub(super) struct Query {
 enum Values {
     /// The values that begin with this text. An empty text accepts every value.
     Prefix(String),
-    /// This value only.
+    /// Only this value.
     One(String),
 }
 

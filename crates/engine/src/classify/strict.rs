@@ -38,8 +38,8 @@
 use crate::request::{Class, ClassId, ClassSet, Tier};
 
 /// Returns the class of a set that ranks lowest; `None` if the set is empty. Browsing ranks below
-/// transactions. Then the lower utility, and then the lower revenue, ranks lower. Of equals the
-/// first is returned.
+/// transactions. Then the lower utility, and then the lower revenue, ranks lower. The first
+/// of equals is returned.
 pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option<ClassId> {
     if set.is_one() {
         return set.iter().next();
@@ -53,8 +53,8 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
     set.iter().min_by(|a, b| order(class(*a), class(*b)))
 }
 
-/// Returns the class whose bounds decide when a request is stopped. Of the classes whose requests
-/// may be stopped it is the one with the shortest `max`. It is `own` if there is none.
+/// Returns the class whose bounds decide when a request is stopped. This class is the one with the
+/// shortest `max` among the classes whose requests may be stopped. It is `own` if there is none.
 pub fn stops_as<'c>(own: ClassId, also: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> ClassId {
     if also.is_empty() {
         return own;

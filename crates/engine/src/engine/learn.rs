@@ -1,5 +1,5 @@
-//! What the engine learns: how long requests take, what sessions do, and which requests are
-//! repeated.
+//! The facts that the engine learns: how long requests take, what sessions do, and which requests
+//! are repeated.
 
 use bywash_units::{Time, Utility};
 

@@ -45,8 +45,8 @@ use crate::request::RequestId;
 #[derive(Debug, Default)]
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
-    /// For a share of less than one slot: the number of seconds for which slow clients may still
-    /// hold one slot, counted from the time `looked`. `None` means that the full saving is left.
+    /// The number of seconds for which slow clients may still hold one slot if their share is less
+    /// than one slot, counted from the time `looked`. `None` means that the full saving is left.
     credit: Option<f64>,
     looked: Time,
     /// The level of a leaky bucket of stops. In each [`ATTACK`] it loses half the number of slots,

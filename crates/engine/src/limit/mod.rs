@@ -82,11 +82,11 @@ pub struct Ended {
     pub class: ClassId,
     /// How long the request held its slot.
     pub took: TimeSpan,
-    /// What the running time means as a measurement.
+    /// The meaning of the running time as a measurement.
     pub completion: Completion,
 }
 
-/// What the running time of a request means as a measurement.
+/// The meaning of a request's running time as a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The request was answered. The running time is its latency.

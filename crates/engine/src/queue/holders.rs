@@ -58,7 +58,7 @@ const REFUSED: u32 = 10;
 pub(crate) enum Trust {
     /// The clients take their answers at once.
     Known,
-    /// Nothing is known about the clients.
+    /// The behaviour of the clients is unknown.
     Unknown,
     /// The clients retry again and again although they are refused. Nothing else is known about
     /// them.

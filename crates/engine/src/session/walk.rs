@@ -3,7 +3,7 @@
 use crate::request::{ClassId, ClassSet, Signals};
 use crate::value::{Position, Step};
 
-/// What the session graph needs to know about the walk of one session.
+/// The facts that the session graph needs about the walk of one session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     /// The last page that the session was served; `None` if that is unknown.

@@ -25,7 +25,7 @@ pub struct Position {
     pub first: bool,
 }
 
-/// What the session graph learns from one page that a session was served.
+/// The facts that the session graph learns from one page that a session was served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// The position of the page in the graph; `None` if the page does not count.

@@ -62,14 +62,14 @@ pub struct Learning {
     changed: bool,
     /// Whether a change of classes or signals requires a publication before the next event.
     at_once: bool,
-    /// For each class, whether its value was fixed when the index was last computed.
+    /// Whether the value of each class was fixed when the index was last computed.
     fixed: Vec<bool>,
     /// The utilities at a time up to an hour ago, and that time. They show operators what has
     /// changed.
     reference: (Time, Vec<f64>),
 }
 
-/// What was learned about one class, for operators.
+/// The values learned about one class, for operators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
     /// The class that the values are about.

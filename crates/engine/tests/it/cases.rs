@@ -29,8 +29,8 @@ pub(crate) enum Step {
     Serve(u8, u8),
     Cpu(f64),
     Limit(u32),
-    /// This number of milliseconds passes. If the flag is true, the timer is then called if it is
-    /// due. Otherwise the driver is late.
+    /// The given number of milliseconds passes. If the flag is true, the timer is then called if it
+    /// is due. Otherwise the driver is late.
     Pass(u64, bool),
     /// A new configuration is applied, which is drawn with this seed.
     Reconfigure(u64),

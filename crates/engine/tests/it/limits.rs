@@ -121,7 +121,8 @@ proptest! {
 }
 
 /// An application of ten workers that serve one class in a tenth of a second each. Requests always
-/// wait for a slot. Of those that have one, all beyond ten wait inside the application.
+/// wait for a slot. Requests that have one wait inside the application if ten others are being
+/// served.
 struct Application {
     limit: Box<dyn Limit>,
     now: Time,

@@ -50,13 +50,13 @@ pub(super) struct AdminConnection {
 /// The reason why a connection may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
-    /// As many connections watch already as are allowed in total.
+    /// The number of connections that watch has reached the total that is allowed.
     #[error(
         "{WATCHERS} connections already follow /v1/events or /v1/tap, and the gateway allows no \
          more: close some"
     )]
     All,
-    /// As many connections of this operator watch already as one operator may have.
+    /// The number of this operator's connections that watch has reached the limit of one operator.
     #[error(
         "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
          top`, `bywash tap`), and the gateway allows no more for one name: close some"

@@ -2,8 +2,8 @@
 //!
 //! Closing a socket that has unread bytes resets the connection. So do bytes that arrive after the
 //! close, such as a line end or a `WINDOW_UPDATE`. A reset makes the kernel discard what it has not
-//! sent yet. So the sending side is shut down. Whatever the client still sends is then read and
-//! discarded for a short time (RFC 9112 §9.6).
+//! sent yet. So the sending side is shut down. The bytes that the client still sends are then read
+//! and discarded for a short time (RFC 9112 §9.6).
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;

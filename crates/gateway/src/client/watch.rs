@@ -61,7 +61,7 @@ pub(crate) struct Client {
     table: Rc<RefCell<ClientTable>>,
 }
 
-/// What a connection's task must do next: go on, or end in a certain way.
+/// The next action of a connection's task: go on, or end in a certain way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseAction {
     /// Continue to serve requests.

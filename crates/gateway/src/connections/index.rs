@@ -174,7 +174,7 @@ impl Index {
 
     /// Chooses the connections to evict so that `owner` may have one more. `others` is the number
     /// of all other connections that are not chosen for eviction. Returns an error, and evicts
-    /// none, if there is no room and nothing to evict.
+    /// none, if there is no free capacity and nothing to evict.
     fn room(
         &mut self,
         owner: Owner,

@@ -4,9 +4,9 @@
 //! `client_limits.connections` are open, a new connection takes the place of an idle one:
 //!
 //! 1. The first choice is an idle *unproven* connection: one whose last request was of a session
-//!    with standing `new`, or that has sent no request. Of the addresses that have such a
-//!    connection, the one with the most open connections is chosen. Of that address, the unproven
-//!    connection that has been idle for longest is evicted.
+//!    with standing `new`, or that has sent no request. The address with the most open
+//!    connections is chosen among the addresses that have such a connection. The unproven
+//!    connection of that address that has been idle for longest is evicted.
 //! 2. If no unproven connection is idle, an idle *proven* one is chosen in the same way. This
 //!    happens only while there are more proven connections than the reserve
 //!    (`client_limits.proven_reserve`, a share of `client_limits.connections`).

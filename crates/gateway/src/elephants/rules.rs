@@ -75,9 +75,9 @@ impl Rules {
     /// Applications may interpret the request's path in different ways, which `readings` lists.
     /// Each reading falls under the first rule that matches it. If none does, it falls under the
     /// first rule that matches it with the slash at its end added or removed. A reading that ends
-    /// with a slash falls under both rules. Of all the rules found, the request gets the one with
-    /// the lowest limits ([`Rule::narrower`]). `readings` is `None` if the path is too long to be
-    /// interpreted. Then the request gets the rule with the lowest limits of all.
+    /// with a slash falls under both rules. The request gets the rule with the lowest limits
+    /// ([`Rule::narrower`]) of all the rules found. `readings` is `None` if the path is too long to
+    /// be interpreted. Then the request gets the rule with the lowest limits of all.
     pub(crate) fn of<'t>(
         &self,
         method: &'t str,

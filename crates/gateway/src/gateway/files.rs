@@ -30,7 +30,7 @@ pub struct Files {
     probes: u64,
     /// Connections of operators, on the admin listener.
     admin: u64,
-    /// Everything else: runtimes and listeners of the workers, logs, state.
+    /// All other files: runtimes and listeners of the workers, logs, state.
     others: u64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum LocalFault {
     /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
     /// `ENOSPC`).
     Memory,
-    /// As many requests run without a slot as `client_limits.observed` allows.
+    /// The number of requests that run without a slot has reached `client_limits.observed`.
     Requests,
 }
 

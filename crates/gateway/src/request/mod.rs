@@ -137,7 +137,7 @@ fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     Err(memory_full(worker))
 }
 
-/// Returns the refusal of a request for whose body the memory budget has no room.
+/// Returns the refusal of a request for whose body the memory budget has no space.
 fn memory_full(worker: &Worker) -> Refusal {
     let at = worker.shared.driver.now();
     Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at }

@@ -88,7 +88,8 @@ pub(crate) struct Stored<D> {
     decisions: D,
     /// The directory in which the decisions are saved; `None` if they are not saved.
     directory: Option<PathBuf>,
-    /// Where another process had saved the decisions that it handed over; `None` if none has.
+    /// The place where another process had saved the decisions that it handed over; `None` if none
+    /// has.
     inherited: Option<Inherited>,
     /// The reason why decisions of an earlier process cannot be read, if so.
     unreadable: Option<String>,

@@ -232,8 +232,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is late, no server is probed more than once per interval, and none is skipped
-        /// for good.
+        /// No server is probed more than once per interval, and none is skipped for good, whatever
+        /// is late.
         #[test]
         fn no_server_is_asked_twice_in_a_beat_or_forgotten(
             count in 1..10_usize,

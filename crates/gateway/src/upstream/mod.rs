@@ -87,7 +87,7 @@ pub(crate) enum UpstreamError {
     /// The server sent something that is not HTTP.
     #[error("the answer is not valid HTTP: {}", .0.name())]
     Garbage(ParseError),
-    /// As many streams are open as `client_limits.streams` allows.
+    /// The number of open streams has reached `client_limits.streams`.
     #[error("too many streams are open")]
     TooManyStreams,
 }

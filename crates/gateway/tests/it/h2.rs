@@ -95,7 +95,7 @@ fn a_post_without_a_length_arrives_whole_and_in_chunks() {
     assert_eq!(asked.answer().unwrap().text(), "thanks");
 }
 
-/// In HTTP/1 an empty chunk ends the body, so the bytes after it would be another request.
+/// An empty chunk ends the body in HTTP/1, so the bytes after it would be another request.
 #[test]
 fn an_empty_piece_in_the_middle_of_a_body_does_not_end_it() {
     let (upstream, calls) = Upstream::by_hand();

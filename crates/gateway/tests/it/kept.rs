@@ -129,7 +129,7 @@ fn connections_that_have_failed_are_not_kept() {
     }
 }
 
-/// Without a reset, each connection would leave one of the gateway's ports in `TIME_WAIT` for a
+/// Each connection that is not reset would leave one of the gateway's ports in `TIME_WAIT` for a
 /// minute. A connection that the server asked to close is closed normally.
 #[test]
 fn one_that_is_not_kept_out_of_doubt_is_reset() {

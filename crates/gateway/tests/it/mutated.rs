@@ -1,5 +1,5 @@
-//! Tests of messages with random damage, from clients and from the upstream. Whatever the messages
-//! cause, no worker panics, every slot is given back, and the next request is served.
+//! Tests of messages with random damage, from clients and from the upstream. No worker panics,
+//! every slot is given back, and the next request is served, whatever the messages cause.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};

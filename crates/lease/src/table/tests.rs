@@ -229,8 +229,8 @@ struct Belief {
 }
 
 proptest! {
-    /// In any sequence of leases, stops and cancellations, a cancellation begins only on a
-    /// connection that works for its request. While it is under way, no holder learns that the
+    /// A cancellation begins only on a connection that works for its request, in any sequence of
+    /// leases, stops and cancellations. While it is under way, no holder learns that the
     /// connection is free.
     #[test]
     fn no_innocent_is_cancelled(steps in steps()) {

@@ -34,9 +34,9 @@ const LOOKS: u32 = 32;
 
 /// The work that a worker gets together with a slot.
 pub(crate) enum Work {
-    /// To run a request that was submitted as a job.
+    /// The worker runs a request that was submitted as a job.
     Begin(Ticket, LevelId, Job),
-    /// To run tasks of a request that already runs.
+    /// The worker runs tasks of a request that already runs.
     Help(Ticket, Arc<TaskQueue>),
 }
 

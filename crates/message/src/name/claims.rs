@@ -88,7 +88,7 @@ const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
 /// (CVE-2016-5385).
 const PROXY: &[u8] = b"proxy";
 
-/// For each first letter, the set of the lengths of the complete names, as a bit set. A head has
+/// The set of the lengths of the complete names for each first letter, as a bit set. A head has
 /// about 20 fields that are not listed here, and one look-up excludes nearly all of them.
 const LENGTHS: [u64; 256] = {
     let mut lengths = [0; 256];

@@ -15,6 +15,7 @@
 //!   truncation is not detected. No reader of the file could avoid either.
 //! - **The file is missing** for a while. The old file stays open and is read until a file of this
 //!   name exists again.
+//!
 //! A line without a line end is kept until the rest of it is written. If the rest cannot come any
 //! more, because its file was truncated or closed, the line is [`Flaw::Cut`].
 

@@ -50,7 +50,7 @@ pub(crate) enum RequestError {
     Unsent(Box<HttpRequest>),
     /// The connection broke after the request was sent, or could not be opened.
     Lost,
-    /// This machine has no descriptor or port left, which is not the site's fault.
+    /// The client's machine has no descriptor or port left, which is not the site's fault.
     Exhausted,
 }
 

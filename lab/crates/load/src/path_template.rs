@@ -13,7 +13,7 @@ use http::Uri;
 pub(crate) struct PathTemplate {
     /// The texts between the placeholders: the text before the first, and the text after each.
     texts: Vec<String>,
-    /// For each placeholder, the index of its range. Equal placeholders have the same index.
+    /// The index of each placeholder's range. Equal placeholders have the same index.
     placeholders: Vec<usize>,
     ranges: Vec<(u64, u64)>,
 }

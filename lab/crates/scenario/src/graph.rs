@@ -11,7 +11,7 @@ use crate::distribution::Stream;
 pub struct Graph {
     /// The index of the class of every session's first request.
     pub start: usize,
-    /// For each class `i`, the indices of the classes that may follow it, `next[i]`, with their
+    /// The indices of the classes that may follow each class `i`, as `next[i]`, with their
     /// probabilities. The sum of the probabilities is at most 1; the rest is the probability that
     /// the session ends.
     pub next: Vec<Vec<(usize, f64)>>,

@@ -6,7 +6,7 @@
 
 use bywash_units::{Time, TimeSpan};
 
-/// Where the visitors of a run come from.
+/// The source of the visitors of a run.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Each visitor is drawn from the session graph, services and think times of the scenario.
@@ -32,8 +32,7 @@ pub struct Visit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     visits: Vec<Visit>,
-    /// For each visitor, the arrival time, and the index in `visits` after the visitor's last
-    /// visit.
+    /// The arrival time of each visitor, and the index in `visits` after the visitor's last visit.
     visitors: Vec<(Time, usize)>,
 }
 

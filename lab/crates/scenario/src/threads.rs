@@ -44,7 +44,7 @@ pub enum Promise {
         /// The target for the ratio.
         target: f64,
     },
-    /// At least a share of a class's requests is answered within a time.
+    /// A share of a class's requests, or more, is answered within a time.
     Percentile {
         /// The index of the class.
         class: usize,

@@ -60,7 +60,7 @@ pub enum Ending {
     Failed,
 }
 
-/// What a visitor does after the end of a request.
+/// The action of a visitor after the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// The visitor continues: the next attempt follows after this pause.

@@ -63,7 +63,7 @@ pub struct Sample {
     pub inside: f64,
     /// The mean number of workers in the step.
     pub workers: f64,
-    /// For each class, the worth that the engine had learned for a session that reached the class;
+    /// The worth, for each class, that the engine had learned for a session that reached the class;
     /// empty unless recorded.
     pub worths: Vec<f64>,
     /// The number of requests of each class that arrived in the step; empty unless recorded.

@@ -36,7 +36,7 @@ pub(crate) struct StoreRequest {
     pub(crate) id: Option<RequestId>,
 }
 
-/// What a request does on the database.
+/// The operation of a request on the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Home,

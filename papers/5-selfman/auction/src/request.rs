@@ -22,7 +22,7 @@ const MAX_QUANTITY: i64 = 10_000;
 /// The maximum duration of an item's auction, in days.
 const MAX_DAYS: i64 = 365;
 
-/// What a request asks the site to do.
+/// The operation that a request asks of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Shows a page that is the same for every visitor, without the database.

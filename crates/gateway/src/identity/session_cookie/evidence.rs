@@ -71,7 +71,7 @@ impl Value {
 
 impl Evidence {
     /// Records that a response to this address has set `value`, whose hash is `hash`. Ignores a
-    /// value that is too short or known, and one for which there is no room.
+    /// value that is too short or known, and one for which there is no space.
     pub(super) fn is_set(&mut self, value: &[u8], hash: u64, address: AddressKey, now: Instant) {
         let of_address = self.0.iter().filter(|value| value.address == address).count();
         let is_known = self.0.iter().any(|value| value.hash == hash);

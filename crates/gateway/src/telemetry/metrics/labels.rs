@@ -183,7 +183,7 @@ impl Unread {
     }
 }
 
-/// What a request says about its customer's level.
+/// The statement of a request about its customer's level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CustomerLevel {
     #[default]

@@ -55,8 +55,8 @@ impl Parent {
         if all.next().is_some() { None } else { Self::parse(first) }
     }
 
-    /// Parses a `traceparent` (sections 3.2.1 and 3.2.2). Of a later version, parses the known part
-    /// (section 3.2.4). Returns `None` if the field is invalid.
+    /// Parses a `traceparent` (sections 3.2.1 and 3.2.2). Only the known part is parsed if
+    /// the version is later (section 3.2.4). Returns `None` if the field is invalid.
     fn parse(text: &[u8]) -> Option<Self> {
         let (known, later) = text.split_at_checked(LENGTH)?;
         let [v0, v1, b'-', rest @ ..] = known else { return None };

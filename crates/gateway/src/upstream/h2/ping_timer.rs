@@ -27,7 +27,7 @@ const NO_PONG: u8 = 3;
 /// alone decides.
 const MOST_PINGS: u8 = 3;
 
-/// What the connection must do after a tick.
+/// The action that the connection must take after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PingAction {
     Steady,

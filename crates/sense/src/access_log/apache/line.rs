@@ -178,8 +178,8 @@ impl<'a> FieldValues<'a> {
         Ok(())
     }
 
-    /// Records a duration, which `text` gives as a number of `unit`. Of several durations, the most
-    /// precise one is kept.
+    /// Records a duration, which `text` gives as a number of `unit`. The most precise of
+    /// several durations is kept.
     fn took_so_many(&mut self, text: &str, unit: TimeSpan) -> Result<(), Flaw> {
         let took = duration(text, unit, "duration")?;
         if self.took.is_none_or(|(_, known)| unit < known) {

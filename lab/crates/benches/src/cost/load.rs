@@ -80,7 +80,7 @@ impl Load {
     }
 }
 
-/// What the load generator sends its requests to, and the status that it expects.
+/// The server to which the load generator sends its requests, and the status that it expects.
 #[derive(Debug)]
 struct Target {
     port: u16,

@@ -17,7 +17,7 @@ pub(super) struct Side {
     pub(super) result: RunResult,
 }
 
-/// What an argument of `lab compare` refers to.
+/// The meaning of an argument of `lab compare`.
 enum SideSource<'a> {
     Stored(&'a Path),
     Played(&'a Path, &'a str),

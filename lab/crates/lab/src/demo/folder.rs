@@ -56,7 +56,7 @@ impl Folder {
         let _ = self.ends_with.set(code);
     }
 
-    /// From this call on, SIGINT and SIGTERM remove the folder and end the process.
+    /// SIGINT and SIGTERM, from this call on, remove the folder and end the process.
     pub(super) fn goes_on_signals(&self) -> io::Result<()> {
         let (mut signals, path) = (Signals::catch()?, self.path.clone());
         let ends_with = Arc::clone(&self.ends_with);

@@ -79,8 +79,8 @@ pub(super) enum Metric {
     /// The mean number of requests in a run that ended in this way, of one class or of the whole
     /// tier `browsing`.
     Of(Count, String),
-    /// Of the requests that were not refused, the fraction that took longer than the given time. A
-    /// request whose client left earlier counts as longer.
+    /// The fraction, among the requests that were not refused, that took longer than the given
+    /// time. A request whose client left earlier counts as longer.
     Over(TimeSpan),
     /// The utility of a class: 5000 × the probability that a session which starts at the class ends
     /// in an order.

@@ -1,8 +1,8 @@
 //! Reads a log line by line: the requests, and counts of the lines that are not requests.
 //!
-//! Of each request it keeps only the data that a replay needs, about a hundred bytes. A million
-//! lines take about 250 megabytes with everything computed from them; `--limit` bounds the number
-//! of lines.
+//! The reader keeps only the data of each request that a replay needs, about a hundred bytes. A
+//! million lines take about 250 megabytes with everything computed from them; `--limit` bounds
+//! the number of lines.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;

@@ -40,7 +40,7 @@ pub struct Scenario {
     pub starts: Vec<(TimeSpan, usize)>,
     /// The course of offered load over time.
     pub profile: Profile,
-    /// Where the visitors come from.
+    /// The source of the visitors.
     pub source: Source,
     /// The levels of offered load ρ to run. Each gives result rows of its own.
     pub rho: Vec<f64>,

@@ -11,14 +11,14 @@ use super::site::{self, Next, Page, Site};
 /// The level and the course of the load on the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// On average a tenth of the database's capacity. Background work of the database adds about a
+    /// A tenth of the database's capacity on average. Background work of the database adds about a
     /// fifth of this load.
     Light,
     /// The load of `Light`, on a shared machine whose speed varies at random.
     Shared,
-    /// On average six tenths of the database's capacity.
+    /// Six tenths of the database's capacity on average.
     Steady,
-    /// On average the load of `Steady`. The demand varies by up to half in both directions: the sum
+    /// The load of `Steady` on average. The demand varies by up to half in both directions: the sum
     /// of two sine waves with periods of fifteen and of about three minutes.
     Varying,
     /// Visitors demand one and a half times the database's capacity.
@@ -41,7 +41,7 @@ pub struct SimulationSettings {
     pub seed: u64,
 }
 
-/// What the simulation reports to the observer.
+/// A report of the simulation to the observer.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation {
     /// A request for a page: the page's index, the time at which the request began, and the time at
@@ -64,9 +64,9 @@ const UNSEEN: f64 = 60.0;
 /// The standard deviation of the measurement noise in the database's CPU use of one second, in
 /// processor seconds.
 const NOISE: f64 = 0.02;
-/// On a shared machine, the standard deviation of the natural logarithm of the service-time factor.
+/// The standard deviation of the natural logarithm of a shared machine's service-time factor.
 const SLOWNESS: f64 = 0.3;
-/// On a shared machine, the correlation time of the service-time factor, in seconds.
+/// The correlation time of a shared machine's service-time factor, in seconds.
 const SLOW_FOR: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -62,7 +62,7 @@ pub(super) enum Slots {
     },
     /// One slow HTTP/2 connection with many streams.
     Http2 {
-        /// What each stream does in a period.
+        /// The action of each stream in a period.
         slow: Slow,
         /// Number of concurrent streams.
         streams: usize,
@@ -174,7 +174,7 @@ mod tests {
     use super::super::texts::SLOTS;
     use super::*;
 
-    /// Without a proxy, each upload holds one worker of the application.
+    /// Each upload holds one worker of the application if there is no proxy.
     #[test]
     fn visitors_lose_their_work_to_uploads_that_hold_every_worker() {
         let origin = Origin::start(Duration::from_millis(5), 200).unwrap();

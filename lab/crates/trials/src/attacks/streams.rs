@@ -20,7 +20,7 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 const CONNECTION_ROOM: u32 = 100_000_000;
 const CANCEL: u32 = 8;
 
-/// What each stream does in a period.
+/// The action of each stream in a period.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slow {
     /// The stream sends this many bytes of a large body.

@@ -18,7 +18,7 @@ pub enum Peer {
     Direct,
 }
 
-/// What stands between client and origin.
+/// The program, if any, between client and origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Front {
     /// The bywash program at this path.

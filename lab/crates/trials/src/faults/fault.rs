@@ -101,7 +101,7 @@ impl Fault {
     }
 }
 
-/// What causes a fault.
+/// The cause of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The upstream changes to this behaviour.

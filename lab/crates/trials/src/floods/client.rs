@@ -27,7 +27,7 @@ pub(super) enum Stop {
     Closed,
     /// The server stopped reading or answering.
     Stalled,
-    /// Nothing stopped the flood: the server read everything.
+    /// The flood was not stopped: the server read everything.
     Nothing,
 }
 

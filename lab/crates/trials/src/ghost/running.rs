@@ -16,7 +16,7 @@ use std::thread;
 
 use bywash_harness::http;
 
-/// What the upstream has sent when the client leaves.
+/// The part of its response that the upstream has sent when the client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upstream {
     /// The upstream has the request and has sent nothing.

@@ -10,7 +10,7 @@ use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
 use bywash_harness::http;
 use bywash_harness::tls;
 
-/// What the client of a connection has done to make the gateway hold memory.
+/// The way in which the client of a connection has made the gateway hold memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionKind {
     /// The client sends nothing.

@@ -16,7 +16,7 @@ pub enum DatabaseKind {
     MariaDb,
 }
 
-/// What a query does while it runs.
+/// The activity of a query while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
     /// The query waits.

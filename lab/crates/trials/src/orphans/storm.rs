@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(3);
 /// Interval between two queries of the other clients, and between two of their requests.
 const PACE: Duration = Duration::from_millis(5);
 
-/// What was observed in one [`WINDOW`]: latencies of other clients' queries and requests, and the
+/// The measurements of one [`WINDOW`]: latencies of other clients' queries and requests, and the
 /// database's CPU time, all in milliseconds, and the number of statements.
 #[derive(Clone, Debug)]
 struct Observation {

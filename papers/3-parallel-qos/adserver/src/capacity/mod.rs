@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// Returns whether all demands can be met, by Philip Hall's theorem (1935): no set of demands
+    /// Returns whether all demands can be met, by the marriage theorem of 1935: no set of demands
     /// may exceed the supply of the slots that any of its members can use.
     fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
         (0_u32..1 << demands.len()).all(|set| {

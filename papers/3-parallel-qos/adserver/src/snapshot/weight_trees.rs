@@ -123,7 +123,7 @@ impl WeightTree {
 #[derive(Debug)]
 pub(crate) struct WeightTrees {
     trees: BTreeMap<(ConceptId, Size), Arc<WeightTree>>,
-    /// For each contracted banner, the trees that contain it and its index in each tree.
+    /// The trees that contain each contracted banner, and the banner's index in each tree.
     places: Vec<Vec<(Arc<WeightTree>, usize)>>,
 }
 

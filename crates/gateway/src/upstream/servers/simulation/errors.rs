@@ -18,7 +18,7 @@ fn errors(case: Case) -> (f64, u64) {
     (out.errors.iter().sum::<u64>() as f64, out.ejections)
 }
 
-/// Without reports of errors, the broken server looks idle: it gets 58 % of the 200,000 requests.
+/// The broken server looks idle without reports of errors: it gets 58 % of the 200,000 requests.
 #[test]
 fn a_server_that_errs_at_once_draws_the_requests_unless_its_errors_count() {
     let hole = beside(errs(1.0, 1));

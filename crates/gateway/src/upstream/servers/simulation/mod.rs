@@ -70,7 +70,7 @@ struct SimulationResult {
     ejections: u64,
     /// The number of requests for which no server was chosen.
     refused: u64,
-    /// For each server, the time at which it first served a request that arrived after the outage.
+    /// The time at which each server first served a request that arrived after the outage.
     back: [Option<Time>; 3],
 }
 
