@@ -51,7 +51,8 @@ impl Parker {
         }
     }
 
-    /// Waits for the message, or until the time `end`. Returns `None` if it has not come by that time.
+    /// Waits for the message, or until the time `end`. Returns `None` if it has not come by that
+    /// time.
     pub(crate) fn wait_until(&self, end: Instant) -> Option<Wakeup> {
         loop {
             if let Some(wakeup) = self.wakeup() {

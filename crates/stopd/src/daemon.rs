@@ -71,8 +71,8 @@ const WAITING: usize = 16_384;
 /// The interval at which expired leases are removed.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// Starts a daemon, and returns once it listens. An unreachable database is not an error: it is retried
-/// later.
+/// Starts a daemon, and returns once it listens. An unreachable database is not an error: it is
+/// retried later.
 ///
 /// `log` receives one line for each statement that was cancelled or spared.
 ///

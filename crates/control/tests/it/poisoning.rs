@@ -29,7 +29,8 @@ struct Poison {
     addresses: u64,
     /// The number of the poisoner's requests per second while the site is busy.
     rate: u64,
-    /// The duration of one request for the page, in seconds. The part [`COST`] is processor time.
+    /// The duration of one request for the page, in seconds. The processor works for [`COST`] of
+    /// it.
     lasts: f64,
     seed: u64,
 }

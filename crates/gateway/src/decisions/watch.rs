@@ -97,7 +97,8 @@ impl Watcher {
     }
 
     /// Takes new settings. Observations are kept if the resources, the patterns that are always
-    /// tracked and the half-life are unchanged. Otherwise the watch starts again without observations.
+    /// tracked and the half-life are unchanged. Otherwise the watch starts again without
+    /// observations.
     fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
         let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
         let same = (&was.resources, &was.always_track, was.half_life)

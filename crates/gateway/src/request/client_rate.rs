@@ -143,7 +143,8 @@ impl ClientRate {
         self.is_unfinished = true;
     }
 
-    /// Tells the engine that the request's body is complete, if it had the opposite information before.
+    /// Tells the engine that the request's body is complete, if it had the opposite information
+    /// before.
     fn completes_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();

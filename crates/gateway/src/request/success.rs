@@ -1,8 +1,8 @@
 //! Determines whether a response is a success, and its revenue, from what the application says.
 //!
 //! A submitted form, such as an order, is often answered with a redirection (303), which counts as
-//! a success. For a request with a safe method, a redirection is not a success: it may send a visitor
-//! without an order from the confirmation page to the basket.
+//! a success. For a request with a safe method, a redirection is not a success: it may send a
+//! visitor without an order from the confirmation page to the basket.
 //!
 //! A class may define its successes by status, by header fields, and by fields of a JSON body. Then
 //! only such a response brings revenue, and only such a response proves to other classes that the

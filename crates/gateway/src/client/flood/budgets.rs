@@ -2,10 +2,10 @@
 //! not more.
 //!
 //! A budget is not a count per time window but an allowance: frames use it up and time refills it.
-//! The event that a frame responds to refills the allowance too. A `WINDOW_UPDATE` responds to data, and a
-//! PING measures how fast data arrives. So a stream of many small messages, which is full of such
-//! frames, never comes near the end of its budget. Frames that respond to nothing use the budget up
-//! soon. Each comment ends with the source of the number, or with the limits of other
+//! The event that a frame responds to refills the allowance too. A `WINDOW_UPDATE` responds to
+//! data, and a PING measures how fast data arrives. So a stream of many small messages, which is
+//! full of such frames, never comes near the end of its budget. Frames that respond to nothing use
+//! the budget up soon. Each comment ends with the source of the number, or with the limits of other
 //! implementations.
 
 /// The part of a budget that is left: at most `MOST`, and refilled by `EACH_SECOND` per second.
