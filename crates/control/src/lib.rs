@@ -27,6 +27,7 @@
 //! - `decision_meta.rs`: the author, reason and duration of a decision. `refused.rs`: why one is
 //!   rejected.
 //! - `clients.rs`, `slot_use.rs`, `tally.rs`: what each client, and each route, has used.
+//!   `part.rs`: the load of one route.
 //! - `elephant.rs`: a finding, which is the evidence. `rule_limits.rs`: the content of a rule.
 //!   `effect.rs`: its predicted effect and its measured one.
 //! - `spent.rs`: time series of the use of resources, for charts. `recent.rs`: the last minutes,
@@ -47,6 +48,7 @@ mod entry;
 mod mode;
 mod note;
 mod overrides;
+mod part;
 mod recent;
 mod refused;
 mod rule_limits;
@@ -67,9 +69,10 @@ pub use jiff::Timestamp;
 pub use mode::Mode;
 pub use note::{Note, Subject, What};
 pub use overrides::{MOST_OVERRIDES, NotOverridden, Override, Overrides, OverridesError, Target};
+pub use part::Part;
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
 pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
 pub use rule_limits::{Change, Limit, RuleLimits};
 pub use rule_store::{Act, FileRule, InForce, RuleStore, RuleStoreError};
 pub use spent::{RouteUse, Spent, Window};
-pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
+pub use watch::{BYTES, MOST_EXEMPT, SLOTS, Seen, Watch, Watched};

@@ -30,7 +30,7 @@ pub struct Resource {
 
 impl Settings {
     /// Creates settings with windows of one second, a half-life of half an hour and a lag of 30 s.
-    /// So requests of up to 30 s are counted completely.
+    /// Therefore requests of up to 30 s are counted completely.
     pub fn of(resources: Vec<Resource>) -> Self {
         let seconds = TimeSpan::from_secs;
         Self { step: seconds(1), half_life: seconds(1800), lag: seconds(30), resources }

@@ -10,9 +10,9 @@
 //! - the buffered body,
 //! - the entry in the request log (`Record`), which is written then.
 //!
-//! So code that ends a request early only has to drop the future. When a client leaves, the future
-//! of its *connection* ends, whatever phase the request is in. That holds also while the gateway
-//! connects to a server, and while an upload is blocked.
+//! Therefore code that ends a request early only has to drop the future. When a client leaves, the
+//! future of its *connection* ends, whatever phase the request is in. That holds also while the
+//! gateway connects to a server, and while an upload is blocked.
 //!
 //! **Every message is parsed once, strictly** (crate `bywash_message`), and serialized again from
 //! the parsed form. The gateway implements HTTP/1 itself on both sides, on top of `io/wire.rs`. The

@@ -2,9 +2,9 @@
 //! complete or absent.
 //!
 //! The state is written to a new file next to the old one, flushed, and renamed over the old one.
-//! So a reader sees either the old or the new content (`rename(2)`). This also holds after a power
-//! failure, because the bytes are on the disk before the name changes. The checksum detects disk
-//! faults and accidental edits. It does not protect against deliberate changes.
+//! Therefore a reader sees either the old or the new content (`rename(2)`). This also holds after a
+//! power failure, because the bytes are on the disk before the name changes. The checksum detects
+//! disk faults and accidental edits. It does not protect against deliberate changes.
 //!
 //! A killed process leaves its unfinished file behind, and the next [`save`] removes it. A process
 //! that writes such a file holds a lock on it, which ends with the process. So an unlocked

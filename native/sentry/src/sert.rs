@@ -3,7 +3,7 @@
 //!
 //! A request that calls this library must not be stopped within the call while it holds a lock of
 //! this library. And memory that this library allocates must not be freed as that of the request.
-//! So every call is unaccounted (`native/sert/include/sert.h`), which also masks stops.
+//! Therefore every call is unaccounted (`native/sert/include/sert.h`), which also masks stops.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         heir.serving().map_err(Failure::running)?;
     }
     // From here on this process is the service, and no other process would continue in its place.
-    // So nothing may fail any more.
+    // Therefore nothing may fail any more.
     gateway.open();
     checkpointer.begin();
     introduce(&gateway, (!args.bypass).then_some(mode));

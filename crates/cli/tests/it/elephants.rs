@@ -146,7 +146,7 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
 }
 
 #[test]
-fn a_book_that_cannot_be_read_is_put_aside() {
+fn a_rule_store_that_cannot_be_read_is_put_aside() {
     let mut site = Site::new("");
     let store = site.folder.path("state/elephants");
     fs::write(&store, "of another time").unwrap();

@@ -23,8 +23,8 @@
 //! # Attacks
 //!
 //! Templates learn only from requests that the application has answered well ([`Asked::is_good`]).
-//! So requests for a million pages that do not exist change no name. A client that requests a
-//! million pages that exist can cause new pages of that place to be named `*`, during the attack
+//! Therefore requests for a million pages that do not exist change no name. A client that requests
+//! a million pages that exist can cause new pages of that place to be named `*`, during the attack
 //! and half an hour after it. Names that account for much keep their place, and so do the patterns
 //! of `elephants.always_track` and of rules. Each parameter has a separate list of 32 wanted
 //! values, so wanted values take no name from others. At most [`MOST`] entries of some 100 bytes

@@ -16,7 +16,7 @@
 //! - A holder whose balance is negative is [`Trust::Slow`], until answers to its other requests
 //!   have made up for the stop. It is slow for [`FIRST_TIME`] seconds at most. That time doubles
 //!   with each further stop, up to [`KEPT`] seconds.
-//! - So an address that many people share is judged by all of them.
+//! - An address that many people share is therefore judged by all of them.
 //! - A balance that has not changed for [`KEPT`] seconds is forgotten.
 //!
 //! An event of another holder may overwrite the entry. A stop always does. An answer does unless

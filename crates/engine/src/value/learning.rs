@@ -4,8 +4,9 @@
 //! them to be better than a ranking by standing alone. From then on they are *known*. Every
 //! [`Learn::every`], at the next event, the counts fade and the index is computed again. No index
 //! and no lift changes between two publications by more than [`Learn::max_change_per_hour`] allows.
-//! So an attacker who wants to distort the index has to keep paying for hours, visibly. The bound
-//! also holds across a restart and a reload, because the published values are kept with the counts.
+//! Therefore an attacker who wants to distort the index has to keep paying for hours, visibly. The
+//! bound also holds across a restart and a reload, because the published values are kept with the
+//! counts.
 //!
 //! A fixed value is neither corrected by measured revenue nor bounded. When it is removed from the
 //! configuration, the first learned value is not bounded either.

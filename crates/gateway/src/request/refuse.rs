@@ -350,7 +350,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
 }
 
 /// Returns a random number of seconds between half and one and a half times `seconds`, at least 1.
-/// So clients that are refused together do not return together.
+/// Therefore clients that are refused together do not return together.
 fn jittered(seconds: f64) -> u64 {
     // Each `RandomState` has a different key, which is random enough for jitter.
     let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;

@@ -6,7 +6,7 @@
 //! wait for the result for a bounded time ([`StateWriter::result`]). If a text cannot be written,
 //! the thread keeps it and retries every [`RETRY`]. Meanwhile, operators and `/metrics` get the
 //! reason. Lines of the audit log are appended in order, each after the document that it is about.
-//! So a line can say that its decision was not saved.
+//! Therefore a line can say that its decision was not saved.
 
 use std::collections::VecDeque;
 use std::io;

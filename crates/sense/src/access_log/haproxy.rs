@@ -9,9 +9,9 @@
 //! - `Tr`: the wait for the headers of the response.
 //! - `Ta`: the total time.
 //!
-//! So a request was complete at the date plus `TR`, waited for `Tw`, and was served for the rest of
-//! `Ta`. `-1` marks a point that was never reached. A `TR` of `-1` means that there was no complete
-//! request.
+//! Therefore a request was complete at the date plus `TR`, waited for `Tw`, and was served for the
+//! rest of `Ta`. `-1` marks a point that was never reached. A `TR` of `-1` means that there was no
+//! complete request.
 //!
 //! The first letter of the state tells which side ended the session, the second letter in which
 //! phase. With `option logasap`, a `+` precedes a `Ta` and a number of bytes that were not final.

@@ -3,7 +3,8 @@
 //!
 //! Each exporter has its own thread. A step of the sampler sends a query, and a later step takes
 //! the response. The time of a query, the size of a response and the length of a line are bounded.
-//! So an exporter that hangs, responds slowly or sends gigabytes loses only its own readings.
+//! Therefore an exporter that hangs, responds slowly or sends gigabytes loses only its own
+//! readings.
 //!
 //! Only the configured URL is queried. Redirects are not followed, and proxies named in the
 //! environment are not used.

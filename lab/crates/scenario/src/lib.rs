@@ -20,7 +20,7 @@
 //! - `arrivals.rs`: when sessions start. `client.rs`: how clients behave. `signal.rs`: the signals
 //!   that they show. `sets.rs`: sets of permanent clients. `adversary.rs`: hostile clients.
 //!   `source.rs`: drawn or recorded visitors.
-//! - `file/`: a scenario. `raw.rs`: its TOML form. `base.rs`: reads a file and merges it into
+//! - `file/`: a scenario. `raw/`: its TOML form. `base.rs`: reads a file and merges it into
 //!   its base. `vary.rs`: changes keys of a file.
 //! - `visitor.rs`: one client as a state machine. `permanent.rs`: the permanent clients of a run.
 //! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events into

@@ -6,10 +6,10 @@
 //! worked on. The other q = L − X·b = L(1 − b/latency) requests wait inside the application. X·b is
 //! Kleinrock's knee: from there on, throughput does not rise with L.
 //!
-//! So latency alone shows the knee if b is right. The slope of throughput in L shows whether b is
-//! right. The limit is adjusted only while the gateway's queue is full, or while most slots are in
-//! use and many clients leave before the answer. At other times the application has all the slots
-//! that it needs, and the latency of few concurrent requests gives b at no cost.
+//! Therefore latency alone shows the knee if b is right. The slope of throughput in L shows whether
+//! b is right. The limit is adjusted only while the gateway's queue is full, or while most slots
+//! are in use and many clients leave before the answer. At other times the application has all the
+//! slots that it needs, and the latency of few concurrent requests gives b at no cost.
 //!
 //! - **look** (a [`Window`] under one limit): if q is above 1.5 margins, the limit falls to knee +
 //!   margin, but at most by half. If q is below half a margin, the limit rises by log₁₀ L. Each

@@ -120,16 +120,8 @@ pub(super) async fn forward(
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
         let exchange = Exchange::begin(link, &outbound, upload);
-        let AtServer { exchange, load, deadline: until } =
-            at_server.insert(AtServer { exchange, load, deadline });
-        let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
-            load.shows_life(worker.shared.driver.now());
-            back.interim(cx, status, fields);
-        };
-        let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
-            ticket.inspect(|ticket| client.look_at_upload(cx, exchange, ticket));
-        };
-        let answer = head(exchange, until, slow, hints, upgrade.is_some()).await;
+        let sent = at_server.insert(AtServer { exchange, load, deadline });
+        let answer = response(worker, sent, ticket, &**back, client, upgrade.is_some()).await;
         let taken = at_server.take().expect("only whoever drops this future takes it away");
         let AtServer { exchange, load, deadline: until } = taken;
         deadline = until;
@@ -139,19 +131,8 @@ pub(super) async fn forward(
         let again = match answer {
             Ok(response) => {
                 deadline.answers();
-                let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
-                let Forward { back, client, .. } = *forward;
-                let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
-                return Ok(Forwarded {
-                    exchange,
-                    response,
-                    load,
-                    pool,
-                    deadline,
-                    takes_trailers,
-                    client,
-                    owner,
-                });
+                let (pool, sent) = (sender.pool, AtServer { exchange, load, deadline });
+                return Ok(forward.answered(sent, response, pool, may_pin));
             }
             Err(error) if exchange.is_unprocessed() => {
                 upload = spare.filter(|_| sender.refused(&load)).ok_or(error)?;
@@ -166,6 +147,51 @@ pub(super) async fn forward(
         upload = again.ok_or(UpstreamError::Closed)?;
         may_be_stale = false;
     }
+}
+
+impl Forward {
+    /// Returns the request as one to which the upstream has begun to respond.
+    fn answered(
+        self,
+        sent: AtServer,
+        response: Response,
+        pool: Rc<Pool>,
+        may_pin: bool,
+    ) -> Forwarded {
+        let AtServer { exchange, load, deadline } = sent;
+        let Self { request, back, client, .. } = self;
+        Forwarded {
+            exchange,
+            response,
+            load,
+            pool,
+            deadline,
+            takes_trailers: request.takes_trailers,
+            client,
+            owner: Some(back).filter(|back| may_pin && back.pin().is_some()),
+        }
+    }
+}
+
+/// Waits for the head of the response to a request that was sent. In the meantime, interim
+/// responses go to the client, and the engine learns whether the client uploads slowly.
+async fn response(
+    worker: &Worker,
+    sent: &mut AtServer,
+    ticket: Option<&Ticket>,
+    back: &dyn ClientConnection,
+    client: &mut ClientRate,
+    upgrade: bool,
+) -> Result<Response, UpstreamError> {
+    let AtServer { exchange, load, deadline } = sent;
+    let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
+        load.shows_life(worker.shared.driver.now());
+        back.interim(cx, status, fields);
+    };
+    let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
+        ticket.inspect(|ticket| client.look_at_upload(cx, exchange, ticket));
+    };
+    head(exchange, deadline, slow, hints, upgrade).await
 }
 
 fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r> {

@@ -4,10 +4,10 @@
 //! **Ejection.** A server compares as worse under two conditions. At least
 //! [`Options::eject_share`](super::Options) of its recent responses were errors, and this fraction
 //! is at least [`TIMES`] the fraction of the others, which is the lower median of their fractions.
-//! So two broken servers among four do not hide each other, and servers that all fail alike do not
-//! compare as worse. Fewer than [`LEAST`] recent responses say nothing about a server. Source:
-//! Envoy's outlier detection also compares success rates with those of the other hosts, by standard
-//! deviations.
+//! Therefore two broken servers among four do not hide each other, and servers that all fail alike
+//! do not compare as worse. Fewer than [`LEAST`] recent responses say nothing about a server.
+//! Source: Envoy's outlier detection also compares success rates with those of the other hosts, by
+//! standard deviations.
 //!
 //! **Load.** A fast error would make its server look idle. So an error counts as running for as
 //! long as a successful response takes. Until it is ejected, the server then gets no more than its

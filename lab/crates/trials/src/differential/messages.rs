@@ -234,7 +234,7 @@ fn heads(reading: &Reading) -> Vec<bool> {
 }
 
 /// Returns the forwarded bytes without the name of the request, which is unique for each request.
-/// So streams that differ only in it count as one.
+/// Therefore streams that differ only in it count as one.
 fn kind(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"bywash-request:";
     let named =

@@ -155,7 +155,7 @@ fn lengths(rng: &mut Stream) -> Vec<usize> {
     let mut lengths = Vec::with_capacity(SESSIONS);
     let (mut exact, mut given) = (0.0, 0);
     for length in drawn {
-        // What rounding cuts off is carried over to the next session.
+        // The remainder of the rounding is carried over to the next session.
         exact += length * scale;
         let extra = exact as usize - given;
         given += extra;

@@ -4,15 +4,17 @@
 //! convert the structs: class names become indices, texts become durations, and invalid values are
 //! errors.
 
+mod class;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use bywash_units::{TimeSpan, Utility};
+use bywash_units::TimeSpan;
 use serde::Deserialize;
 
 use crate::adversary;
 use crate::arrivals;
-use crate::class::{Class, Tier};
+use crate::class::Tier;
 use crate::client::{Client, Closes, WaitsFor};
 use crate::distribution::Distribution;
 use crate::error::ScenarioError;
@@ -169,7 +171,7 @@ pub(crate) fn resolve(
     let stations = stations::resolve(&file.servers.station, lines, &mut problems);
     let mut classes = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
-        let class = resolve_class(class, &file.session.order, &index, &stations);
+        let class = class::resolve_class(class, &file.session.order, &index, &stations);
         classes.extend(problems.at(lines.nth("class", i)).part(class));
     }
     let classes = (classes.len() == file.class.len()).then_some(classes);
@@ -393,66 +395,6 @@ fn row(
     let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
     let row = problems.parts(class.next.iter().map(resolve));
     problems.whole(Some(row))
-}
-
-fn resolve_class(
-    class: &RawClass,
-    order: &str,
-    index: &HashMap<String, usize>,
-    stations: &[servers::Station],
-) -> Result<Class, ScenarioError> {
-    let mut problems = Problems::default();
-    let name = &class.name;
-    let request = problems.part(class.request.split_once(' ').ok_or_else(|| {
-        ScenarioError::Senseless(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
-    }));
-    let has_content = class.form.is_empty() || class.request.starts_with("POST ");
-    problems.unless(has_content, format!("form of `{name}`: only a POST can have one"));
-    let known = class.status.is_none_or(|status| (200..600).contains(&status));
-    problems.unless(known, format!("status of `{name}` must be 200 to 599"));
-    let worth = class.utility >= 0.0 && class.utility.is_finite();
-    problems.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
-    let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
-    let stop = problems.part(stop);
-    let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
-    let shift = problems.part(shift);
-    problems
-        .unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
-    let why =
-        format!("think of `{name}` must be finite: a client that waits forever makes no load");
-    problems.unless(class.think != Some(Distribution::Never), why);
-    let station = problems.part(stations::of_class(stations, class.station.as_deref(), name));
-    problems.part(threads::check(class.parallel, name));
-    let requires = problems.parts(class.requires.iter().map(|other| find(index, other, name)));
-    let class = request.map(|(method, path)| Class {
-        name: name.clone(),
-        method: method.into(),
-        path: path.trim().into(),
-        form: class.form.clone(),
-        status: class.status,
-        tier: class.tier,
-        utility: Utility::new(class.utility),
-        queue: class.queue,
-        requires,
-        service: class.service.clone(),
-        shift: shift.flatten(),
-        stop: stop.flatten(),
-        revenue: Utility::new(if name == order { 1.0 } else { 0.0 }),
-        fixed_value: None,
-        think: class.think,
-        patience: None,
-        station: station.flatten(),
-        parallel: class.parallel,
-    });
-    problems.whole(class)
-}
-
-fn bounds_of(class: &str, bounds: &RawBounds) -> Result<(TimeSpan, TimeSpan), ScenarioError> {
-    let (min, max) = (span(&bounds.min)?, span(&bounds.max)?);
-    if min > max {
-        return senseless(format!("terminate of `{class}`: min {min} is above max {max}"));
-    }
-    Ok((min, max))
 }
 
 fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option<Client> {

@@ -1,0 +1,90 @@
+//! The report of a request: at its end, the facts go to the metrics, the request log, the trace and
+//! the stop daemon.
+
+use std::sync::Arc;
+
+use bywash_engine::Outcome;
+use bywash_units::TimeSpan;
+
+use super::{Record, level_metrics};
+use crate::telemetry::orphans::{self, GivenUp};
+use crate::telemetry::request_log::{Decided, Entry};
+use crate::telemetry::traces::Trace;
+
+impl Record {
+    fn level_name(&self) -> Option<Arc<str>> {
+        let (levels, level) = self.settings.levels.as_ref().zip(self.facts.level)?;
+        Some(Arc::clone(levels.name(level)))
+    }
+
+    /// Tells the stop daemon to stop the application's work for this request, if the request was
+    /// sent there and given up.
+    fn tell_given_up(&self, outcome: Outcome) {
+        let Some(notifier) = self.settings.notifier.as_ref().filter(|_| self.server.is_some())
+        else {
+            return;
+        };
+        let over = self.out_of_time.then_some(bywash_lease::Reason::Deadline);
+        if let Some(reason) = over.or(orphans::reason(outcome))
+            && !self.worker.shared.is_bypassed()
+        {
+            let traceparent = self.trace.as_ref().map(Trace::traceparent);
+            notifier.notify(GivenUp { name: self.name, reason, traceparent });
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let shared = &self.worker.shared;
+        let now = shared.driver.now();
+        let outcome = self.outcome.unwrap_or(Outcome::Orphaned);
+        self.tell_given_up(outcome);
+        let waited = self.waited(self.started.unwrap_or(now));
+        let service = self.started.map(|started| now.since(started));
+        let metrics = self.settings.class_metrics(self.class());
+        metrics.add_revenue(self.revenue);
+        if let Some(status) = self.status {
+            metrics.responded(status, self.is_upstreams);
+        }
+        metrics.ended(outcome, waited, service);
+        metrics.decided(self.mode(), self.verdict);
+        metrics.stood(self.standing);
+        if !self.is_enforced() {
+            metrics.observed(self.verdict);
+        }
+        if let Some(metrics) = level_metrics(&self.settings, self.facts.level) {
+            metrics.ended(outcome, self.started.is_some(), self.waited(now));
+        }
+        let entry = Arc::new(Entry {
+            name: self.name,
+            client: self.facts.client,
+            protocol: self.protocol,
+            message: std::mem::take(&mut self.message),
+            status: self.status,
+            decided: Some(Decided {
+                class: Arc::clone(self.settings.class_name(self.class())),
+                class_id: self.class(),
+                runs_at: self.started,
+                ended: now,
+                level: self.level_name(),
+                session: self.facts.request.session,
+                standing: self.standing,
+                mode: self.mode(),
+                rule: self.facts.request.rule,
+                verdict: self.verdict,
+                outcome,
+                waited,
+                service: service.unwrap_or(TimeSpan::ZERO),
+                server: self.server,
+                sent: self.sent,
+                received: self.received,
+            }),
+            ..Entry::now()
+        });
+        if let Some(trace) = self.trace.take() {
+            trace.ends(now.since(self.arrived), &entry);
+        }
+        shared.request_log.note(entry);
+    }
+}
