@@ -1,5 +1,5 @@
-//! Sets linker options of the shared library. The option `nodelete` prevents unloading, because
-//! threads of a pool run the library's code, and `fork` calls one of its handlers.
+//! Sets linker options of the shared library. The option `nodelete` prevents unloading, because the
+//! threads of a pool run the library's code, and `fork` calls one of its functions.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -19,13 +19,13 @@ use crate::times::Quantiles;
 /// The maximum number of patterns of a class. If there are more, those with most requests are kept.
 const MOST: usize = 32;
 /// The share of arrivals at a transaction that must come from the classes in `requires`.
-const NEARLY_ALL: f64 = 0.98;
+const MIN_COVERED_ARRIVALS: f64 = 0.98;
 /// A class with a smaller share of the arrivals at a transaction is left out of `requires`.
-const FEW: f64 = 0.005;
-/// The number of pages in one folder at which they become one pattern.
+const MIN_ARRIVAL_SHARE: f64 = 0.005;
+/// If a folder has at least this many pages, one pattern for the folder replaces theirs.
 const SIBLINGS: usize = 6;
 /// A class is part of a purchase if at least this fraction of its visits ends in an order.
-const LIKELY: f64 = 0.5;
+const MIN_ORDER_FRACTION: f64 = 0.5;
 
 /// A proposed class.
 #[derive(Clone, Debug, Serialize)]
@@ -54,8 +54,8 @@ pub struct Proposed {
     /// The classes from which nearly all arrivals at this one come; empty if there are other
     /// sources.
     pub requires: Vec<Role>,
-    /// The number of requests that the class's patterns match although their words suggest another
-    /// purpose.
+    /// The number of requests that match the class's patterns although the words in their URLs
+    /// suggest another purpose.
     pub strangers: u64,
 }
 
@@ -76,9 +76,11 @@ impl Template<'_> {
     }
 }
 
-/// The role of each page, as the proposed patterns classify it, and the patterns of each role. A
-/// role to which no page is classified has no patterns: narrower patterns of other roles match all
-/// of its requests. A class without requests would have no worth.
+/// The role of each page, and the patterns of each role. Each page has the role whose proposed
+/// patterns match it.
+///
+/// A role without pages has no patterns. Narrower patterns of other roles match all of its
+/// requests, and a class without requests would have no worth.
 pub(crate) struct RoleAssignment {
     pub(crate) of_page: BTreeMap<usize, Role>,
     patterns: BTreeMap<Role, Vec<String>>,
@@ -149,7 +151,7 @@ impl RoleAssignment {
             let worth = worth.map(|worth| worth[role.index()]);
             let transacts = match role {
                 Role::Order | Role::Checkout => true,
-                Role::Cart | Role::Login => worth.is_some_and(|worth| worth >= LIKELY),
+                Role::Cart | Role::Login => worth.is_some_and(|worth| worth >= MIN_ORDER_FRACTION),
                 Role::Home
                 | Role::Browse
                 | Role::Item
@@ -205,7 +207,9 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
             siblings.entry(folder).or_default().insert(pattern);
         }
     }
-    // Until enough pages of a folder were seen, a template has the name of a single page.
+    // The pages of a folder share one template only after enough of them were seen. An earlier page
+    // keeps a template of its own. It is one of many if its name has a digit and the folder has a
+    // pattern.
     let is_one_of_many = |pattern: &str, folder: &str| {
         pattern.contains(|c: char| c.is_ascii_digit())
             && found.iter().any(|(other, ..)| other == folder)
@@ -242,11 +246,12 @@ fn requires(role: Role, graph: &Graph) -> Vec<Role> {
     let from = |other: Role| graph.steps(other.index(), to) as f64;
     let others = || Role::ALL.into_iter().filter(|other| *other != role);
     let all = others().map(from).sum::<f64>() + graph.entries[to] as f64;
-    let named: Vec<Role> =
-        others().filter(|other| *other != Role::Other && from(*other) >= FEW * all).collect();
+    let named: Vec<Role> = others()
+        .filter(|other| *other != Role::Other && from(*other) >= MIN_ARRIVAL_SHARE * all)
+        .collect();
     let covered: f64 = named.iter().map(|other| from(*other)).sum();
     let proves = |role: &Role| matches!(role, Role::Cart | Role::Login | Role::Checkout);
-    let is_proof = all > 0.0 && covered >= NEARLY_ALL * all && named.iter().all(proves);
+    let is_proof = all > 0.0 && covered >= MIN_COVERED_ARRIVALS * all && named.iter().all(proves);
     if is_proof { named } else { Vec::new() }
 }
 
@@ -357,8 +362,8 @@ mod tests {
     #[test]
     fn a_class_that_no_request_reaches_is_not_proposed() {
         let tallies = [
-            // The shop's own pattern is narrower in its first segment, so it matches requests for
-            // the search.
+            // `/shop/**` is narrower than `/*/search?q` in the first segment, so it matches
+            // requests for the search.
             ("/*/search?q", Role::Search, tally(10, ("GET", "/shop/search"))),
             ("/shop/**", Role::Item, tally(90, ("GET", "/shop/7"))),
         ];

@@ -12,15 +12,15 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::request::{Kept, Request};
 
-/// The distance from the clock beyond which a line's time is a stray.
-const FAR: TimeSpan = TimeSpan::from_secs(3600);
-/// The number of consecutive strays near each other that set the clock to their time.
-const AGREE: u32 = 8;
+/// A line's time is a stray if it differs from the clock by more than this.
+const STRAY_DISTANCE: TimeSpan = TimeSpan::from_secs(3600);
+/// If this many consecutive strays are near each other, the clock is set to their time.
+const MIN_AGREEING_STRAYS: u32 = 8;
 
-/// The maximum number of first lines that are held until enough agree.
-const HELD: usize = 64;
+/// The maximum number of held lines. After that many, the clock starts even if too few agree.
+const MAX_HELD_LINES: usize = 64;
 
-/// The first lines of a log, until most of them agree on the time.
+/// The first lines of a log, held until enough of them agree on the time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {
     held: Vec<Kept>,
@@ -30,7 +30,8 @@ impl Opening {
     /// Holds one more request. Returns whether enough are held to set the clock.
     pub(crate) fn hold(&mut self, request: &Request<'_>) -> bool {
         self.held.push(request.kept());
-        self.held.len() >= HELD || self.agreed().is_some_and(|(_, agree)| agree >= AGREE as usize)
+        self.held.len() >= MAX_HELD_LINES
+            || self.agreed().is_some_and(|(_, agree)| agree >= MIN_AGREEING_STRAYS as usize)
     }
 
     /// Returns the clock, set to the time on which most held requests agree, and all held requests.
@@ -45,7 +46,7 @@ impl Opening {
     }
 }
 
-/// Returns the first of these times that has the most others near it, and the number of times near
+/// Returns the element of `times` that has the most others near it, and the number of elements near
 /// it, including itself. Returns `None` if `times` is empty.
 pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
     let near = |one: Time| times.iter().filter(|other| is_near(one, **other)).count();
@@ -57,7 +58,7 @@ pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     now: Option<Time>,
-    /// The time of the recent strays, and the number of consecutive ones that agree.
+    /// The time of the last stray, and the number of consecutive strays that agree with it.
     other: Option<(Time, u32)>,
     /// The number of requests with an implausible time.
     pub(crate) strays: u64,
@@ -95,7 +96,7 @@ impl Clock {
             Some((other, agreed)) if is_near(other, ended) => agreed + 1,
             _ => 1,
         };
-        if agreed < AGREE {
+        if agreed < MIN_AGREEING_STRAYS {
             self.other = Some((ended, agreed));
             self.strays += 1;
             return TimeClass::Stray;
@@ -118,7 +119,7 @@ impl Clock {
 
 /// Returns whether two times differ by at most an hour, so that they belong together.
 pub fn is_near(a: Time, b: Time) -> bool {
-    a.since(b).max(b.since(a)) <= FAR
+    a.since(b).max(b.since(a)) <= STRAY_DISTANCE
 }
 
 #[cfg(test)]

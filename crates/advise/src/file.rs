@@ -28,7 +28,7 @@ pub struct Around<'a> {
 }
 
 /// The application is assumed to be a PHP application if more than this share of its pages is PHP.
-const MOSTLY: f64 = 0.5;
+const PHP_SHARE: f64 = 0.5;
 
 /// Returns the text of the proposed configuration, in mode `observe`.
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
@@ -100,11 +100,12 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
     text
 }
 
-/// Returns the line for `upstream.departures`, for an application that continues to work after its
-/// client has left. A log does not show whether it does. The signs are paths of PHP, and an nginx
-/// between gateway and application.
+/// Returns the line for `upstream.departures`. The line tells the gateway that the application
+/// continues to work after a client has left, which a log does not show. It is proposed if most
+/// pages are PHP, or if nginx is between the gateway and the application. Otherwise it is only a
+/// comment.
 fn departures(advice: &Advice, around: &Around<'_>) -> String {
-    if advice.php <= MOSTLY && around.nginx_saw_departures {
+    if advice.php <= PHP_SHARE && around.nginx_saw_departures {
         return "# nginx wrote status 499: it closes the connection when a client leaves. gunicorn, uWSGI,\n\
                 # Puma and PHP-FPM behind it work on. So a request holds its slot until its answer\n\
                 # begins, or for response_timeout. Remove the line if the application stops when its\n\
@@ -112,7 +113,7 @@ fn departures(advice: &Advice, around: &Around<'_>) -> String {
                 departures = \"unnoticed\"\n"
             .into();
     }
-    if advice.php <= MOSTLY {
+    if advice.php <= PHP_SHARE {
         return "# If a web server there passes requests to PHP-FPM, gunicorn, uWSGI or Puma:\n\
                 # departures = \"unnoticed\"\n"
             .into();
@@ -223,8 +224,9 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     text
 }
 
-/// Returns the line for `success`. Some applications answer an order with a redirection, and a form
-/// with a mistake with a page. For others, the text explains how to name another condition.
+/// Returns the line for `success`. Many applications answer an order with a redirection, and a
+/// faulty form with a page. If the log shows that, the line makes the redirection the condition.
+/// Otherwise a comment explains how to name another condition.
 fn success(answers: Answers) -> String {
     let Answers { shown, redirected } = answers;
     if answers.differ_by_redirection() {
@@ -289,7 +291,8 @@ fn least(class: &Proposed, all: &[Proposed]) -> Option<f64> {
 const COSTLY: f64 = 2.0;
 
 /// Returns the ratio of the mean service time of a class to that of all requests. Returns `None` if
-/// the ratio is below [`COSTLY`], or if a known order tells which requests are worth their time.
+/// the ratio is below [`COSTLY`]. Also returns `None` if the order is known, because the worth of
+/// the class then shows whether its requests are worth their time.
 fn costly(class: &Proposed, advice: &Advice) -> Option<f64> {
     let is_other = matches!(class.role, Role::Other | Role::Static) || class.patterns.is_empty();
     if advice.order.is_some() || class.transacts || is_other {

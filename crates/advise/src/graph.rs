@@ -11,12 +11,12 @@
 
 use bywash_discover::MOST_COLUMNS;
 
-/// The number of pages, including the one that stands for all others.
+/// There are this many page numbers. Number 0 stands for all pages without a number of their own.
 pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
 
-/// The change of a value at which the iteration stops.
-const CLOSE: f64 = 1e-9;
-const ROUNDS: usize = 2_000;
+/// The iteration stops when no worth changes by more than this.
+const CONVERGENCE: f64 = 1e-9;
+const MAX_ITERATIONS: usize = 2_000;
 
 /// The counts of transitions between pages.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Graph {
     pub(crate) fn worth(&self, success: &[f64]) -> Vec<f64> {
         let pages = self.pages();
         let mut worth = success.to_vec();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ITERATIONS {
             let mut moved = 0.0_f64;
             for from in 0..pages {
                 let leaves = self.leaves(from);
@@ -107,7 +107,7 @@ impl Graph {
                 moved = moved.max((now - worth[from]).abs());
                 worth[from] = now;
             }
-            if moved < CLOSE {
+            if moved < CONVERGENCE {
                 break;
             }
         }

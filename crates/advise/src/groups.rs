@@ -9,11 +9,11 @@
 use crate::graph::PAGES;
 use crate::tally::Tally;
 
-/// The number of requests after which a page's mean duration is known, to about a seventh.
+/// After this many requests, the mean duration of a page is known to about a seventh.
 pub(crate) const ENOUGH: u64 = 50;
 /// The number of groups of pages, including [`REST`].
 pub(crate) const GROUPS: usize = 8;
-/// The group of all requests that have no other.
+/// The group of all requests whose page has no group of its own.
 pub(crate) const REST: usize = GROUPS - 1;
 
 /// The group of each page.

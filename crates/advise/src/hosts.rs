@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The maximum number of hosts that are counted.
 const MOST: usize = 32;
 /// A host is named if it has at least this share of the pages, or of their total service time.
-const MUCH: f64 = 0.1;
+const NAMED_HOST_SHARE: f64 = 0.1;
 /// The maximum length of a host name in bytes (RFC 1035 §2.3.4).
 const LONGEST: usize = 253;
 
@@ -88,7 +88,7 @@ impl Hosts {
             of_time: counts.seconds / self.all.seconds.max(f64::MIN_POSITIVE),
         };
         let mut hosts: Vec<Host> = self.known.iter().map(host).collect();
-        hosts.retain(|host| host.share.max(host.of_time) >= MUCH);
+        hosts.retain(|host| host.share.max(host.of_time) >= NAMED_HOST_SHARE);
         hosts.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
         if hosts.len() > 1 { hosts } else { Vec::new() }
     }

@@ -12,9 +12,9 @@
 //! |---|---|---|
 //! | templates of URLs | 256 ([`bywash_discover::Routes`]) | one template for all others |
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
-//! | first lines, held until eight agree on the time | 64 | the first line with which most agree |
+//! | first lines, held until eight agree on the time | 64 | the time of most of them is used |
 //! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
-//! | hosts | 32 | the one with the fewest pages loses its place |
+//! | hosts | 32 | a new host replaces the one with the fewest pages |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
 //! # Modules
@@ -22,7 +22,7 @@
 //! - `summary` receives requests, and `clock` checks their times.
 //! - `routes` maps a request to its template, and `tally` counts the requests of one template.
 //! - `visitors`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
-//! - `minutes` is load over time, and `patience` how long clients wait.
+//! - `minutes` records the load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.
 //! - `limit` proposes the concurrency limit by `groups` of pages, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes

@@ -37,14 +37,14 @@
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than the visitors of a quiet hour.
 //! So X·S is a sum over groups of pages, each with its own S. A group is one URL template, or
 //! several with similar durations (see `groups`). The service time of a group is unknown if no calm
-//! window contains the group. If such groups make up more than [`UNSEEN`] of the pages of
-//! overloaded windows, the knee is unknown.
+//! window contains the group. If such groups make up more than [`MAX_UNSEEN_FRACTION`] of the pages
+//! of overloaded windows, the knee is unknown.
 //!
 //! **Departures.** Answers do not include pages whose clients left. An application that does not
 //! notice departures, such as PHP-FPM, works on these pages anyway. An application that notices
 //! them skips the pages whose clients left while they waited. The log does not show which kind it
-//! is. So abandoned pages at the highest throughput count as work, up to [`LEFT`] times the number
-//! of answered pages, because an excess slot costs less than an idle worker.
+//! is. So abandoned pages at the highest throughput count as work, up to [`MAX_ABANDONED_RATIO`]
+//! times the number of answered pages, because an excess slot costs less than an idle worker.
 //!
 //! **Limits of the method.** A slow hour (a database that is slow for all) during the highest
 //! throughput looks like overload.
@@ -61,30 +61,33 @@ use crate::groups::{ENOUGH, GROUPS, REST};
 /// The concurrency limit if neither the log nor the operator says anything about the capacity.
 const GUESS: u32 = 16;
 
-/// The number of pages that a group needs in a window for its mean duration to be used.
-const FEW: u32 = 10;
+/// A group's mean duration in a window is used only if the window has at least this many of its
+/// pages.
+const MIN_GROUP_PAGES: u32 = 10;
 /// The maximum number of minutes in one window.
 const LONGEST: u32 = 10;
-/// The number of answered pages that all calm windows together need to be used.
-const SOME: u64 = 300;
-/// The number of minutes that all calm windows together need to be used. Among fewer, one minute
-/// that is only half calm would count too much.
-const SOME_MINUTES: u32 = 3;
-/// The fractions of the highest throughput at or below which a window can be calm, tried in this
-/// order.
-const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
+/// The minimum number of answered pages in all calm windows together. With fewer, the calm windows
+/// are not used.
+const MIN_CALM_PAGES: u64 = 300;
+/// The minimum total length of all calm windows, in minutes. With a shorter total, the calm windows
+/// are not used, because one minute that is only half calm would count too much.
+const MIN_CALM_MINUTES: u32 = 3;
+/// A calm window has at most this fraction of the highest throughput. The next fraction is tried
+/// only if the one before leaves too few calm pages or minutes.
+const CALM_THROUGHPUTS: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
 /// A window is overloaded if its latency is at least this many times that of calm windows.
-pub(crate) const MULTIPLE: f64 = 2.0;
-/// The fraction of the highest throughput above which an overloaded window is on the plateau.
+pub(crate) const OVERLOAD_FACTOR: f64 = 2.0;
+/// An overloaded window is on the plateau if it has at least this fraction of the highest
+/// throughput.
 const PLATEAU: f64 = 0.9;
 /// The knee is unknown if more than this fraction of the pages of overloaded windows belongs to
 /// groups that are absent from calm windows.
-const UNSEEN: f64 = 0.1;
+const MAX_UNSEEN_FRACTION: f64 = 0.1;
 /// Pages whose clients left count as work, up to this many for each answered page.
-pub(crate) const LEFT: f64 = 0.5;
-/// The proposed number of slots per core if only the number of cores is known. It assumes that a
-/// page waits for a database half of its time.
-pub(crate) const OF_CORE: u32 = 2;
+pub(crate) const MAX_ABANDONED_RATIO: f64 = 0.5;
+/// The proposed number of slots per core if only the number of cores is known. The assumption is
+/// that a page waits for a database half of its time.
+pub(crate) const SLOTS_PER_CORE: u32 = 2;
 /// The highest limit that a configuration accepts.
 const HIGHEST: f64 = 1e5;
 
@@ -251,14 +254,14 @@ impl Window {
         f64::from(self.took[group]) / f64::from(self.pages[group].max(1))
     }
 
-    /// Returns the mean number of servers that the window's throughput keeps busy, if each group
-    /// takes its time in `services`, in seconds.
+    /// Returns the mean number of servers that the window's throughput keeps busy. `services` is
+    /// the service time of each group, in seconds.
     fn at_work(&self, services: &[f64; GROUPS]) -> f64 {
         self.expected(services) / self.seconds.max(1.0)
     }
 
-    /// Returns the total service time of the window's pages in seconds, if each group takes its
-    /// time in `services`.
+    /// Returns the total service time of the window's pages in seconds. `services` is the service
+    /// time of each group.
     fn expected(&self, services: &[f64; GROUPS]) -> f64 {
         self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
     }
@@ -269,7 +272,7 @@ impl Window {
     }
 
     /// Returns the busiest part of a window of one minute, because an overload may begin or end
-    /// within a minute. Returns a longer window whole, and also a window whose busiest part has too
+    /// within the minute. Returns the whole window if it is longer, or if its busiest part has too
     /// few pages.
     fn busiest(&self, services: &[f64; GROUPS]) -> Self {
         let part = |pages: &[u32; GROUPS]| Self {
@@ -283,21 +286,21 @@ impl Window {
         busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
-    /// Returns whether the time inside the application is mostly that of answered pages. It is not
-    /// if a backlog grows or if all requests stand still.
+    /// Returns whether more than half of the time that pages spent inside the application is that
+    /// of answered pages. That is not so while a backlog grows or all requests stand still.
     fn is_even(&self) -> bool {
-        self.busy < MULTIPLE * self.took()
+        self.busy < OVERLOAD_FACTOR * self.took()
     }
 
     fn is_overloaded(&self, services: &[f64; GROUPS]) -> bool {
         let needed = self.at_work(services);
         let took = self.took() / self.seconds.max(1.0);
-        needed > 0.0 && self.inside().max(took) >= MULTIPLE * needed
+        needed > 0.0 && self.inside().max(took) >= OVERLOAD_FACTOR * needed
     }
 }
 
 /// Merges minutes into windows. The minutes come with their numbers, in ascending order. The first
-/// and the last minute are left out.
+/// and the last minute are left out, because they are incomplete.
 pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Window> {
     let mut all: Vec<(u32, Window)> = Vec::new();
     let minutes: Vec<(u32, Window)> = minutes.filter(|(_, one)| one.count() > 0).collect();
@@ -342,7 +345,7 @@ fn weights(windows: &[Window]) -> [f64; GROUPS] {
     let all = sum(windows);
     let usual = all.took() / all.count().max(1) as f64;
     std::array::from_fn(|group| {
-        let means = windows.iter().filter(|one| one.pages[group] >= FEW);
+        let means = windows.iter().filter(|one| one.pages[group] >= MIN_GROUP_PAGES);
         let mut means: Vec<f64> = means.map(|one| one.mean(group)).collect();
         means.sort_by(f64::total_cmp);
         means.get(means.len() / 10).copied().unwrap_or(usual)
@@ -353,7 +356,7 @@ fn weights(windows: &[Window]) -> [f64; GROUPS] {
 fn calm(windows: &[Window]) -> Option<Window> {
     let weights = weights(windows);
     let most = highest(windows, &weights)?.at_work(&weights);
-    CALM.into_iter().find_map(|part| {
+    CALM_THROUGHPUTS.into_iter().find_map(|part| {
         let is_quiet = |one: &&Window| one.at_work(&weights) <= part * most && one.is_even();
         let mut quiet: Vec<&Window> = windows.iter().filter(is_quiet).collect();
         quiet.sort_by(|a, b| a.stretch(&weights).total_cmp(&b.stretch(&weights)));
@@ -363,19 +366,20 @@ fn calm(windows: &[Window]) -> Option<Window> {
             below += window.count();
             below > tenth
         })?;
-        let bound = MULTIPLE * lowest.stretch(&weights);
+        let bound = OVERLOAD_FACTOR * lowest.stretch(&weights);
         let calm = sum(quiet.iter().copied().filter(|one| one.stretch(&weights) <= bound));
-        (calm.count() >= SOME && calm.minutes >= SOME_MINUTES && calm.took() > 0.0).then_some(calm)
+        (calm.count() >= MIN_CALM_PAGES && calm.minutes >= MIN_CALM_MINUTES && calm.took() > 0.0)
+            .then_some(calm)
     })
 }
 
-/// Measures the capacity, and tells how much the windows show of it. Returns `None` without calm
-/// windows.
+/// Measures the capacity, and returns it with how much of it the windows show. Returns `None`
+/// without calm windows.
 fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;
     let all = sum(windows);
-    let knows = |group: usize| calm.pages[group] >= FEW;
+    let knows = |group: usize| calm.pages[group] >= MIN_GROUP_PAGES;
     // A group that is absent from calm windows gets their mean service time.
     let services =
         std::array::from_fn(|group| if knows(group) { calm.mean(group) } else { service });
@@ -392,8 +396,9 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let crowd = if full.is_empty() { top } else { sum(&full) };
     let unknown: f64 =
         (0..GROUPS).filter(|group| !knows(*group)).map(|group| part(&crowd, group)).sum();
-    // Early requests for a page are in the group for all the rest. If the calm windows came first,
-    // that group's part in them is subtracted.
+    // The first requests for each page are in `REST`, because the page has no group yet. If the
+    // calm windows came first, such pages are in them, but not in their own group. So the part of
+    // `REST` in the calm windows is subtracted.
     let unseen = unknown - part(&calm, REST);
     let mix =
         (0..GROUPS).map(|group| (part(&crowd, group) - part(&calm, group)).abs()).sum::<f64>();
@@ -408,7 +413,7 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
         throughput: top.rate(),
         demand: answered / top.rate(),
         left,
-        knee: answered * (1.0 + left.min(LEFT)),
+        knee: answered * (1.0 + left.min(MAX_ABANDONED_RATIO)),
         inside: top.inside(),
         overloaded: full.iter().map(|window| window.minutes).sum(),
         mix: mix / 2.0,
@@ -416,14 +421,14 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     };
     let shows = match plateau.count() {
         ..ENOUGH => Shows::NeverFull,
-        ENOUGH.. if unseen > UNSEEN => Shows::Unseen,
+        ENOUGH.. if unseen > MAX_UNSEEN_FRACTION => Shows::Unseen,
         ENOUGH.. => Shows::Knee,
     };
     Some((found, shows))
 }
 
-/// Returns whether concurrency differs by a multiple between windows while throughput hardly
-/// differs.
+/// Compares the quarter of the windows with the lowest concurrency to the quarter with the highest.
+/// Returns whether concurrency rises by a multiple while throughput hardly rises.
 fn is_overload(windows: &[Window]) -> bool {
     let mut sorted: Vec<&Window> = windows.iter().collect();
     sorted.sort_by(|a, b| a.inside().total_cmp(&b.inside()));
@@ -435,7 +440,7 @@ fn is_overload(windows: &[Window]) -> bool {
         sum(sorted[..quarter].iter().copied()),
         sum(sorted[sorted.len() - quarter..].iter().copied()),
     );
-    high.inside() >= 1.25 * MULTIPLE * low.inside() && high.rate() <= 1.25 * low.rate()
+    high.inside() >= 1.25 * OVERLOAD_FACTOR * low.inside() && high.rate() <= 1.25 * low.rate()
 }
 
 /// Returns the proposed limit with its reasons. `has_durations` tells whether the log has
@@ -458,13 +463,13 @@ pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -
     let (slots, by) = match (shows, capacity) {
         (Shows::Knee, Some(found)) => (Some(whole(1.125 * found.knee)), By::Knee),
         // The number of independent visitors fluctuates. A margin of two square roots covered the
-        // concurrency at all but one moment in forty.
+        // concurrency at 39 of 40 moments.
         (Shows::NeverFull, Some(found)) => {
             (Some(whole(found.knee + 2.0 * found.knee.sqrt())), By::Load)
         }
         _ => (None, By::Nothing),
     };
-    let of_cores = machine.cores.map(|cores| cores.saturating_mul(OF_CORE));
+    let of_cores = machine.cores.map(|cores| cores.saturating_mul(SLOTS_PER_CORE));
     let (slots, by) = match (by, of_cores, machine.workers) {
         (By::Knee, ..) => (slots.unwrap_or(GUESS), By::Knee),
         (_, Some(cores), _) if slots.is_none_or(|slots| slots <= cores) => (cores, By::Cores),

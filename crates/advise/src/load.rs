@@ -40,8 +40,7 @@ pub struct Used {
 pub struct Seen {
     /// The pattern of the template's requests; `None` for requests without a template of their own.
     pub pattern: Option<String>,
-    /// The templates that always occur together with this one, so that their costs cannot be
-    /// separated.
+    /// The templates that always occur together with this one. Their costs cannot be separated.
     pub twins: Vec<String>,
     /// The name of the resource.
     pub resource: String,
@@ -53,7 +52,7 @@ pub struct Seen {
     pub share: f64,
     /// The number of requests per second.
     pub rate: f64,
-    /// Whether there are too few observations for a certain result.
+    /// Whether there are too few observations for a reliable result.
     pub provisional: bool,
     /// Whether the requests are part of a purchase.
     pub transacts: bool,

@@ -1,8 +1,8 @@
 //! The load in each minute of a log: requests, and their concurrency.
 //!
-//! A request that lasts many minutes is recorded only in its first and its last minute. The minutes
-//! in between are covered by a change in a running count. So a log full of requests that took a day
-//! costs no more than any other.
+//! A request that lasts many minutes is recorded only in its first and its last minute. For the
+//! minutes in between, a running count of such requests is changed at both ends. So a request that
+//! took a day costs no more than any other.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ struct Cell {
     /// The number of requests for pages, without files.
     pages: u32,
     sessions: u32,
-    /// The time inside the application during this minute, in seconds, of requests that began or
-    /// ended in the minute.
+    /// The time in seconds that requests spent inside the application during this minute. Only
+    /// requests that began or ended in the minute count.
     edges: f32,
     /// The number of pages answered in each part of the minute, by group.
     answered: [[u32; GROUPS]; PARTS],
@@ -32,8 +32,8 @@ struct Cell {
     took: [f32; GROUPS],
     /// The number of pages whose clients left.
     left: u32,
-    /// The change in the number of requests that cover a whole minute, from the previous minute to
-    /// this.
+    /// The number of requests that cover this whole minute, minus the number that cover the
+    /// previous one.
     whole: i32,
 }
 
@@ -152,9 +152,11 @@ impl Minutes {
     }
 
     /// Returns the minute with the most requests, and the minute with the highest concurrency.
-    /// `log` is the start and the end of the log. The first and the last minute count with their
-    /// observed part, but with at least 30 s. A log shorter than a minute is one peak. Returns
-    /// `None` if nothing was counted.
+    /// Returns `None` if nothing was counted.
+    ///
+    /// `log` is the start and the end of the log. The first and the last minute count with the part
+    /// of them that the log covers, but with at least 30 s. A log shorter than a minute is one
+    /// peak.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {
             return self.all(log, has_durations);
@@ -196,13 +198,13 @@ impl Minutes {
 
 impl Cell {
     /// Returns the time in seconds that requests were inside the application during this minute.
-    /// `whole` requests covered the whole minute, of which `seconds` were observed.
+    /// The log covers `seconds` of the minute, and `whole` requests ran all that time.
     fn busy(&self, whole: i64, seconds: f64) -> f64 {
         f64::from(self.edges) + seconds * whole.max(0) as f64
     }
 
-    /// Returns this minute as a peak. `whole` requests covered the whole minute, of which `seconds`
-    /// were observed.
+    /// Returns this minute as a peak. The log covers `seconds` of the minute, and `whole` requests
+    /// ran all that time.
     fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
         let busy = self.busy(whole, seconds);
         Peak {

@@ -1,21 +1,24 @@
-//! Finds the template that is the order.
+//! Finds the template whose requests are orders.
 //!
-//! The usual order is an unsafe request (POST) that succeeds, whose words name an order, and after
-//! which sessions end. But a checkout has many forms, and words such as `checkout` or `payment` do
-//! not tell which form is the last. Then the page that thanks for the order is proposed. It is also
-//! proposed if a payment service takes the order. A request that reviews or changes an order is the
-//! last choice, because shops send it with each load of the checkout.
+//! Usually an order is an unsafe request (POST) that succeeds, whose words name an order, and after
+//! which sessions end. Two cases differ:
+//!
+//! - A checkout has many forms, and words such as `checkout` or `payment` do not tell which form is
+//!   the last. Then the page that thanks for the order is proposed. It is also proposed if a
+//!   payment service takes the order.
+//! - A request that reviews or changes an order is the last choice, because shops send it with each
+//!   load of the checkout.
 
 use crate::graph::Graph;
 use crate::role::{NAMES, like_an_order};
 use crate::tally::Tally;
 
-/// The number of successful requests that a candidate needs. Fewer may be chance.
-const SOME: u64 = 3;
-/// The lowest score of words that name a step of a checkout. Words that review or change an order
+/// A candidate needs at least this many successful requests. Fewer may be chance.
+const MIN_SUCCESSES: u64 = 3;
+/// Words with at least this score name a step of a checkout. Words that review or change an order
 /// have a lower score.
 const STEP: f64 = 0.4;
-/// The lowest score of words that name the page after an order.
+/// Words with at least this score can name the page after an order.
 const THANKS: f64 = 0.9;
 
 /// A page to be rated as a possible order.
@@ -25,13 +28,13 @@ pub(crate) struct Candidate<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// Returns the pages that may be the order, the most probable first. `is_sure` marks those that may
-/// be proposed without the operator.
+/// Returns the pages that may be the order, the most probable first. A page with `is_sure` may be
+/// proposed even if the operator named no order.
 pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Graph) -> Vec<Ranked> {
     let rank = |Candidate { page, name, tally }: Candidate<'_>| {
         let words = like_an_order(name);
         let acts = 2 * tally.unsafe_ > tally.requests;
-        if !(words > 0.0 || acts) || tally.success < SOME || tally.is_file() {
+        if !(words > 0.0 || acts) || tally.success < MIN_SUCCESSES || tally.is_file() {
             return None;
         }
         let leaves = graph.leaves(page).max(1) as f64;
@@ -55,7 +58,8 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
 /// A page that may be the order, with its rank among others.
 pub(crate) struct Ranked {
     pub(crate) page: usize,
-    /// Whether the page may be proposed as the order: its words and its method fit.
+    /// Whether the page may be proposed as the order even if the operator named no order: its words
+    /// and its method fit.
     pub(crate) is_sure: bool,
     kind: CandidateKind,
     sure: f64,

@@ -2,8 +2,8 @@
 //!
 //! For a client that left, the tolerated wait is known. For a client that was answered, it is only
 //! known to be at least the time to the answer. The estimator for such censored data is that of
-//! Kaplan and Meier (1958). At each time, it takes the fraction of the clients still waiting that
-//! left then.
+//! Kaplan and Meier (1958). For each time, it determines which fraction of the clients that still
+//! waited left at that time.
 
 use bywash_units::TimeSpan;
 use serde::Serialize;

@@ -1,15 +1,17 @@
 //! Explains the proposed limit, one sentence per line, for the written configuration and for the
 //! terminal.
 
-use crate::limit::{By, Capacity, LEFT, Limit, MULTIPLE, OF_CORE, Shows};
+use crate::limit::{
+    By, Capacity, Limit, MAX_ABANDONED_RATIO, OVERLOAD_FACTOR, SLOTS_PER_CORE, Shows,
+};
 
 /// A difference of the mix of pages is mentioned if it exceeds this fraction.
-const DIFFERS: f64 = 0.3;
+const MIN_MIX_DIFFERENCE: f64 = 0.3;
 /// Departures are mentioned if they are at least this fraction of the answered pages.
-const LITTLE: f64 = 0.05;
+const MIN_DEPARTURES: f64 = 0.05;
 /// Groups of pages whose mean service times differ by at least this factor could be several
 /// applications.
-const SEVERAL: f64 = 10.0;
+const MIN_GROUP_RATIO: f64 = 10.0;
 
 impl Limit {
     /// Returns the reasons for the limit as sentences, in the order of the derivation.
@@ -66,7 +68,7 @@ impl Limit {
 }
 
 impl By {
-    /// Returns a sentence that tells how the limit follows from the fact that decided.
+    /// Returns a sentence that derives the limit from this fact.
     pub(crate) fn decided(self) -> String {
         match self {
             Self::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),
@@ -74,7 +76,8 @@ impl By {
                 "Decided by workers: the application cannot work on more at once.".into()
             }
             Self::Cores => format!(
-                "Decided by cores: {OF_CORE} for each, because pages also wait for databases."
+                "Decided by cores: {SLOTS_PER_CORE} for each, because pages also wait for \
+                 databases."
             ),
             Self::Load => "Decided by the highest load that the application has carried: that \
                            load and two of its square roots. This is only a start: policy = \
@@ -98,11 +101,11 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
         Shows::Knee => "Knee",
         _ => "Concurrency",
     };
-    let counted = if found.left >= LITTLE {
+    let counted = if found.left >= MIN_DEPARTURES {
         format!(
             ", including pages that clients left ({:.0} %, of which up to {:.0} % count)",
             100.0 * found.left,
-            100.0 * LEFT
+            100.0 * MAX_ABANDONED_RATIO
         )
     } else {
         String::new()
@@ -116,12 +119,12 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
     ));
     if found.overloaded > 0 {
         lines.push(format!(
-            "Overloaded minutes (latency or concurrency at least {MULTIPLE:.0} times what X*S \
-             needs): {}. Only their throughput counts.",
+            "Overloaded minutes (latency or concurrency at least {OVERLOAD_FACTOR:.0} times what \
+             X*S needs): {}. Only their throughput counts.",
             found.overloaded
         ));
     }
-    if found.mix > DIFFERS {
+    if found.mix > MIN_MIX_DIFFERENCE {
         lines.push(format!(
             "In the busiest minutes clients asked for other pages than in the calm ones ({:.0} % \
              differ). Each group of pages counts with its own service time.",
@@ -129,7 +132,7 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
         ));
     }
     let [least, most] = found.services;
-    if most >= SEVERAL * least {
+    if most >= MIN_GROUP_RATIO * least {
         lines.push(format!(
             "Parts of the site take from {} to {} in calm minutes. If these are several \
              applications, run advise on the log of each: a limit belongs to one application.",

@@ -72,8 +72,8 @@ impl Role {
     /// part is a value that selects the page, or a parameter name that indicates this role.
     pub(crate) fn is_named_by(self, part: &str) -> bool {
         let tells = match self {
-            Self::Search => SOUGHT.contains(&part),
-            Self::Item => ONE.contains(&part),
+            Self::Search => SEARCH_PARAMETERS.contains(&part),
+            Self::Item => OBJECT_PARAMETERS.contains(&part),
             Self::Order => like_an_order(part) >= NAMES,
             _ => false,
         };
@@ -117,9 +117,9 @@ const FILES: [&str; 33] = [
     "scss",
 ];
 const SEARCH: [&str; 6] = ["search", "find", "suche", "suggest", "autocomplete", "recherche"];
-const SOUGHT: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
+const SEARCH_PARAMETERS: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
 /// The names of parameters that select one of many objects.
-const ONE: [&str; 12] = [
+const OBJECT_PARAMETERS: [&str; 12] = [
     "id",
     "item",
     "itemId",
@@ -161,14 +161,13 @@ const ORDER: [(&str, f64); 17] = [
     ("payment", 0.6),
     ("checkout", 0.4),
 ];
-/// The words that name an order when `order` stands next to them, and the probability of both
-/// together.
+/// A target that has the word `order` and one of these words names an order with this probability.
 const PLACES: ([&str; 3], f64) = (["place", "confirm", "create"], 0.8);
-/// The words of requests that show or change an order without placing it, and the factor by which
-/// they reduce the score.
-const ASIDE: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
+/// A request with one of these words shows or changes an order without placing it. Its score is
+/// multiplied by this factor.
+const NON_ORDER_WORDS: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
 
-/// The lowest score of words that name an order, and not only a step towards an order.
+/// Words with at least this score name an order, and not only a step towards an order.
 pub(crate) const NAMES: f64 = 0.7;
 
 /// Returns whether a target is a file, by the extension of its path.
@@ -193,7 +192,7 @@ pub(crate) fn is_php(target: &str) -> bool {
 pub(crate) fn is_step(parameter: &str, value: &str) -> bool {
     let of_orders = ORDER.iter().map(|(word, _)| *word);
     let steps = CART.iter().chain(&CHECKOUT).chain(&LOGIN).copied().chain(of_orders);
-    let is_page = !SOUGHT.contains(&parameter) && !parameter.starts_with("utm_");
+    let is_page = !SEARCH_PARAMETERS.contains(&parameter) && !parameter.starts_with("utm_");
     is_page && words(value).any(|part| steps.clone().any(|word| is_word(part, word)))
 }
 
@@ -210,8 +209,9 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
         return Role::Other;
     }
     let is_first = matches!(path, "/" | "/index.html" | "/index.php" | "/home" | "/index.htm");
-    let is_sought =
-        query.split('&').any(|one| SOUGHT.contains(&one.split('=').next().unwrap_or("")));
+    let is_sought = query
+        .split('&')
+        .any(|one| SEARCH_PARAMETERS.contains(&one.split('=').next().unwrap_or("")));
     if is_first && query.is_empty() {
         Role::Home
     } else if has(&CHECKOUT) {
@@ -224,7 +224,7 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
         Role::Login
     } else if has(&SEARCH) || is_sought {
         Role::Search
-    } else if has_one(query) || has_one_of_many(path) {
+    } else if selects_object(query) || has_one_of_many(path) {
         Role::Item
     } else {
         Role::Browse
@@ -232,8 +232,10 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
 }
 
 /// Returns whether a query has a parameter that selects one of many objects.
-fn has_one(query: &str) -> bool {
-    query.split('&').any(|one| ONE.contains(&one.split('=').next().unwrap_or_default()))
+fn selects_object(query: &str) -> bool {
+    query
+        .split('&')
+        .any(|one| OBJECT_PARAMETERS.contains(&one.split('=').next().unwrap_or_default()))
 }
 
 /// Returns whether a path ends in a placeholder for one of many objects.
@@ -249,7 +251,7 @@ pub(crate) fn like_an_order(template: &str) -> f64 {
     let alone = ORDER.iter().filter_map(of).fold(0.0, f64::max);
     let is_placed = has_word(target, &["order", "orders"]) && has_word(target, &PLACES.0);
     let sure = if is_placed { alone.max(PLACES.1) } else { alone };
-    if has_word(target, &ASIDE.0) { ASIDE.1 * sure } else { sure }
+    if has_word(target, &NON_ORDER_WORDS.0) { NON_ORDER_WORDS.1 * sure } else { sure }
 }
 
 /// Returns whether a target has one of the words in `list`.
@@ -264,22 +266,22 @@ fn words(target: &str) -> impl Iterator<Item = &str> {
     let wholes =
         target.split(move |c: char| !is_within(c)).filter(|part| part.contains(['-', '_']));
     let parts = target.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    wholes.chain(parts.flat_map(|part| humps(part).chain([part])))
+    wholes.chain(parts.flat_map(|part| camel_case_parts(part).chain([part])))
 }
 
 /// Returns the parts of a word in camel case, such as `placeOrder`; none for any other word.
-fn humps(word: &str) -> impl Iterator<Item = &str> {
+fn camel_case_parts(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
-    let humps = std::iter::from_fn(move || {
+    let parts = std::iter::from_fn(move || {
         let bytes = rest.as_bytes();
         let is_next =
             |at: &usize| bytes[*at].is_ascii_uppercase() && bytes[*at - 1].is_ascii_lowercase();
         let end = (1..bytes.len()).find(is_next).unwrap_or(bytes.len());
-        let (hump, behind) = rest.split_at(end);
+        let (part, behind) = rest.split_at(end);
         rest = behind;
-        (!hump.is_empty()).then_some(hump)
+        (!part.is_empty()).then_some(part)
     });
-    humps.filter(move |hump| hump.len() < word.len())
+    parts.filter(move |part| part.len() < word.len())
 }
 
 /// Returns whether a part of a target is this word, regardless of case, `-` and `_`.

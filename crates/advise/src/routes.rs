@@ -8,10 +8,11 @@ use bywash_units::TimeSpan;
 
 use crate::role::is_step;
 
-/// The number of requests after which templates with much load can replace those with little.
+/// After this many requests, and again after each further such number, templates with much load can
+/// replace those with little.
 const WEIGHED: u64 = 50_000;
-/// The weight of a request in addition to its service time. In a log without durations, it favours
-/// frequent templates.
+/// The weight of a request is its service time plus this. In a log without durations, the constant
+/// makes frequent templates the heaviest.
 const EACH: TimeSpan = TimeSpan::from_millis(1);
 
 /// The mapping from requests to the numbers of their templates.
@@ -61,8 +62,8 @@ impl Pages {
         self.routes.column(&name, TimeSpan::from_secs_f64(asked.seconds) + EACH)
     }
 
-    /// Updates pages whose templates were merged: the counts move to the page with the present
-    /// name.
+    /// Renames the pages whose templates were merged. Their counts move to the page with the
+    /// present name.
     fn rename(&mut self, folded: &mut Vec<Folded>) {
         self.version = self.templates.version();
         for from in (0..).map_while(Column::new) {
@@ -85,7 +86,7 @@ impl Pages {
     }
 }
 
-/// Returns the page number of a column.
+/// Returns the number of the page that a column of the discovery counts; 0 for all other requests.
 pub(crate) fn page(column: Column) -> usize {
     column.number().map_or(0, |number| number + 1)
 }

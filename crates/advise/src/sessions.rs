@@ -11,14 +11,14 @@ use crate::times::Times;
 
 /// The maximum number of sessions that are open at once.
 pub const MOST: usize = 100_000;
-/// The pause between two requests of a client that ends its session.
+/// A pause of this length between two requests of a client ends its session.
 pub(crate) const PAUSE: TimeSpan = TimeSpan::from_secs(1800);
 
 /// The index that marks the end of the list of open sessions.
 const NONE: u32 = u32::MAX;
 
-/// The number of a page, and how often that number was reassigned before. After another
-/// reassignment the page no longer exists.
+/// The number of a page, and how often that number had been reassigned to another template. After
+/// another reassignment, the value no longer stands for a page.
 pub(crate) type Page = (u16, u16);
 
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ struct Open {
 
 /// The end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Over {
+pub(crate) struct SessionEnd {
     /// The last page of the session.
     pub(crate) page: Page,
     /// Whether the session's last request was not served. Such an exit says nothing about the page.
@@ -73,7 +73,7 @@ pub(crate) struct Sessions {
     oldest: u32,
     newest: u32,
     /// The ended sessions that the caller has not collected yet.
-    pub(crate) over: Vec<Over>,
+    pub(crate) over: Vec<SessionEnd>,
     /// The total number of sessions that began.
     pub(crate) all: u64,
     /// The number of sessions that were ended because too many were open.
@@ -107,8 +107,8 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// Adds a request to the session of its client, and returns its position there. `now` is the
-    /// time of the log's clock.
+    /// Adds a request to the session of its client, and returns its position in that session. `now`
+    /// is the time of the log's clock.
     pub(crate) fn visit(&mut self, visit: &Visit, now: Time) -> Stepped {
         self.end_idle(now);
         let known = self.index.get(&visit.client).copied();
@@ -221,7 +221,7 @@ impl Sessions {
             self.lasted.add(open.last.since(open.began));
         }
         if let Some(page) = open.page {
-            self.over.push(Over { page, in_vain: open.in_vain });
+            self.over.push(SessionEnd { page, in_vain: open.in_vain });
         }
     }
 

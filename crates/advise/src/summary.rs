@@ -19,7 +19,8 @@ use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
 use crate::visitors::Visitors;
 
-/// The time over which page requests are counted to give a level of load, in nanoseconds.
+/// The length, in nanoseconds, of the periods in which page requests are counted for the level of
+/// load.
 const LEVEL: u64 = 10_000_000_000;
 
 /// Facts that the log does not contain.
@@ -39,7 +40,7 @@ pub struct Summary {
     pub(crate) order: Option<String>,
     pub(crate) load: Option<Load>,
     pub(crate) machine: Machine,
-    /// The first requests, held until most of them agree on the time; `None` afterwards.
+    /// The first requests, held until enough of them agree on the time; `None` afterwards.
     opening: Option<Opening>,
     pub(crate) clock: Clock,
     pub(crate) pages: Pages,
@@ -72,17 +73,16 @@ pub(crate) struct Counted {
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
-    /// Requests of robots.
     pub(crate) robots: u64,
     /// Requests for pages that exist.
     pub(crate) pages: u64,
-    /// Requests for pages of PHP that exist.
+    /// Requests for PHP pages that exist.
     pub(crate) php: u64,
 }
 
-/// The present level of load, and the number of pages that were requested at each level. The level
-/// follows from the number of pages requested in the previous 10 s ([`LEVEL`]). It is 0 for no
-/// page, otherwise the integer logarithm to base 2, plus 1.
+/// The counts from which the level of load follows, and the number of pages requested at each
+/// level. The level is 0 if no page was requested in the previous period of 10 s ([`LEVEL`]).
+/// Otherwise it is the integer logarithm to base 2 of the number of pages requested then, plus 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     number: u64,
@@ -104,7 +104,7 @@ impl Level {
         level
     }
 
-    /// Returns the lowest level of load such that at least a tenth of all pages were requested at
+    /// Returns the lowest level of load for which at least a tenth of all pages were requested at
     /// that level or below.
     pub(crate) fn light(&self) -> usize {
         let all: u64 = self.seen.iter().sum();
@@ -314,8 +314,8 @@ impl Summary {
         }
     }
 
-    /// Ends the log, and takes the clients of open sessions to leave. Returns the number of open
-    /// sessions.
+    /// Ends the log, and all open sessions as if their clients had left. Returns the number of
+    /// sessions that were open.
     pub(crate) fn finish(&mut self) -> usize {
         self.open();
         let open = self.sessions.open();

@@ -8,13 +8,13 @@ use crate::times::Times;
 
 /// The number of levels of load. Each level has twice the load of the one before.
 pub(crate) const LEVELS: usize = 24;
-/// The maximum length in bytes of a target that is kept as an example.
+/// A target that is kept as a sample has at most this many bytes.
 const SHOWN: usize = 200;
 
-/// The number of redirections below which they may be chance, such as redirections to a login.
-const SOME: u64 = 3;
+/// Fewer redirections than this may be chance, such as redirections to a login.
+const MIN_REDIRECTIONS: u64 = 3;
 /// If fewer than one in this many answers are redirections, the redirections may be to a login.
-const ONE_OF: u64 = 10;
+const LOGIN_REDIRECTION_RATIO: u64 = 10;
 
 /// The answers to visitors' requests of one template, by status. Only requests with an unsafe
 /// method count.
@@ -32,11 +32,13 @@ impl Answers {
         self.redirected += u64::from(matches!(status, 302 | 303));
     }
 
-    /// Returns whether only a redirection is an order: a relevant part of the answers are
+    /// Returns whether only redirections are orders. They are if a relevant part of the answers are
     /// redirections, and others are pages.
     pub(crate) fn differ_by_redirection(self) -> bool {
         let Self { shown, redirected } = self;
-        shown > 0 && redirected >= SOME && ONE_OF * redirected >= shown + redirected
+        shown > 0
+            && redirected >= MIN_REDIRECTIONS
+            && LOGIN_REDIRECTION_RATIO * redirected >= shown + redirected
     }
 }
 
@@ -52,7 +54,6 @@ pub(crate) struct Tally {
     pub(crate) errors: u64,
     /// The number of requests whose client left.
     pub(crate) left: u64,
-    /// The number of requests for files.
     pub(crate) files: u64,
     /// The number of requests with an unsafe method.
     pub(crate) unsafe_: u64,

@@ -1,9 +1,9 @@
 //! Assigns requests to visitors.
 //!
 //! The first request of a visitor has no cookie, so it belongs to no session. From the second
-//! request on, the visitor has a session. So a new session is assigned to a visitor without a
-//! session at the same address: the one whose request was answered last. Behind a shared address
-//! that is a guess, but all counts stay correct.
+//! request on, the visitor has a session. A new session is therefore assigned to an earlier visitor
+//! without a session at the same address: the newest one whose last request was answered. Behind a
+//! shared address that is a guess, but all counts stay correct.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::request::Client;
 use crate::sessions::{MOST, Sessions};
 
 /// The maximum number of visitors without a session that are remembered for each address. Earlier
-/// ones have most probably left.
+/// visitors have most probably left.
 const LOOKED_AT: usize = 64;
 
 /// The visitors that have no session so far.

@@ -1,8 +1,8 @@
 //! Models visitors that behave like those of a log: the same entry pages, transitions, think times
 //! and service demands.
 //!
-//! A service time is drawn from all measured ones of its class, and scaled so that the mean is that
-//! of the quiet hours. So the visitors ask for work, without the waiting in the log's durations.
+//! A service time is drawn from all measured ones of its class. The log's durations contain
+//! waiting, so the service times are scaled until their mean is that of quiet hours.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -20,8 +20,8 @@ const LONGEST: usize = 200;
 #[derive(Clone, Debug, Default)]
 struct RoleModel {
     service: Times,
-    /// The factor by which a measured service time is multiplied, so that the mean is that of low
-    /// load.
+    /// The factor by which a measured service time is multiplied, which gives all of them the mean
+    /// of low load.
     factor: f64,
     /// The probability that a request of this role is an order.
     order: f64,
@@ -101,17 +101,17 @@ impl WorkloadModel {
     }
 
     /// Draws visitors that arrive at random within `lasts` and together request `pages` pages per
-    /// second. Each visitor is the time of arrival and the requests. The same seed gives the same
-    /// visitors.
+    /// second. Each element is the time of arrival and the requests of a visitor. The same seed
+    /// gives the same visitors.
     ///
-    /// A visitor that left the log unserved would have continued. So visits are longer than in the
-    /// log, and there are fewer of them.
+    /// A visitor of the log that left because a request was not served would have continued. So
+    /// drawn visits are longer than those in the log, and there are fewer of them.
     pub fn visitors(&self, pages: f64, lasts: TimeSpan, seed: u64) -> Vec<(Time, Vec<Step>)> {
-        let mut chance = Chance(seed);
+        let mut chance = RandomGenerator(seed);
         let mut left = (pages * lasts.as_secs_f64()).round() as usize;
         let mut visitors = Vec::new();
         let mut now = 0.0;
-        let mut pause = |chance: &mut Chance| {
+        let mut pause = |chance: &mut RandomGenerator| {
             now += -(1.0 - chance.next()).ln();
             now
         };
@@ -131,7 +131,7 @@ impl WorkloadModel {
         visitors.into_iter().map(|(came, steps)| (at(came), steps)).collect()
     }
 
-    fn visit(&self, chance: &mut Chance) -> Vec<Step> {
+    fn visit(&self, chance: &mut RandomGenerator) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut at = chance.pick(&self.graph.entries);
         while let Some(role) = at.filter(|_| steps.len() < LONGEST) {
@@ -152,7 +152,7 @@ impl WorkloadModel {
         steps
     }
 
-    fn any(&self, chance: &mut Chance) -> Option<TimeSpan> {
+    fn any(&self, chance: &mut RandomGenerator) -> Option<TimeSpan> {
         self.roles.iter().find_map(|role| role.service.at(chance.next()))
     }
 }
@@ -160,9 +160,9 @@ impl WorkloadModel {
 /// A generator of pseudo-random numbers, `SplitMix64` (Steele, Lea and Flood 2014). The numbers are
 /// reproducible, as a forecast needs.
 #[derive(Debug)]
-struct Chance(u64);
+struct RandomGenerator(u64);
 
-impl Chance {
+impl RandomGenerator {
     /// Returns the next number, from 0 to below 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

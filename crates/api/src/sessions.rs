@@ -29,7 +29,7 @@ pub struct Sessions {
 /// process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsEvicted {
-    /// The number of evicted sessions that had proven nothing.
+    /// The number of evicted sessions that were not proven.
     pub fresh: u64,
     /// The number of evicted sessions that were proven.
     pub proven: u64,

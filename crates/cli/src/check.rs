@@ -28,7 +28,7 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
         return if good { Ok(()) } else { Err(Failure::configuration("")) };
     }
     if good {
-        praise(&problems, &certificate_problems, &names, &args.file.display().to_string());
+        success_text(&problems, &certificate_problems, &names, &args.file.display().to_string());
         return Ok(());
     }
     Err(Failure::configuration(problem_text(&problems, &certificate_problems, args)))
@@ -48,7 +48,7 @@ fn problem_text(
     format!("{text}`bywash example > bywash.toml` writes a first file that explains every key")
 }
 
-fn praise(
+fn success_text(
     warnings: &Problems,
     certificate_problems: &CertificateProblems,
     names: &[String],

@@ -27,13 +27,13 @@ pub(crate) fn page() -> String {
 
 /// Appends all subcommands of `command` that its help lists, at every depth, to `all`.
 fn collect<'a>(command: &'a Command, all: &mut Vec<&'a Command>) {
-    for one in below(command) {
+    for one in subcommands(command) {
         all.push(one);
         collect(one, all);
     }
 }
 
-fn below(command: &Command) -> impl Iterator<Item = &Command> {
+fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help")
 }
 
@@ -61,7 +61,7 @@ fn add(command: &Command, page: &mut String) {
     let usage = usage.trim_start_matches("Usage: ").trim_end();
     let (name, about) = (name(command), about(command));
     let _ = write!(page, "\n## `{name}`\n\n{about}.\n\n```\n{usage}\n```\n");
-    let commands: Vec<&Command> = below(command).collect();
+    let commands: Vec<&Command> = subcommands(command).collect();
     if !commands.is_empty() {
         let _ = write!(page, "\n{}", list(&commands));
     }

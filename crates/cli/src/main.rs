@@ -6,7 +6,7 @@
 //!
 //! # Modules
 //!
-//! The lowest come first. A module uses only those above it in this list, which
+//! The lowest modules come first. A module uses only those above it in this list, which
 //! `scripts/check-modules` checks.
 //! - `state.rs`, `meters.rs`, `watchdog.rs`: the threads of `bywash run` next to the gateway.
 //! - `names.rs`: server names that do not resolve.

@@ -10,7 +10,7 @@ use bywash_config::{Config, Endpoint};
 /// The maximum time to resolve all names together.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns a sentence for each server whose name does not resolve, or not within the time.
+/// Returns a sentence for each server whose name does not resolve within [`PATIENCE`].
 pub(crate) fn unresolved(config: &Config) -> Vec<String> {
     let (sender, found) = mpsc::channel();
     let mut left: Vec<(usize, String)> = Vec::new();

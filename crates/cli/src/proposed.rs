@@ -46,18 +46,18 @@ pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
 
 /// Writes the file `out`. An existing file is overwritten only with `force`.
 pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    // Without `force`, a file that another program has created in the meantime is not overwritten
-    // either.
+    // Without `force`, this also fails if another program has created the file since `prepare` was
+    // called.
     let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
-    let written = if force { instead(out, toml) } else { anew() };
+    let written = if force { replace_file(out, toml) } else { anew() };
     let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
     written.map_err(wrong)?;
     say(format!("configuration: {}", out.display()));
     Ok(())
 }
 
-/// Replaces the file `out`. The old file remains complete until the new one is.
-fn instead(out: &Path, toml: &str) -> io::Result<()> {
+/// Replaces the file `out`. The old file stays in place until the new one is complete.
+fn replace_file(out: &Path, toml: &str) -> io::Result<()> {
     // A symbolic link remains one, and its target is replaced. A path that is not a regular file
     // (`/dev/stdout`) is written to directly.
     let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());

@@ -20,8 +20,7 @@ pub(crate) struct Checkpointer(Option<Work>);
 struct Work {
     directory: PathBuf,
     learned: Box<dyn Fn() -> Vec<u8>>,
-    /// The channel to the thread. A message lets the thread begin to save; dropping the sender ends
-    /// it.
+    /// A message makes the thread begin to save. Dropping the sender ends the thread.
     begins: SyncSender<()>,
     thread: JoinHandle<()>,
 }
@@ -40,8 +39,8 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// Prepares the checkpointer that saves the learned state of `gateway`. All errors occur here, none
-/// when it begins.
+/// Prepares the checkpointer that saves the learned state of `gateway`. All errors occur here;
+/// [`Checkpointer::begin`] cannot fail.
 pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpointer, Failure> {
     let Some(State { directory, save_every }) = state else { return Ok(Checkpointer(None)) };
     std::fs::create_dir_all(&directory)

@@ -1,8 +1,8 @@
 //! Sends heartbeats to the supervisor's watchdog.
 //!
-//! This runs on its own thread, which only checks the heartbeats of the workers. The main thread
-//! reads files, possibly from a disk that does not respond. That must not end a gateway that still
-//! serves.
+//! The watchdog has its own thread, which only checks the heartbeats of the workers. The main
+//! thread reads files, possibly from a disk that does not respond. A blocked main thread must not
+//! end a gateway that still serves.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use bywash_handover::Supervisor;
 /// The interval between checks of the workers' heartbeats, unless the watchdog needs a shorter one.
 const TURN: Duration = Duration::from_secs(1);
 
-/// The shortest interval between checks. A watchdog that needs a shorter one cannot be satisfied,
-/// because a worker has four heartbeats per second.
+/// The shortest interval between checks. A worker has four heartbeats per second, so a watchdog
+/// that needs more frequent checks cannot be satisfied.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// Sends heartbeats to the watchdog until this value is dropped.
@@ -29,8 +29,8 @@ impl Watchdog {
     pub(crate) fn feed(mut liveness: Liveness, supervisor: &Supervisor) -> Self {
         let (ends, ended) = sync_channel(0);
         if let Some(interval) = supervisor.watchdog_interval() {
-            // The check runs twice per interval of the watchdog, because one heartbeat may be
-            // missed.
+            // The check runs twice per watchdog interval, so that a single missed heartbeat does no
+            // harm.
             let turn = (interval / 2).clamp(SHORTEST, TURN);
             let supervisor = supervisor.clone();
             let run = move || {

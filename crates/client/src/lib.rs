@@ -22,8 +22,8 @@ use bywash_message::{
 };
 use http::{Method, StatusCode};
 
-/// The lowest effective `limits.target` of an [`Answer`], in bytes. It exceeds the status line with
-/// any registered reason phrase.
+/// The lowest effective `limits.target` of an [`Answer`], in bytes. A status line with any
+/// registered reason phrase is shorter.
 const STATUS_LINE: usize = 256;
 
 /// Returns the bytes of a request. `fields` must not contain `Content-Length`. The request gets

@@ -26,7 +26,7 @@ const LONGEST: usize = 32 << 20;
 
 const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 
-/// The time for which a token that a command makes for itself is valid.
+/// A token that a command signs for its own requests is valid for this time.
 const TOKEN: Duration = Duration::from_secs(60);
 
 /// The message for users without an operators' key, with the remedy.
@@ -34,8 +34,8 @@ pub const NO_KEY: &str = "no operators' key was found: `bywash run` creates one 
                                  user; as another user name it with --key FILE, or become that \
                                  user or root";
 
-/// Fetches the JSON document at a path, with a token if one is needed. Fails if the gateway cannot
-/// be reached or refuses.
+/// Fetches the JSON document at a path, with a token if the admin listener needs one. Fails if the
+/// gateway cannot be reached or refuses the request.
 pub fn get<T: DeserializeOwned>(which: &Which, path: &str) -> std::result::Result<T, Failure> {
     let token = token(which, &operators::user(), false)?;
     ask(&which.admin, &AdminRequest { method: Method::GET, path, token, body: None })
@@ -114,7 +114,7 @@ struct AdminRequest<'a> {
 pub fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
     let request = AdminRequest { method: Method::GET, path, token: None, body: None };
     let (status, body) = Exchange::begin(&AdminAddress::Tcp(address), &request)?.finish()?;
-    serde_json::from_slice(&body).ok().filter(|_| status == 200).ok_or_else(stranger)
+    serde_json::from_slice(&body).ok().filter(|_| status == 200).ok_or_else(not_bywash)
 }
 
 fn ask<T: DeserializeOwned>(
@@ -134,7 +134,7 @@ fn ask<T: DeserializeOwned>(
 /// Returns the failure that says why the gateway did not carry out the request.
 fn refused(admin: &AdminAddress, request: &AdminRequest<'_>, body: &[u8]) -> Failure {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
-        return unreachable(admin, &stranger());
+        return unreachable(admin, &not_bywash());
     };
     if problem.code == Code::Unauthorised && request.token.is_none() {
         return Failure::running(NO_KEY);
@@ -177,7 +177,7 @@ fn unreachable(admin: &AdminAddress, why: &Error) -> Failure {
     Failure::unreachable(format!("no gateway answers at {admin}: {why}"))
 }
 
-fn stranger() -> Error {
+fn not_bywash() -> Error {
     Error::other(
         "the program that listens there is not bywash; check that this is the address for \
          operators",
@@ -266,14 +266,14 @@ impl Exchange {
         let mut answer = Answer::new(request.method.clone(), LIMITS, LONGEST);
         let head = blocking::head(&mut wire, &mut answer).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => unanswered(),
-            _ => in_words(error),
+            _ => with_clear_text(error),
         })?;
         Ok(Self { wire, status: head.status.as_u16(), answer })
     }
 
     /// Reads the next part of the answer's body.
     fn receive(&mut self) -> Result<()> {
-        blocking::receive(&mut self.wire, &mut self.answer).map(drop).map_err(in_words)
+        blocking::receive(&mut self.wire, &mut self.answer).map(drop).map_err(with_clear_text)
     }
 
     /// Reads the answer's body to its end. Returns the status and the body.
@@ -286,10 +286,10 @@ impl Exchange {
 }
 
 /// Replaces error messages that would mislead an operator.
-fn in_words(error: Error) -> Error {
+fn with_clear_text(error: Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
-        ErrorKind::InvalidData => stranger(),
+        ErrorKind::InvalidData => not_bywash(),
         ErrorKind::UnexpectedEof => Error::other("its answer ended early"),
         _ => error,
     }

@@ -189,7 +189,7 @@ fn list(names: &[String]) -> String {
 /// The unit in which the cost of a request is shown.
 struct Unit {
     name: &'static str,
-    /// The number of these units in one unit of the resource.
+    /// One unit of the resource is this many of these units.
     times: f64,
 }
 
@@ -198,7 +198,8 @@ impl Unit {
         match resource {
             Resource::Processors | Resource::Slots => Self { name: "ms", times: 1e3 },
             Resource::Bytes => Self { name: "kB", times: 1e-3 },
-            // Seconds of a disk, bytes received, waiting tasks: shown in the unit of the reading.
+            // These resources (seconds of a disk, bytes received, waiting tasks) are shown in the
+            // unit of their readings.
             Resource::Other => Self { name: "units", times: 1.0 },
         }
     }
@@ -275,7 +276,8 @@ fn limits(limits: &RuleLimits) -> String {
     words
 }
 
-/// Returns a text that says what limits the bytes of responses, and why no better means is used.
+/// Returns a text that says whether a lane or a bucket limits the bytes of responses, and why no
+/// lane is used.
 fn lanes(lanes: &Lanes) -> String {
     if lanes.in_force {
         "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"

@@ -79,8 +79,9 @@ pub fn ensure(path: &Path) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(message)?;
     }
-    // The whole key is written under another name first, which is then linked. Another process may
-    // read the key as soon as it has its final name, or may create one at the same time.
+    // The key is first written under another name, which is then linked to the final one. So
+    // another process that reads the key finds all of it, and one that creates a key at the same
+    // time does not overwrite it.
     let beside = path.with_extension(format!(
         "key.{}-{:08x}",
         std::process::id(),
@@ -184,7 +185,7 @@ fn process_user() -> Option<String> {
     user_of(&users, id)
 }
 
-/// The maximum number of bytes that are read of `/etc/passwd`.
+/// The maximum number of bytes of `/etc/passwd` that are read.
 const LARGEST: usize = 4 << 20;
 
 /// Returns the first name of the user with this ID in `users`, the text of passwd(5) (name,

@@ -61,8 +61,8 @@ impl Signals {
         let Self { runtime, terminate, interrupt, .. } = self;
         runtime.block_on(async {
             tokio::select! {
-                // The order of the branches matters: yielding lets the runtime receive signals
-                // once.
+                // The branches are polled in this order. The yield is not ready at first. So the
+                // runtime receives pending signals before the branches are polled again.
                 biased;
                 _ = terminate.recv() => true,
                 _ = interrupt.recv() => true,

@@ -1,7 +1,7 @@
 //! The standard streams: standard output is for data, standard error for messages.
 //!
-//! A reader of standard output that has seen enough (`| head`) is not a failure, and neither is a
-//! closed standard error. Neither may end a running gateway, as `eprintln!` would.
+//! A reader that closes standard output early (`| head`) is not a failure, and neither is a closed
+//! standard error. Neither may end a running gateway, but `eprintln!` would panic.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -14,10 +14,11 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The maximum time that the end of the process waits for the reader of standard error.
+/// Before the process ends, it waits at most this long until its messages are written to standard
+/// error.
 pub const FLUSHED: Duration = Duration::from_secs(1);
 
-/// Prints data to standard output. If the reader has closed it, that is not a failure.
+/// Prints data to standard output. A reader that has closed it is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     is_read(text).map(drop)
 }

@@ -21,8 +21,8 @@ pub struct Which {
     pub key: Option<PathBuf>,
 }
 
-/// Parses an address, or a URL with one: the first line of `bywash run` has URLs, which operators
-/// paste.
+/// Parses an address. Also accepts a URL with an address, because operators paste the URLs that
+/// `bywash run` prints.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let number = bare.replace("localhost:", "127.0.0.1:");

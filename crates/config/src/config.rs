@@ -69,8 +69,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the class by which a request that matches several classes is named and ranked: the
-    /// lowest of them.
+    /// Returns the lowest-ranked of `classes`, or the default class if there are none. A request
+    /// that matches several classes has the name and the rank of this one.
     pub fn lowest(&self, classes: ClassSet) -> ClassId {
         let lowest = strict::lowest(classes, |class| &self.classes[class.index()].class);
         lowest.unwrap_or_else(|| self.classifier.default_class())
@@ -172,7 +172,7 @@ pub struct State {
 pub struct Stop {
     /// How long running requests may continue after the listeners are closed.
     pub grace: TimeSpan,
-    /// How long the listeners stay open after readiness has turned negative.
+    /// How long the listeners stay open after the gateway has become unready.
     pub delay: TimeSpan,
 }
 
@@ -192,8 +192,8 @@ pub struct ClassConfig {
     pub patience: Option<TimeSpan>,
     /// The service level of the class's requests; `None` if the class sets none.
     pub level: Option<Level>,
-    /// The header field, if set, without which an answer is not a success. Its value is the revenue
-    /// of the success.
+    /// The response header field whose value is the revenue of the answer; `None` if there is none.
+    /// An answer without this field is not a success.
     pub revenue_header: Option<String>,
     /// The conditions on which an answer counts as a success.
     pub success: Success,

@@ -72,7 +72,7 @@ impl<'t> Document<'t> {
         read::values(&table, section.keys, report)
     }
 
-    /// Returns a table of the file, without its values being read.
+    /// Returns a table of the file. Its values are not read yet.
     pub(crate) fn table(&self, section: &Section) -> Table<'_, 't> {
         if section.name.is_empty() {
             return Table { path: String::new(), at: 0..0, entries: Some(&self.root) };
@@ -114,7 +114,7 @@ impl<'t> Document<'t> {
             if is_section && !value.get_ref().is_table() {
                 report.add(no_table(name, key.span(), value.get_ref()));
             } else if !is_section && !is_key {
-                report.add(stranger(name, key.span(), value.get_ref().is_table()));
+                report.add(unknown_key(name, key.span(), value.get_ref().is_table()));
             }
         }
     }
@@ -127,7 +127,7 @@ impl<'d, 't> Entry<'d, 't> {
     }
 }
 
-fn stranger(name: &str, at: Range<usize>, is_table: bool) -> Finding {
+fn unknown_key(name: &str, at: Range<usize>, is_table: bool) -> Finding {
     let tables = keys::SECTIONS.iter().map(|section| section.name);
     let known = keys::ROOT.keys.iter().map(|key| key.name).chain(tables);
     let message = format!("unknown key `{}`", shown(name));
@@ -135,7 +135,7 @@ fn stranger(name: &str, at: Range<usize>, is_table: bool) -> Finding {
         .then(|| renamed::key("", name))
         .flatten()
         .or_else(|| spelling::did_you_mean(name, known))
-        .or_else(|| read::home_of(name));
+        .or_else(|| read::other_tables_with(name));
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 
@@ -147,8 +147,8 @@ fn no_table(path: &str, at: Range<usize>, given: &DeValue<'_>) -> Finding {
     Finding::new(&code::WRONG_TYPE, at, message).help(help)
 }
 
-/// Returns the range of errors that only repeat an earlier one. After an unclosed list, the parser
-/// complains about every further line of the file.
+/// Returns the indices of the errors that only repeat an earlier one. After an unclosed list, the
+/// parser complains about every further line of the file.
 fn echoes(errors: &[Error]) -> Range<usize> {
     let is_unclosed = |error: &Error| error.message().starts_with("unclosed array");
     let Some(end) = errors.iter().rposition(is_unclosed) else {

@@ -84,6 +84,7 @@ pub struct Throttle {
     pub why: String,
     /// The limits on running and waiting requests.
     pub rule: throttle::Rule,
-    /// The maximum rate of all their answers together, in bytes per second; `None` is unlimited.
+    /// The maximum rate of the answers to all these requests together, in bytes per second; `None`
+    /// is unlimited.
     pub bytes: Option<u64>,
 }

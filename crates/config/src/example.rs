@@ -47,8 +47,8 @@ fn entry(out: &mut String, key: &Key) {
     let _ = writeln!(out, "{off}{}", key.line());
 }
 
-/// Appends the parameters of a policy. They are active lines if `holds`, which marks the default
-/// policy, and commented out otherwise.
+/// Appends the parameters of a policy. `holds` is true for the default policy, whose parameters are
+/// active lines. The lines of other policies are commented out.
 fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     out.push('\n');
     comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use bywash_token::LevelKeys;
 
-/// A service level, as its index in the list of names. The best level is 0, so a lower index is
-/// better.
+/// A service level: the index of its name in [`Levels::names`]. The best level is 0, so a lower
+/// index is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(pub u8);
 
@@ -22,7 +22,7 @@ pub struct Levels {
     /// The names, best first: 1 to 16, without duplicates, each valid by
     /// [`bywash_token::is_level_name`].
     pub names: Vec<String>,
-    /// The level of requests that get no other.
+    /// The level of a request that is assigned no other.
     pub default: Level,
     /// The path of the file with the signing keys.
     pub file: PathBuf,

@@ -10,7 +10,7 @@ use crate::source::Source;
 pub enum Severity {
     /// The problem prevents the start.
     Error,
-    /// The start continues, although the file hardly says what was meant.
+    /// The start continues, but the file may not do what its author meant.
     Warning,
 }
 
@@ -62,8 +62,8 @@ pub struct Elsewhere {
 
 /// All problems of one file, in the order of the file.
 ///
-/// `Display` writes all of them without colours. [`Problems::render`] lets the caller choose, and
-/// [`Problems::to_json`] serves programs.
+/// `Display` writes all of them without colours. With [`Problems::render`] the caller chooses
+/// whether to use colours. [`Problems::to_json`] is for programs.
 #[derive(Clone, thiserror::Error)]
 #[error("{}", self.render(false))]
 pub struct Problems {

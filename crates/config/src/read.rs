@@ -140,7 +140,10 @@ fn key_path(table: &str, key: &str) -> String {
 }
 
 /// Returns the names and positions of the table's entries that are not in `keys`.
-pub(crate) fn strangers<'d>(table: &Table<'d, '_>, keys: &[Key]) -> Vec<(&'d str, Range<usize>)> {
+pub(crate) fn unknown_keys<'d>(
+    table: &Table<'d, '_>,
+    keys: &[Key],
+) -> Vec<(&'d str, Range<usize>)> {
     let entries = table.entries.into_iter().flatten();
     let names = entries.map(|(name, _)| (name.get_ref().as_ref(), name.span()));
     names.filter(|(name, _)| keys.iter().all(|key| key.name != *name)).collect()
@@ -148,12 +151,12 @@ pub(crate) fn strangers<'d>(table: &Table<'d, '_>, keys: &[Key]) -> Vec<(&'d str
 
 /// Reports every key of a table that is not in `keys`.
 pub(crate) fn complain_of_strangers(table: &Table<'_, '_>, keys: &[Key], report: &mut Report) {
-    for (name, at) in strangers(table, keys) {
-        report.add(stranger(table, keys, name, at));
+    for (name, at) in unknown_keys(table, keys) {
+        report.add(unknown_key(table, keys, name, at));
     }
 }
 
-pub(crate) fn stranger(
+pub(crate) fn unknown_key(
     table: &Table<'_, '_>,
     keys: &[Key],
     name: &str,
@@ -163,7 +166,7 @@ pub(crate) fn stranger(
     let names = || keys.iter().map(|key| key.name);
     let help = renamed::key(&table.path, name)
         .or_else(|| spelling::did_you_mean(name, names()))
-        .or_else(|| home_of(name))
+        .or_else(|| other_tables_with(name))
         .unwrap_or_else(|| {
             format!("this table takes `{}`", names().collect::<Vec<_>>().join("`, `"))
         });
@@ -172,7 +175,7 @@ pub(crate) fn stranger(
 
 /// Returns the help «`limit` belongs under [upstream]» if another table has a key of exactly this
 /// name. If there are several such tables, the help names all. Returns `None` if there is none.
-pub(crate) fn home_of(name: &str) -> Option<String> {
+pub(crate) fn other_tables_with(name: &str) -> Option<String> {
     let has_key = |section: &&Section| {
         let policies = section.policies();
         let mut parameters = policies.iter().flat_map(|policy| policy.parameters);

@@ -135,8 +135,8 @@ impl SourceCode for Excerpts<'_> {
         let first = self.source.line_of(span.offset());
         let last = self.source.line_of(span.offset() + span.len());
         if first != last && self.cut(first).end < self.source.line(first).end {
-            // If two lines are in one excerpt and the first is truncated, `miette` must draw two
-            // excerpts.
+            // One excerpt of both lines would show the part of the first line that is cut off.
+            // After this error, `miette` draws two excerpts.
             return Err(MietteError::OutOfBounds);
         }
         let shown = self.cut(first).start..self.cut(last).end;

@@ -7,9 +7,9 @@ use crate::code::Code;
 use crate::problem::{Elsewhere, Problem, Problems, Severity};
 use crate::source::Source;
 
-/// The maximum number of problems that are kept to be sorted. It exceeds the number that is listed,
-/// so that the listed ones are the first of the file. The bound prevents that a hostile file
-/// exhausts memory.
+/// The maximum number of problems that are kept, so that a hostile file does not exhaust memory. It
+/// exceeds [`Problems::MOST`], because problems are sorted before the first ones of the file are
+/// listed.
 const KEPT: usize = 10 * Problems::MOST;
 
 /// A problem whose position is still an offset in the text and not a line.

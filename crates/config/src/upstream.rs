@@ -11,8 +11,8 @@ use bywash_units::TimeSpan;
 pub struct Upstream {
     /// The servers: at least one, without duplicates. All servers share one queue.
     pub servers: Vec<Server>,
-    /// The maximum number of slots that all servers together can ever have. There must be
-    /// connections for all of them.
+    /// The maximum number of slots of all servers together, at any time. Each slot may need a
+    /// connection.
     pub limit: u32,
     /// The maximum number of idle connections that are each reserved for one client connection,
     /// over all worker threads.
@@ -142,7 +142,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// Returns the timeouts of which each is the shorter of the two.
+    /// Returns the shorter of the two values of each timeout.
     #[must_use]
     pub fn shorter(self, other: Self) -> Self {
         Self {

@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::listen::AdminAddress;
 use crate::words::Worded;
 
-/// The value of a key, of a [`ValueKind`](crate::kind::ValueKind).
+/// The value of a key. The variant depends on the key's [`ValueKind`](crate::kind::ValueKind).
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// A whole number, or a size in bytes.
@@ -23,8 +23,9 @@ pub(crate) enum Value {
     Admin(AdminAddress),
 }
 
-/// Accessors by type. The caller takes the kind from the same table as the reader, so a mismatch is
-/// a bug in this crate. The first test that reads the key finds it.
+/// Accessors by type. Each panics on a value of another type. That is a bug in this crate, because
+/// the kind of the key decides the type, both for the reader and for the caller. The first test
+/// that reads the key finds it.
 impl Value {
     pub(crate) fn whole(&self) -> u64 {
         match self {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// The number of counters for each route.
 const COUNTED: usize = 8;
-/// The fraction of a route's work above which a client is named to operators.
-const MUCH: f64 = 0.1;
+/// A client that causes at least this fraction of a route's work is named to operators.
+const NAMED_CLIENT_SHARE: f64 = 0.1;
 
 /// A client, identified by its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,16 +100,16 @@ impl Clients {
         }
     }
 
-    /// Clears the counters of a column, which another route gets.
+    /// Clears the counters of a column whose route has lost it.
     pub(crate) fn forget(&mut self, column: Column) {
         if let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) {
             *route = Route::default();
         }
     }
 
-    /// Returns the upper bound of the fraction of a route's work that a single client caused. Work
-    /// that is in no counter may belong to the largest client, up to the amount by which each
-    /// counter was reduced.
+    /// Returns an upper bound of the fraction of a route's work that a single client caused: the
+    /// largest counter, plus the amount by which each counter was reduced. That amount may be work
+    /// of the same client.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
         self.part(column, |route| {
             let counted: f64 = route.counted.iter().map(|one| one.work).sum();
@@ -118,12 +118,12 @@ impl Clients {
         })
     }
 
-    /// Returns the client with the most work for a route; `None` if it did not surely cause a
+    /// Returns the client with the most work for a route; `None` if it may have caused less than a
     /// tenth.
     pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
         let at_least = self.part(column, |route| route.most().work);
         let route = column.number().and_then(|number| self.0.get(number))?;
-        (at_least >= MUCH).then(|| {
+        (at_least >= NAMED_CLIENT_SHARE).then(|| {
             let address = match route.most().client.network {
                 IpAddr::V4(address) => address.to_string(),
                 IpAddr::V6(network) => format!("{network}/64"),

@@ -46,7 +46,7 @@ impl Effect {
         let by_rate = limits.rate.map(|rate| rate * elephant.cost);
         let max_concurrency = f64::from(limits.max_concurrency);
         let most = match elephant.consists_of {
-            // A request that runs fills one processor or one slot.
+            // A running request uses at most one processor or one slot.
             Resource::Processors | Resource::Slots => {
                 by_rate.map_or(max_concurrency, |by_rate| by_rate.min(max_concurrency))
             }

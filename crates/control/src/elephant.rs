@@ -39,7 +39,8 @@ pub struct Elephant {
     /// The resource's capacity, in units per second. Two processors have a capacity of two seconds
     /// per second.
     pub capacity: f64,
-    /// The fraction of the capacity that is used in total, by all requests and without any.
+    /// The fraction of the capacity that is used in total, including the use that no request
+    /// causes.
     pub used: f64,
     /// The estimated cost of one request, in units of the resource.
     pub cost: f64,

@@ -12,11 +12,11 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// The length of the measurement before a rule. If a rule ended less than this ago, it was in force
-/// during part of the measurement.
+/// The length of the measurement before a rule begins. An earlier rule that ended less than this
+/// ago was in force during part of the measurement.
 const MINUTE: TimeSpan = TimeSpan::from_secs(60);
-/// The age up to which an earlier measurement of the site still says something about the present.
-const FRESH: TimeSpan = TimeSpan::from_secs(3600);
+/// A measurement of the site that is older than this is not used.
+const MAX_GAUGE_AGE: TimeSpan = TimeSpan::from_secs(3600);
 
 /// An elephant under its number, with all decisions about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -176,8 +176,8 @@ impl Entry {
         holds || self.left_alone.is_some() || self.trial.is_some()
     }
 
-    /// Returns whether no decision is in force for the elephant, not even that it is left alone.
-    /// Such an entry can be forgotten without loss.
+    /// Returns whether no decision about the elephant is in force, not even a ban on automatic
+    /// rules. Such an entry can be forgotten without loss.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.state == State::Proposed && !self.is_left_alone(now)
     }
@@ -199,9 +199,11 @@ impl Entry {
         }
     }
 
-    /// Returns how the site performed without a rule for these requests. That is `measured`, of the
-    /// time until `now`, if no rule was in force during it. Otherwise it is the measurement from
-    /// before that rule, if it is known and recent.
+    /// Returns how the site performed without a rule for these requests; `None` if that is unknown.
+    ///
+    /// - If no rule was in force during `measured`, which ends at `now`, this is `measured`.
+    /// - Otherwise it is the measurement from before the last rule, unless that is too old
+    ///   ([`MAX_GAUGE_AGE`]).
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
         let is_within = |at: Timestamp, most: TimeSpan| at <= now && now < after(at, most);
         let lasted =
@@ -211,7 +213,7 @@ impl Entry {
             Some(ended) => ended.before,
             None => measured.map(|gauge| Gauge { at: Some(now), ..gauge }),
         };
-        known.filter(|known| known.at.is_some_and(|at| is_within(at, FRESH)))
+        known.filter(|known| known.at.is_some_and(|at| is_within(at, MAX_GAUGE_AGE)))
     }
 
     /// Returns the limits that a rule has by default: those of the rule in force, or the proposed

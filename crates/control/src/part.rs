@@ -3,8 +3,7 @@
 use crate::clients::OneClient;
 use crate::tally::Sum;
 
-/// The load of one route, as far as it needs no estimate. All values are weighted: older requests
-/// count less.
+/// The counted load of one route. All values are weighted: older requests count less.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// The pattern that the route's requests match; empty for the requests of all other routes
@@ -20,8 +19,8 @@ pub struct Part {
     pub bytes: f64,
     /// The upper bound of the fraction of the route's service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused most of the route's service time; `None` if none surely caused a
-    /// tenth.
+    /// The client that caused most of the route's service time; `None` if it may have caused less
+    /// than a tenth.
     pub one_client: Option<OneClient>,
     /// Whether some of the route's requests are transactions.
     pub transacts: bool,

@@ -15,7 +15,7 @@ pub const WINDOW: TimeSpan = TimeSpan::from_secs(10);
 const WINDOWS: u64 = 90;
 /// The maximum time from the end of a request until it is recorded here, unless the gateway is very
 /// busy.
-const LATE: TimeSpan = TimeSpan::from_secs(1);
+const RECORDING_DELAY: TimeSpan = TimeSpan::from_secs(1);
 /// The time for which requests are kept: the longest trial, and the same time before the trial.
 const KEPT: TimeSpan = TimeSpan::from_secs(1300);
 
@@ -106,7 +106,7 @@ impl Recent {
 
     /// Returns how the site performed from `from` to `to`, for an elephant's requests and for all
     /// others, as far back as requests are kept. Response times count only requests that arrived in
-    /// that period: a request that arrived earlier says something about the time before.
+    /// that period, because an earlier request spent part of its time before the period.
     pub(crate) fn gauge(&self, of: Which, resource: Option<usize>, from: Time, to: Time) -> Gauge {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
@@ -125,11 +125,12 @@ impl Recent {
     }
 
     /// Returns the responses to an elephant's requests and to all others by window, the oldest
-    /// first. Only windows that have ended and are fully known are returned. Windows begin at fixed
-    /// times, so the values of a window never change.
+    /// first. Only complete windows are returned: they have ended, and all their requests are
+    /// recorded and still kept. Windows begin at fixed times, so the values of a window never
+    /// change.
     pub(crate) fn answers(&self, of: Which, now: Time) -> Vec<Answers> {
         let number = |at: Time| at.as_nanos() / WINDOW.as_nanos();
-        let last = number(now - LATE);
+        let last = number(now - RECORDING_DELAY);
         let known = self.ended.front().map_or(last, |first| number(first.at) + 1);
         let first = known.max(last.saturating_sub(WINDOWS)).min(last);
         let mut sides = vec![<[Side; 2]>::default(); (last - first) as usize];

@@ -85,9 +85,9 @@ impl RuleLimits {
     /// the elephant fills; the others have usual values.
     ///
     /// - Processors: as many requests at once as there are processors.
-    /// - Bytes: of four fifths of the line, the bytes per second that other requests leave, and at
-    ///   least a tenth of the line. Each running request keeps a slot until its response is
-    ///   complete, so few may run at once.
+    /// - Bytes: four fifths of the line's capacity minus the use by other requests, but at least a
+    ///   tenth of the capacity. Few requests may run at once, because each keeps a slot until its
+    ///   response is complete.
     /// - Slots: a fifth of the slots.
     /// - Other resources: one request at once. The effect has to be measured by a trial.
     pub fn proposed(elephant: &Elephant) -> Self {
@@ -108,10 +108,10 @@ impl RuleLimits {
         }
     }
 
-    /// Returns the bytes per second of the line that a rule leaves to the elephant.
+    /// Returns the proposed limit on bytes, in bytes per second.
     fn left(elephant: &Elephant) -> u64 {
         let others = elephant.used * (1.0 - elephant.share);
-        let left = elephant.capacity * (Self::LINE - others).max(Self::LEAST);
+        let left = elephant.capacity * (Self::MAX_LINE_SHARE - others).max(Self::MIN_LINE_SHARE);
         (left as u64).clamp(*Self::BYTES.start(), *Self::BYTES.end())
     }
 
@@ -120,9 +120,9 @@ impl RuleLimits {
     /// The proposed fraction of all slots, for a rule that limits slots.
     const SLOTS: f64 = 0.2;
     /// The fraction of a line that all requests together may use.
-    const LINE: f64 = 0.8;
-    /// The fraction of a line that the requests under a rule get at least.
-    const LEAST: f64 = 0.1;
+    const MAX_LINE_SHARE: f64 = 0.8;
+    /// The minimum fraction of a line that the requests under a rule get.
+    const MIN_LINE_SHARE: f64 = 0.1;
     const MOST: u32 = 100_000;
     /// The range of limits that the gateway can apply, in bytes per second.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use bywash_discover::Column;
 use bywash_units::{Time, TimeSpan};
 
-/// The length of a window, which equals that of discovery.
+/// The length of a window: that of a coarse window in discovery.
 pub(crate) const WINDOW: TimeSpan = TimeSpan::from_secs(5);
 /// The number of windows that are kept: half an hour.
 const WINDOWS: usize = 360;

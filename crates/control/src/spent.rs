@@ -46,10 +46,11 @@ pub struct RouteUse {
 /// The total time that the windows cover.
 const KEPT: TimeSpan = TimeSpan::from_secs(1800);
 /// The fraction of a window that must have been read for the window to be shown.
-const READ: f64 = 0.5;
+const MIN_READ_FRACTION: f64 = 0.5;
 
 impl Spent {
-    /// Returns the use of a resource that is read. The cost of a request is given for each route.
+    /// Returns the use of a resource that is read. `routes` has the column of each route, and the
+    /// cost of one request.
     pub(crate) fn read(
         capacity: f64,
         discovery: &Discovery,
@@ -62,7 +63,7 @@ impl Spent {
                 let requests = column.map_or(0.0, |column| seen.worked(column)) / seen.read;
                 RouteUse { requests, used: share(cost * requests) }
             };
-            (seen.read >= READ).then(|| Window {
+            (seen.read >= MIN_READ_FRACTION).then(|| Window {
                 until: seen.until,
                 used: share(seen.used[0] / seen.read),
                 routes: routes.iter().map(route).collect(),

@@ -1,12 +1,12 @@
 //! Receives requests and the use of resources, and reports by name which requests are elephants.
 //!
 //! This module combines the parts of the crate `discover`. Templates give each request the name of
-//! its route, some routes have a column, and costs are estimated for columns. The module also keeps
-//! sums that need no estimate (`tally`), the clients that cause the work (`clients`), and the last
-//! minutes request by request (`recent`).
+//! its route. Some routes have a column of their own in the statistics, and costs are estimated for
+//! columns. The module also keeps sums that need no estimate (`tally`), the clients that cause the
+//! work (`clients`), and the last minutes request by request (`recent`).
 //!
 //! A gateway reports requests as they end; a log reader reports them in the order of the log. All
-//! times are of one clock, which need not show the present.
+//! times are of one clock, which may show a time in the past.
 
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Resource, Routes, Settings};
@@ -71,18 +71,18 @@ const HELD: fn(Sum) -> f64 = |sum| sum.held;
 /// The maximum number of other routes that a rule can exempt. A request under the rule is matched
 /// against each of them.
 pub const MOST_EXEMPT: usize = 64;
-/// The time after which the watch is settled: a route that was not requested in it is rarely
-/// requested.
+/// The watch is settled after this time. A route that was not requested by that time is
+/// rarely requested.
 const SETTLED: TimeSpan = TimeSpan::from_secs(900);
 /// The interval at which columns are reassigned and older requests lose weight.
-const WEIGHED: TimeSpan = TimeSpan::from_secs(60);
-/// The shortest observation after which elephants are reported.
-const SOME: TimeSpan = TimeSpan::from_secs(60);
-/// The time after its last reading when a resource says nothing about the present any more.
+const REASSIGN_INTERVAL: TimeSpan = TimeSpan::from_secs(60);
+/// Elephants of a resource are reported once the resource was observed for this time.
+const MIN_OBSERVATION: TimeSpan = TimeSpan::from_secs(60);
+/// No elephants are reported for a resource that was not read for this time.
 const STALE: TimeSpan = TimeSpan::from_secs(120);
-/// The fraction of the capacity that a route must use to be an elephant, for a counted resource
-/// (slots or bytes). Half of the use by one route does no harm while capacity is left.
-const MUCH: f64 = 0.2;
+/// A route is an elephant only if it uses at least this fraction of the capacity of a counted
+/// resource (slots or bytes). Even half of the use does no harm while capacity is left.
+const MIN_COUNTED_USE: f64 = 0.2;
 
 /// The evidence about all routes. See the documentation of the module.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub struct Watch {
     resources: Vec<(Watched, Discovery)>,
     half_life: TimeSpan,
     templates: Templates,
-    /// The version of the templates when the columns were last named.
+    /// The version of the templates when the names of the columns' routes were last checked.
     version: u64,
     routes: Routes<String>,
     clients: Clients,
@@ -154,8 +154,8 @@ impl Watch {
         }
     }
 
-    /// Forgets the routes whose names the templates have withdrawn. Their requests count among the
-    /// remaining routes.
+    /// Forgets the routes whose names the templates have withdrawn. Their earlier requests then
+    /// count for all other routes together.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
@@ -200,7 +200,7 @@ impl Watch {
         self.tally.passed(now.since(before).as_secs_f64());
         self.advanced = Some(before.max(now));
         let last = *self.weighed.get_or_insert(now);
-        if now.since(last) < WEIGHED {
+        if now.since(last) < REASSIGN_INTERVAL {
             return;
         }
         self.weighed = Some(now);
@@ -265,7 +265,8 @@ impl Watch {
         (seen, used)
     }
 
-    /// Returns all routes that have a column, the heaviest first, and all other routes together.
+    /// Returns all routes that have a column of their own, the heaviest first, and all other routes
+    /// together.
     pub fn routes(&self) -> (Vec<Part>, Part) {
         let seconds = self.tally.seconds();
         let mut others = self.tally.all();
@@ -291,7 +292,7 @@ impl Watch {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
             let unread = self.advanced.unwrap_or(Time::ZERO).since(discovery.read_until());
-            if discovery.seen() < SOME || unread > STALE {
+            if discovery.seen() < MIN_OBSERVATION || unread > STALE {
                 continue;
             }
             let found = discovery.findings();
@@ -347,11 +348,11 @@ impl Watch {
         }
         let elephant = |(column, sum): (Column, Sum)| {
             let found = self.counted_one(column, sum, counted, capacity, of)?;
-            // A route whose requests take no longer than the average request is a crowd of ants.
-            // While all requests wait, such a crowd holds all slots. In mode observe, more slots
-            // than there are can be held.
-            let is_much =
-                found.cost >= all / every.requests && found.share * found.used.min(1.0) >= MUCH;
+            // A route whose requests use no more than the average request is a crowd of ants. Such
+            // a crowd holds all slots while all requests wait. The used fraction is capped, because
+            // in mode observe more slots can be held than there are.
+            let is_much = found.cost >= all / every.requests
+                && found.share * found.used.min(1.0) >= MIN_COUNTED_USE;
             is_much.then_some(found)
         };
         let mut found: Vec<Elephant> = self.tally.routes().filter_map(elephant).collect();
@@ -403,8 +404,8 @@ impl Watch {
             .then_some(found)
     }
 
-    /// Returns for each pattern the more specific routes that the pattern matches as well. If there
-    /// are too many, the heaviest are returned. The names are sorted.
+    /// Returns for each pattern the more specific routes that the pattern matches as well, sorted
+    /// by name: the heaviest ones, at most [`MOST_EXEMPT`].
     pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
         for name in self.routes.by_weight() {

@@ -1,4 +1,4 @@
-//! The numbers of routes, which identify columns of sums and matrices.
+//! The columns of sums and matrices. One column is for all routes that have none of their own.
 
 /// The maximum number of routes with a column of their own. All others share [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;

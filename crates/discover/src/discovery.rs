@@ -17,16 +17,16 @@ use crate::sums::Sums;
 /// The length of the recent past, in which new elephants are searched for separately.
 const RECENT: TimeSpan = TimeSpan::from_secs(5 * 60);
 /// The maximum expected fraction of findings that are false.
-const FALSE: f64 = 0.01;
-/// The maximum expected fraction of new elephants that are false. It is smaller because they are
-/// searched for over and over.
-const FALSE_NEW: f64 = 0.001;
-/// The maximum p-value of a new elephant in the windows that price it.
-const SURE_NEW: f64 = 0.001;
+const FALSE_DISCOVERY_RATE: f64 = 0.01;
+/// The maximum expected fraction of new elephants that are false. It is smaller than that of all
+/// findings, because new elephants are searched for again and again.
+const FALSE_DISCOVERY_RATE_NEW: f64 = 0.001;
+/// A new elephant is reported only if its p-value is below this, in the windows that price it.
+const MAX_P_NEW: f64 = 0.001;
 /// The minimum length of a coarse window.
-const COARSE: TimeSpan = TimeSpan::from_secs(5);
-/// The minimum fraction of a window whose use must have been read for the window to count.
-const READ: f64 = 0.99;
+const MIN_COARSE_WINDOW: TimeSpan = TimeSpan::from_secs(5);
+/// A window counts only if the use of resources was read in at least this fraction of it.
+const MIN_READ_FRACTION: f64 = 0.99;
 
 /// A window in the past, with its work and use.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl Discovery {
             rows: Rows::new(settings.step, open),
             used: VecDeque::new(),
             sums: Sums::new(settings.resources.len(), fading),
-            rings: Rings::new(windows(COARSE)),
+            rings: Rings::new(windows(MIN_COARSE_WINDOW)),
             read_until: Time::ZERO,
             lost: 0.0,
             settings,
@@ -88,7 +88,7 @@ impl Discovery {
     /// Adds a request of a route, which was worked on from `from` to `to`. Parts in windows that
     /// are closed or too far ahead are lost and counted ([`Discovery::lost`]).
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
-        self.sums.took(to.since(from).as_secs_f64());
+        self.sums.add_duration(to.since(from).as_secs_f64());
         self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
     }
 
@@ -116,8 +116,8 @@ impl Discovery {
         }
     }
 
-    /// Closes the windows that ended longer ago than the lag of the settings. A window whose use
-    /// was not read is left out.
+    /// Closes the windows that ended more than [`Settings::lag`] ago. A window whose use was not
+    /// read is left out.
     pub fn advance(&mut self, now: Time) {
         let lag = self.settings.lag.as_nanos().div_ceil(self.settings.step.as_nanos());
         let until = self.rows.number(now).saturating_sub(lag);
@@ -131,7 +131,7 @@ impl Discovery {
             }
             let row = self.rows.close();
             match self.used.pop_front() {
-                Some((read, used)) if read >= READ => {
+                Some((read, used)) if read >= MIN_READ_FRACTION => {
                     self.read_until =
                         Time::from_nanos((number + 1) * self.settings.step.as_nanos());
                     self.rings.add(number, &row, &used);
@@ -192,19 +192,19 @@ impl Discovery {
         Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
     }
 
-    /// Returns the used fraction of a resource's capacity, with older use counting less.
+    /// Returns the fraction of a resource's capacity that was used in the kept coarse windows.
     pub fn utilisation(&self, resource: usize) -> f64 {
         let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
-    /// Returns the elephants, resource by resource, each with the largest share first. Elephants
-    /// that show only in the last minutes follow after these. They are searched for separately
-    /// because a new elephant is invisible in sums over a long past.
+    /// Returns the elephants, resource by resource, each with the largest share first. New
+    /// elephants, which show only in the last five minutes, come after these. They are searched for
+    /// separately, because sums over a long past hide them.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;
         let (sums, span) = (&self.sums, self.sums.span());
-        let case = Case { settings, sums, rings: &self.rings, falsely: FALSE, span };
+        let case = Case { settings, sums, rings: &self.rings, falsely: FALSE_DISCOVERY_RATE, span };
         let mut found = case.findings();
         if self.seen() <= RECENT {
             return found;
@@ -212,9 +212,9 @@ impl Discovery {
         let rings = self.rings.recent(RECENT.as_nanos() / settings.step.as_nanos());
         let mut sums = Sums::new(settings.resources.len(), 1.0);
         for window in rings.short() {
-            sums.worked(&window.work, &settings.beyond_idle(&window.used));
+            sums.add_work(&window.work, &settings.beyond_idle(&window.used));
         }
-        let case = Case { sums: &sums, rings: &rings, falsely: FALSE_NEW, ..case };
+        let case = Case { sums: &sums, rings: &rings, falsely: FALSE_DISCOVERY_RATE_NEW, ..case };
         let new_findings = case.findings();
         let is_known = |new: &Finding| {
             found.iter().any(|old| {
@@ -223,7 +223,7 @@ impl Discovery {
             })
         };
         let new_findings: Vec<Finding> =
-            new_findings.into_iter().filter(|new| new.p < SURE_NEW && !is_known(new)).collect();
+            new_findings.into_iter().filter(|new| new.p < MAX_P_NEW && !is_known(new)).collect();
         found.extend(new_findings);
         found
     }

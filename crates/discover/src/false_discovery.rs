@@ -1,13 +1,12 @@
-//! The results of many simultaneous tests that can be believed.
+//! Selects which results of many simultaneous tests can be believed.
 //!
 //! Source: Benjamini and Hochberg (1995). The expected fraction of wrong results among the believed
 //! ones is at most `q`.
 
 use alloc::vec::Vec;
 
-/// Returns the largest p-value of `listed` that can be believed. There were `tests` tests in total,
-/// and those that are not listed are not believed. A negative result means that none can be
-/// believed.
+/// Returns the largest p-value of `listed` that can be believed, or -1 if there is none. `tests` is
+/// the total number of tests. Tests that are not listed are not believed.
 pub(crate) fn threshold(listed: &[f64], tests: usize, q: f64) -> f64 {
     let mut sorted: Vec<f64> = listed.to_vec();
     sorted.sort_by(f64::total_cmp);

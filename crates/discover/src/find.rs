@@ -10,9 +10,9 @@ use crate::sums::{ALL, Sums};
 /// The maximum number of candidates of one resource.
 const MOST: usize = 8;
 /// The minimum share of the resource's total use for a route to be a candidate.
-const LEAST: f64 = 0.005;
-/// The correlation of the work on two routes from which on they cannot be distinguished.
-const TWINS: f64 = 0.95;
+const MIN_CANDIDATE_SHARE: f64 = 0.005;
+/// Two routes whose work correlates more than this are twins: they cannot be distinguished.
+const TWIN_CORRELATION: f64 = 0.95;
 
 /// A candidate: a route, with the routes that always occur together with it.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     let mut candidates: Vec<Candidate> = Vec::new();
     for (column, cost) in seen.iter().zip(costs) {
         let share = cost * sums.work(*column) / used;
-        if *column != Column::OTHER && share > LEAST {
+        if *column != Column::OTHER && share > MIN_CANDIDATE_SHARE {
             candidates.push(Candidate { column: *column, twins: Vec::new(), share });
         }
     }
@@ -49,8 +49,8 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     with_twins(sums, &seen, &candidates)
 }
 
-/// Merges each candidate into a larger one whose work it cannot be distinguished from, and adds the
-/// other routes of that kind.
+/// Adds to each candidate its twins, which are all routes that it cannot be distinguished from. A
+/// candidate that is a twin of a larger candidate is removed.
 fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Candidate> {
     let mut alone: Vec<Candidate> = Vec::new();
     for candidate in candidates {
@@ -60,7 +60,7 @@ fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Can
         let is_twin = |column: &&Column| {
             **column != candidate.column
                 && **column != Column::OTHER
-                && sums.alike(candidate.column, **column) > TWINS
+                && sums.alike(candidate.column, **column) > TWIN_CORRELATION
         };
         let twins = seen.iter().filter(is_twin).copied().collect();
         alone.push(Candidate { twins, ..candidate.clone() });

@@ -13,29 +13,29 @@ use crate::rows::Spread;
 use crate::settings::{Resource, Settings};
 use crate::sums::Sums;
 
-/// The time of observation from which on findings may be more than provisional.
-const ENOUGH: TimeSpan = TimeSpan::from_secs(15 * 60);
-/// The length of the windows by which candidates are chosen. Candidates are tested by them, too, in
-/// addition to short windows. If requests are not brief, short windows alone would also name routes
-/// whose requests arrive in the same second as an elephant.
+/// Findings are provisional until resources were observed for this time.
+const MIN_OBSERVATION: TimeSpan = TimeSpan::from_secs(15 * 60);
+/// The length of the windows by which candidates are chosen, and tested in addition to short
+/// windows. If requests are not brief, short windows alone would also name routes whose requests
+/// arrive in the same second as an elephant. For brief requests, short windows are used instead.
 const TEST: Length = Length::Coarse(1);
 /// The lengths of windows for estimates of costs, in coarse windows. They are used in addition to
 /// the short windows. A length is used only if at least [`WINDOWS`] windows of it have been
 /// observed.
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
-/// The minimum number of observed windows of one length for a certain result.
+/// A longer window is used only if at least this many windows of its length were observed.
 const WINDOWS: u64 = 60;
-/// The share of a resource's total use from which on a route is an elephant.
-const ELEPHANT: f64 = 0.05;
-/// The correlation of two candidates from which on coarse windows cannot distinguish them. Short
-/// windows may still have distinguished them.
-const ALIKE: f64 = 0.9;
-/// The length from which on a window is long enough, in mean durations of requests. Then hardly any
-/// work lies in another window than assumed.
-const SPANS: f64 = 10.0;
-/// The maximum distance of a cost from the cost of longer windows, as a fraction of the error
-/// margin of that cost.
-const CLOSE: f64 = 0.5;
+/// A route is an elephant if its share of a resource's total use is larger than this.
+const ELEPHANT_SHARE: f64 = 0.05;
+/// A candidate whose work correlates at least this much with that of a larger one is dropped.
+/// Coarse windows cannot distinguish the two, although short windows may have.
+const MAX_CORRELATION: f64 = 0.9;
+/// A window of at least this many mean durations of requests is long enough: hardly any work lies
+/// in another window than assumed.
+const LONG_WINDOW_DURATIONS: f64 = 10.0;
+/// The cost by one length of windows agrees with the cost by a longer length if they differ by at
+/// most this fraction of the latter's error margin.
+const COST_TOLERANCE: f64 = 0.5;
 
 /// How strong the evidence for a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ pub struct Finding {
     pub resource: usize,
     /// The route that the finding is about.
     pub column: Column,
-    /// The routes that always occur together with this one. Any of them may cause the load, and the
-    /// cost is that of one request of each.
+    /// The routes that always occur together with this one. Any of them may cause the load. The
+    /// cost is then that of one request of each, all together.
     pub twins: Vec<Column>,
     /// The cost of one request, in seconds of the resource's full capacity.
     pub cost: f64,
@@ -88,7 +88,7 @@ pub(crate) struct Case<'d> {
     pub(crate) span: f64,
 }
 
-/// The candidates of one resource, and the spread of requests that fits the resource best.
+/// The candidates of one resource, and the spread that attributes its use to the fewest routes.
 struct Suspects {
     resource: usize,
     spread: Spread,
@@ -101,15 +101,15 @@ impl Case<'_> {
         let resources = 0..self.settings.resources.len();
         let mut suspects: Vec<Suspects> =
             resources.map(|resource| self.suspects(resource)).collect();
-        let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
+        let is_enough = self.seconds() >= MIN_OBSERVATION.as_secs_f64();
         // Candidates are removed one at a time: two similar ones hide each other until one of them
         // is removed.
-        while self.leaves_one_out(&mut suspects, is_enough) {}
+        while self.remove_weakest(&mut suspects, is_enough) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
             let mut of_one: Vec<Finding> =
                 if is_enough { self.priced(suspects) } else { self.provisional(suspects) };
-            of_one.retain(|finding| finding.share > ELEPHANT);
+            of_one.retain(|finding| finding.share > ELEPHANT_SHARE);
             of_one.sort_by(|a, b| b.share.total_cmp(&a.share));
             findings.append(&mut of_one);
         }
@@ -124,7 +124,7 @@ impl Case<'_> {
     /// Returns whether a window of `steps` steps is long compared with a request. If so, it does
     /// not matter when within its time span a request computes.
     fn are_long(&self, steps: u64) -> bool {
-        steps as f64 * self.settings.step.as_secs_f64() >= SPANS * self.span
+        steps as f64 * self.settings.step.as_secs_f64() >= LONG_WINDOW_DURATIONS * self.span
     }
 
     /// Returns whether even a window of one step is long compared with a request. Such windows
@@ -153,7 +153,8 @@ impl Case<'_> {
             let candidates = find(self.sums, spread, resource);
             let mut suspects = Suspects { resource, spread, candidates };
             let windows = self.windows(&suspects, self.test());
-            let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
+            let is_alone =
+                |at: usize| (0..at).all(|larger| windows.alike(at, larger) < MAX_CORRELATION);
             let mut alone =
                 (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
             suspects.candidates.retain(|_| alone.next().unwrap_or(true));
@@ -164,9 +165,9 @@ impl Case<'_> {
         if late.0 > whole.0 { late.1 } else { whole.1 }
     }
 
-    /// Removes one candidate: of those that fail the test or have a far smaller share than an
-    /// elephant, the one with the largest p-value. Returns whether there was one.
-    fn leaves_one_out(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
+    /// Removes the candidate with the largest p-value among those that fail the test or have less
+    /// than half of an elephant's share. Returns `false` if there is none.
+    fn remove_weakest(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
         let prices: Vec<Vec<Price>> =
             suspects.iter().map(|of| self.tested(of, is_enough)).collect();
         let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
@@ -174,7 +175,7 @@ impl Case<'_> {
         let all = prices.iter().enumerate().flat_map(|(of, prices)| {
             prices.iter().enumerate().map(move |(at, price)| (of, at, price))
         });
-        let is_weak = |price: &Price| price.p > believed || price.share < ELEPHANT / 2.0;
+        let is_weak = |price: &Price| price.p > believed || price.share < ELEPHANT_SHARE / 2.0;
         let weak = all.filter(|(_, _, price)| is_weak(price));
         let weakest = weak.max_by(|a, b| a.2.p.total_cmp(&b.2.p)).map(|(of, at, _)| (of, at));
         let Some((of, at)) = weakest else { return false };
@@ -182,8 +183,9 @@ impl Case<'_> {
         true
     }
 
-    /// Returns the costs of the candidates by coarse windows. The p-value of each is the larger one
-    /// of both lengths of windows.
+    /// Returns the costs of the candidates by coarse windows. The p-value of each is the larger of
+    /// those by coarse and by short windows. If requests are brief, or the observation is short,
+    /// only short windows are used.
     fn tested(&self, of: &Suspects, is_enough: bool) -> Vec<Price> {
         let short = self.windows(of, Length::Step).prices();
         if !is_enough || self.are_brief() {
@@ -218,8 +220,9 @@ impl Case<'_> {
         let finding = |(at, candidate): (usize, &Candidate)| {
             let by_length = || prices.iter().map(|prices| prices[at]);
             let is_close = |(length, price): &(usize, Price)| {
-                let longer =
-                    |longer: Price| (price.cost - longer.cost).abs() <= CLOSE * longer.margin;
+                let longer = |longer: Price| {
+                    (price.cost - longer.cost).abs() <= COST_TOLERANCE * longer.margin
+                };
                 price.margin < price.cost && by_length().skip(length + 1).all(longer)
             };
             let (_, price) = by_length().enumerate().find(is_close)?;

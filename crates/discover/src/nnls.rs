@@ -1,8 +1,8 @@
 //! Least squares with non-negative costs.
 //!
 //! The algorithm is Lawson and Hanson's active set (1974) over the normal equations, in the form of
-//! Bro and de Jong (1997). Columns that would be negative are left out. They enter one by one while
-//! that improves the fit.
+//! Bro and de Jong (1997). At first all columns are left out. They enter one by one while that
+//! improves the fit. A column whose cost would become negative is left out again.
 
 use alloc::vec;
 use alloc::vec::Vec;

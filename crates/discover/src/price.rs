@@ -11,7 +11,7 @@ use crate::ring::Window;
 use crate::rows::Spread;
 use crate::sums::ALL;
 
-/// The windows to fit: the use of a resource in each beyond the idle use, and the work in each.
+/// The windows to fit: for each, the work in it, and the use of a resource beyond the idle use.
 pub(crate) struct Windows {
     /// The work in each window (row) by column. There is a column for each candidate, and one for
     /// all other routes that are not twins of a candidate.
@@ -94,8 +94,10 @@ impl Windows {
     ///
     /// The speed of a machine that others share drifts slowly. The drift hides the effect of the
     /// mix of requests, which differs from window to window. While the resource is always busy,
-    /// that mix is the only information. The first windows have no predecessors, and windows on
-    /// both sides of a gap are few.
+    /// that mix is the only information.
+    ///
+    /// The first windows have no predecessors, and are left out. Gaps between windows are ignored,
+    /// because they are few.
     fn whitened(self) -> Self {
         let Some(memory) = memory(&self.residual(&self.fit())) else { return self };
         let left = self.used.len() - MEMORY;
@@ -152,8 +154,8 @@ impl Windows {
 }
 
 /// Returns the coefficients by which the preceding windows predict the error of a window (the
-/// Yule-Walker equations). The first is that of the last window. Returns `None` if they predict
-/// nothing, or if there are too few windows.
+/// Yule-Walker equations). The first coefficient is that of the directly preceding window. Returns
+/// `None` if they predict nothing, or if there are too few windows.
 fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     let windows = residual.len();
     if windows <= 2 * MEMORY {

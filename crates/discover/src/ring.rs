@@ -1,4 +1,4 @@
-//! The last windows, kept one by one. Fading sums alone do not show how certain a cost is.
+//! The last windows, kept one by one, because the weighted sums do not show how certain a cost is.
 
 use alloc::collections::VecDeque;
 use alloc::vec;

@@ -1,11 +1,13 @@
-//! The routes that are distinguished: those on which most time is spent, because an elephant may be
-//! rare.
+//! The routes that are distinguished: those on which most time is spent. The number of requests
+//! does not matter, because an elephant may be rare.
 //!
-//! Clients choose what they request, so there may be millions of routes. Up to [`MOST_COLUMNS`]
-//! routes have a column, and up to [`MOST_KNOWN`] are watched. A route's weight is the time spent
-//! on its requests. A watched route that becomes heavier than the lightest route with a column
-//! takes over that column. The evidence of the lighter route then joins that of all others. When
-//! the list of watched routes is full, a new route evicts the lightest one and begins with its
+//! Clients choose what they request, so there may be millions of routes. Up to [`MOST_KNOWN`]
+//! routes are watched, and up to [`MOST_COLUMNS`] of them have a column of their own in the
+//! statistics. A route's weight is the time spent on its requests. A watched route that becomes
+//! much heavier than the lightest route with a column takes over that column. The evidence of the
+//! lighter route then joins that of all others.
+//!
+//! When the list of watched routes is full, a new route evicts the lightest one and begins with its
 //! weight. So no heavy route is missed (Metwally, Agrawal and El Abbadi 2005, Space-Saving). A
 //! stream of new names evicts light routes, but costs no memory.
 
@@ -26,7 +28,7 @@ const HEAVIER: f64 = 1.5;
 #[derive(Clone, Debug)]
 struct Known {
     column: Option<Column>,
-    /// The faded total time of the route's requests, in seconds.
+    /// The total time of the route's requests in seconds; older requests count less.
     weight: f64,
 }
 
@@ -35,14 +37,14 @@ struct Known {
 #[derive(Clone, Debug)]
 pub struct Routes<K> {
     known: BTreeMap<K, Known>,
-    /// The watched routes without a column, the lightest first.
+    /// The watched routes that have no column of their own in the statistics, in ascending order of
+    /// weight.
     without: BTreeSet<(Weight, K)>,
     /// The name of the route of each column; `None` if the column is free.
     names: Vec<Option<K>>,
 }
 
-/// A weight in the form of an integer that sorts alike. A weight is never negative, so the bits of
-/// the number have its order.
+/// A weight as an integer. It sorts like the number, because a weight is never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight(u64);
 

@@ -1,4 +1,4 @@
-//! Rows of work: how much of each route was worked on in each window.
+//! Rows of work: how many requests of each route were worked on in each window, in fractions.
 //!
 //! A request is reported when it has ended, but belongs to all windows since its start. So windows
 //! stay open for a while, and are closed in order.
@@ -6,7 +6,7 @@
 //! It is not visible when within its time span a request computes. If requests share processors,
 //! each computes all the time ([`Spread::Whole`]). At a full server that serves in order of
 //! arrival, each waits and computes at the end ([`Spread::Late`]). The sums are kept for both
-//! assumptions, and the one that fits better is used.
+//! assumptions. The one that attributes the use of a resource to fewer routes is chosen.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

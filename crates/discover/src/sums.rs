@@ -1,4 +1,4 @@
-//! Fading sums over all short windows.
+//! Sums over all short windows, in which older windows count less.
 //!
 //! The weight of a window halves with each half-life. Instead of scaling all sums down in every
 //! window, newer windows get a larger weight. All sums are scaled down only when that weight gets
@@ -16,10 +16,10 @@ use crate::rows::{Row, Spread, Weight, Work};
 /// The number of columns: those of routes, and one for all other routes together.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
 
-/// The weight of a new window from which on all sums are scaled down.
+/// If the weight of a new window exceeds this, all sums are scaled down.
 const HEAVY: f64 = 1e100;
 
-/// The fading sums of all windows. See the module documentation.
+/// The weighted sums over all windows. See the module documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct Sums {
     /// The weight of a window divided by that of the window before.
@@ -63,7 +63,7 @@ impl Sums {
     }
 
     /// Adds the duration of a request in seconds.
-    pub(crate) fn took(&mut self, seconds: f64) {
+    pub(crate) fn add_duration(&mut self, seconds: f64) {
         self.spans[0] += self.weight * seconds;
         self.spans[1] += self.weight * seconds * seconds;
     }
@@ -75,7 +75,7 @@ impl Sums {
 
     /// Adds a window: its work and the use of each resource in it.
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
-        self.worked(&row.work, used);
+        self.add_work(&row.work, used);
         let weight = self.weight;
         for (j, [count]) in row.begun.all() {
             self.begun[j.index()][0] += weight * count;
@@ -89,7 +89,7 @@ impl Sums {
 
     /// Adds the work of a window, and the use of each resource in it. Leaves out the sums for
     /// [`Self::correlation`].
-    pub(crate) fn worked(&mut self, work: &Work, used: &[f64]) {
+    pub(crate) fn add_work(&mut self, work: &Work, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
         for (at, (j, x)) in work.all().iter().enumerate() {
@@ -167,13 +167,14 @@ impl Sums {
         self.cross[resource][j.index()][spread as usize]
     }
 
-    /// Returns the faded number of requests of a route. The unit is the weight of the newest
-    /// window.
+    /// Returns the number of requests of a route. The newest window counts fully, and each older
+    /// one counts less.
     pub(crate) fn work(&self, column: Column) -> f64 {
         self.work[column.index()][Spread::Whole as usize] / self.weight
     }
 
-    /// Returns the faded use of a resource. The unit is the weight of the newest window.
+    /// Returns the use of a resource beyond its idle use, in seconds. The newest window counts
+    /// fully, and each older one counts less.
     pub(crate) fn used(&self, resource: usize) -> f64 {
         self.used[resource][0] / self.weight
     }
@@ -199,7 +200,8 @@ impl Sums {
         (alone > 1e-18).then(|| (together / libm::sqrt(alone)).clamp(-1.0, 1.0))
     }
 
-    /// Returns the faded number of windows. The unit is the weight of the newest window.
+    /// Returns the number of windows. The newest window counts as 1, and each older one counts less
+    /// (exponential decay).
     pub(crate) fn windows(&self) -> f64 {
         self.count / self.weight
     }
@@ -222,9 +224,9 @@ mod tests {
     fn many_that_are_over_at_once_hide_none_that_lasts() {
         let mut sums = Sums::new(1, 1.0);
         assert!(sums.span() < 1e-12);
-        (0..40).for_each(|_| sums.took(0.001));
+        (0..40).for_each(|_| sums.add_duration(0.001));
         assert!((sums.span() - 0.001).abs() < 1e-9);
-        sums.took(1.0);
+        sums.add_duration(1.0);
         assert!(sums.span() > 0.9, "{}", sums.span());
     }
 }

@@ -23,7 +23,7 @@ impl CertificateProblems {
             certificate_problems.add(bywash_tls::check(&pairs));
         }
         if config.upstream.servers.iter().any(|server| server.scheme == Scheme::Https) {
-            certificate_problems.add(towards_upstream(&config.upstream));
+            certificate_problems.add(check_upstream(&config.upstream));
         }
         certificate_problems
     }
@@ -45,9 +45,9 @@ fn pair(certificate: &Certificate) -> Pair {
     Pair { chain: certificate.chain.clone(), key: certificate.key.clone() }
 }
 
-/// Checks the gateway's role as a TLS client of its servers, and returns warnings. No earlier check
-/// reads these files.
-fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
+/// Checks the files with which the gateway acts as a TLS client of its servers, and returns
+/// warnings. No earlier check reads these files.
+fn check_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     bywash_tls::client(client_options(upstream, true))?;
     let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {
         return Ok(Vec::new());

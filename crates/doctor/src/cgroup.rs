@@ -46,8 +46,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
 
 const MIB: u64 = 1 << 20;
 
-/// Compares the gateway's own memory budget with the memory limit, or without one, with the memory
-/// of the machine (`machine`).
+/// Compares the gateway's memory budget with the memory limit of the control group. Without a
+/// limit, compares it with the memory of the machine, `machine`.
 pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config) -> Finding {
     let Some(have) = tighter(grant.memory, machine) else {
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");

@@ -32,9 +32,8 @@ pub(super) fn clocks() -> Finding {
 /// setting.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
-/// The smallest step of the wall clock that is reported. It is longer than the drift between the
-/// clocks during the check, and longer than the likely delay between reading one clock and the
-/// other.
+/// A step of the wall clock is reported if it is longer than this. The drift between the clocks
+/// during the check is shorter, and so is the likely delay between reading one clock and the other.
 const STEP: Duration = Duration::from_millis(500);
 
 fn judge(before: Reading, after: Reading) -> Finding {

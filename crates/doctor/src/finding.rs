@@ -36,7 +36,7 @@ pub(super) struct Finding {
     pub(super) found: String,
     /// The remedy as text; `None` if none is needed.
     pub(super) remedy: Option<String>,
-    /// The numbers of the result, for programs. The name of each ends with its unit.
+    /// The numbers of the result, for JSON output. The name of each ends with its unit.
     numbers: Map<String, Value>,
 }
 
@@ -71,7 +71,7 @@ impl Finding {
         Self { verdict: Verdict::Unknown, ..Self::warning(check, found, remedy) }
     }
 
-    /// Adds a number of the result, for programs.
+    /// Adds a number of the result, for JSON output.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.numbers.insert(name.to_owned(), value.into());
         self

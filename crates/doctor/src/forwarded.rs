@@ -29,8 +29,8 @@ pub(super) struct ForwardedRequest {
 }
 
 impl ForwardedRequest {
-    /// Checks whether the gateway will know the client's address, and will trust only the hop for
-    /// it.
+    /// Checks whether the gateway will learn the client's address from the hop, and whether a
+    /// client can forge it.
     pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
         let (fields, peer) = (&self.request.fields, self.peer);
         let forged = forged(fields);

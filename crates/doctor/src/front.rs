@@ -30,8 +30,8 @@ const CLOSES: &str = "front closes";
 /// The maximum time for the hop to forward a request, and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The maximum time for the hop to close its connection. A hop that passes closes on does so at
-/// once. One that has not closed within this time will not.
+/// The maximum time for the hop to close its connection. A hop that closes when its client has left
+/// does so at once, so a hop that needs longer does not do it at all.
 const SOON: Duration = Duration::from_secs(2);
 
 /// The time that a client waits before it leaves.
@@ -91,7 +91,7 @@ impl Route<'_> {
             Ok(Ok(answer)) if answer.status.is_success() => {
                 Ok(ForwardedRequest { hop: Hop::of(&answer.fields), request, peer })
             }
-            Ok(Ok(answer)) => Err(itself(&answer)),
+            Ok(Ok(answer)) => Err(answers_itself(&answer)),
             Ok(Err(error)) => Err(format!("the hop does not forward the answer: {error}")),
             Err(_) => Err(format!("the hop does not forward the answer within {PATIENCE:?}")),
         }
@@ -104,16 +104,16 @@ impl Route<'_> {
         method: &Method,
         body: &[u8],
     ) -> Result<(HeldRequest, Connection), String> {
-        let mut connection = self.sent(method, body).await.map_err(|error| {
+        let mut connection = self.send(method, body).await.map_err(|error| {
             let advice =
                 bywash_tls::advice(&error).unwrap_or("check that it is the address of the hop");
             format!("cannot send a request to {}: {error} ({advice})", self.front.server)
         })?;
         let held = tokio::select! {
-            held = origin.receives() => Some(held),
+            held = origin.next_request() => Some(held),
             answer = connection.head() => {
                 return Err(match answer {
-                    Ok(answer) => itself(&answer),
+                    Ok(answer) => answers_itself(&answer),
                     Err(error) => format!("the hop does not forward the request: {error}"),
                 });
             }
@@ -125,7 +125,7 @@ impl Route<'_> {
         }
     }
 
-    async fn sent(&self, method: &Method, body: &[u8]) -> io::Result<Connection> {
+    async fn send(&self, method: &Method, body: &[u8]) -> io::Result<Connection> {
         let sent = async {
             let (mut connection, _) = dial(&self.front.server, self.tls.as_ref()).await?;
             let mut fields = Fields::new();
@@ -151,16 +151,16 @@ impl Route<'_> {
         body: &[u8],
     ) -> Result<Option<Duration>, String> {
         let (mut held, connection) = self.held(origin, method, body).await?;
-        // This is the control: a hop that closes although its client still waits does not pass
-        // closes on.
-        if held.closes(WAITED).await.is_some() {
+        // This is the control. If the hop closes although its client still waits, a close after the
+        // client has left proves nothing.
+        if held.wait_for_close(WAITED).await.is_some() {
             let why = "while its client still waits for an answer, the hop closes its connection";
             return Err(format!("{why} to the origin ({method})"));
         }
         drop(connection);
-        let after = held.closes(SOON).await;
+        let after = held.wait_for_close(SOON).await;
         if after.is_none() {
-            // The hop no longer needs an answer, but it might regard an origin that closes as
+            // The hop no longer needs an answer. But without one, it might regard the origin as
             // broken.
             held.answer().await;
         }
@@ -189,7 +189,7 @@ fn host(server: &Server) -> String {
     authority.strip_suffix(&usual).map_or(authority.clone(), str::to_owned)
 }
 
-fn itself(answer: &Response) -> String {
+fn answers_itself(answer: &Response) -> String {
     let status = answer.status.as_u16();
     format!("the hop answers {status} itself: its location does not lead to the doctor's origin")
 }

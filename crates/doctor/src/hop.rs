@@ -1,5 +1,5 @@
-//! Recognises the product of the hop in front by its answers, and knows the setting that makes the
-//! product pass closes on.
+//! Recognises the product of the hop in front by its answers. For each product, names the setting
+//! with which the hop closes its connection when the client has left.
 //!
 //! The behaviour of each product was observed with `scripts/fronts`, which runs `bywash doctor
 //! --front` in front of it (docs/how-to/systemd-and-containers.md).

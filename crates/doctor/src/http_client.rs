@@ -33,7 +33,6 @@ pub(super) struct Connection {
 /// The durations of the steps of opening a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps {
-    /// The duration of the name lookup.
     pub(super) lookup: Duration,
     pub(super) connect: Duration,
     pub(super) tls: Option<Duration>,
@@ -121,7 +120,7 @@ pub(super) fn shown(time: Duration) -> String {
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
-/// Returns a duration in milliseconds, rounded to three decimals, for programs.
+/// Returns a duration in milliseconds, rounded to three decimals, for machine-readable output.
 pub(super) fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -50,8 +50,8 @@ pub fn doctor(args: &Doctor) -> Result<(), Failure> {
         findings.0.extend(setup::certificates(config));
         process
     });
-    findings.0.extend(tried(args, config.as_ref().zip(process.as_ref()))?);
-    tell(&findings, args.json)
+    findings.0.extend(connection_findings(args, config.as_ref().zip(process.as_ref()))?);
+    print_findings(&findings, args.json)
 }
 
 /// Returns the findings about the resources that the machine grants to the process.
@@ -72,9 +72,12 @@ fn machine(config: &Config, process: &Process) -> [Finding; 3] {
     ]
 }
 
-/// Runs the checks that open connections, and returns their findings. `known` is the configuration,
-/// and the process that it is checked for.
-fn tried(args: &Doctor, known: Option<(&Config, &Process)>) -> Result<Vec<Finding>, Failure> {
+/// Runs the checks that open connections, and returns their findings. `known` is the configuration
+/// and the process whose limits are checked; `None` if the configuration is not valid.
+fn connection_findings(
+    args: &Doctor,
+    known: Option<(&Config, &Process)>,
+) -> Result<Vec<Finding>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::running)?.block_on(async {
         let mut findings = Vec::new();
@@ -104,7 +107,7 @@ fn untested(check: &'static str, how: &str) -> Finding {
     Finding::unknown(check, "not tested", how)
 }
 
-fn tell(findings: &Findings, json: bool) -> Result<(), Failure> {
+fn print_findings(findings: &Findings, json: bool) -> Result<(), Failure> {
     if json {
         print_json(&findings.to_json())?;
     } else {

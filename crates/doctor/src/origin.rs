@@ -51,7 +51,7 @@ impl Origin {
     }
 
     /// Waits for the next request of the test, and returns it.
-    pub(super) async fn receives(&mut self) -> HeldRequest {
+    pub(super) async fn next_request(&mut self) -> HeldRequest {
         match self.held.recv().await {
             Some(held) => held,
             // The task that accepts connections has ended, so no request will come.
@@ -114,7 +114,7 @@ impl HeldRequest {
 
     /// Waits until the hop closes its connection, for at most `limit`. Returns how long that took;
     /// `None` if the hop has not closed.
-    pub(super) async fn closes(&mut self, limit: Duration) -> Option<Duration> {
+    pub(super) async fn wait_for_close(&mut self, limit: Duration) -> Option<Duration> {
         let begun = Instant::now();
         let mut unread = [0; 4096];
         let closed = async {

@@ -56,15 +56,14 @@ impl Process {
         Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
     }
 
-    /// Returns the process with this ID; `None` if its name shows that it is another program. A
-    /// container has its own process IDs.
+    /// Returns the process with this ID; `None` if its name shows that it is another program. That
+    /// can happen because a container has its own process IDs.
     fn at(id: u32) -> Option<Self> {
         let process = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
         process.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(process)
     }
 
-    /// Returns the ID of the user as whom the process runs: the effective one, second in `Uid`
-    /// (proc(5)).
+    /// Returns the effective user ID of the process, which is the second number in `Uid` (proc(5)).
     pub(super) fn user(&self) -> Option<u32> {
         let status = self.read("status")?;
         let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

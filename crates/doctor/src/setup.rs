@@ -53,7 +53,7 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
         return vec![Finding::ok(CERTIFICATES, found)];
     }
     let errors = certificate_problems.errors.iter().map(|error| {
-        let (found, remedy) = halves(&error.to_string());
+        let (found, remedy) = split_remedy(&error.to_string());
         Finding::problem(CERTIFICATES, found, remedy)
     });
     errors.chain(certificate_problems.warnings.iter().map(warned)).collect()
@@ -63,7 +63,7 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
 /// but every client rejects it.
 fn warned(warning: &Warning) -> Finding {
     let message = warning.to_string();
-    let (found, remedy) = halves(&message);
+    let (found, remedy) = split_remedy(&message);
     match warning {
         Warning::Expired { .. } | Warning::NotYetValid { .. } => {
             Finding::problem(CERTIFICATES, found, remedy)
@@ -83,7 +83,7 @@ fn warned(warning: &Warning) -> Finding {
 
 /// Splits a message of `bywash_tls` into the problem and the remedy, which follows the last `; ` or
 /// `: `.
-fn halves(message: &str) -> (String, String) {
+fn split_remedy(message: &str) -> (String, String) {
     let end = message.rfind("; ").max(message.rfind(": "));
     let (found, remedy) = message.split_at(end.unwrap_or(message.len()));
     (found.to_owned(), remedy.trim_start_matches([';', ':', ' ']).to_owned())
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn what_to_do_is_the_end_of_a_message() {
-        let (found, remedy) = halves("the key: it is bad; make another: soon");
+        let (found, remedy) = split_remedy("the key: it is bad; make another: soon");
         assert_eq!((found.as_str(), remedy.as_str()), ("the key: it is bad; make another", "soon"));
-        assert_eq!(halves("that is all"), ("that is all".to_owned(), String::new()));
+        assert_eq!(split_remedy("that is all"), ("that is all".to_owned(), String::new()));
     }
 
     #[test]

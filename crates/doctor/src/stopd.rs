@@ -36,7 +36,7 @@ pub(super) async fn reach(config: &Config, process: &Process) -> Vec<Finding> {
 async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
     let address = socket.display();
     match within(UnixStream::connect(socket)).await {
-        Ok(()) => reached(socket, Process::here().user(), gateway),
+        Ok(()) => judge_connection(socket, Process::here().user(), gateway),
         Err(error) => {
             let found = format!("{address} cannot be reached: {error}; no query is cancelled");
             let remedy = match error.kind() {
@@ -53,7 +53,7 @@ async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
 
 /// Judges a connection that the doctor's own user has opened. The folder of the socket is closed to
 /// most users, but not to root. So a connection by root proves nothing about the gateway's user.
-fn reached(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
+fn judge_connection(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
     let user = own.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
     let found = format!("{} accepts connections of the doctor's user, {user}", socket.display());
     match (own, gateway) {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_connection_of_root_does_not_show_that_the_gateway_reaches_the_daemon() {
         let socket = Path::new("/run/stopd.sock");
-        let verdict = |own, gateway| reached(socket, own, gateway).verdict;
+        let verdict = |own, gateway| judge_connection(socket, own, gateway).verdict;
         assert_eq!(verdict(Some(0), None), Verdict::Unknown);
         assert_eq!(verdict(Some(0), Some(990)), Verdict::Unknown);
         assert_eq!(verdict(Some(1000), Some(990)), Verdict::Unknown);
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(verdict(Some(990), Some(990)), Verdict::Ok);
         assert_eq!(verdict(Some(0), Some(0)), Verdict::Ok);
         assert_eq!(verdict(Some(1000), None), Verdict::Ok);
-        let Finding { found, remedy, .. } = reached(socket, Some(0), Some(990));
+        let Finding { found, remedy, .. } = judge_connection(socket, Some(0), Some(990));
         assert!(found.contains("doctor's user, 0"), "{found}");
         assert!(remedy.is_some_and(|remedy| remedy.contains("gateway's user, 990")));
     }

@@ -12,14 +12,14 @@ use crate::certificates::client_options;
 
 const CHECK: &str = "upstream";
 
-/// The time above which a new connection is reported as slow. Every new connection delays a request
-/// by this time. An application is near its gateway, so a longer time means an unintended network
-/// path. The name lookup is not included: the gateway resolves names ahead, which delays no
-/// request.
+/// A server is reported as slow if a new connection to it takes longer than this. Every new
+/// connection delays a request by that time. An application is near its gateway, so a longer time
+/// means an unintended network path. The name lookup does not count, because the gateway resolves
+/// names ahead of requests.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// Checks the servers one after the other, and returns a finding for each. There are few servers,
-/// and one must not slow the measurement of another.
+/// Checks the servers one after the other, so that none slows the measurement of another. Returns a
+/// finding for each.
 pub(super) async fn reach(config: &Config) -> Vec<Finding> {
     let connector = bywash_tls::client(client_options(&config.upstream, true)).ok();
     let mut findings = Vec::new();

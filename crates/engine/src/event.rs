@@ -63,8 +63,8 @@ pub enum Event {
         /// How the request ended.
         end: End,
     },
-    /// A request has ended whose fate another part than the engine decided. The engine frees the
-    /// place or slot that the request held, and learns nothing from the request.
+    /// A request has ended because of a decision outside the engine. The engine frees the place or
+    /// slot that the request held, and learns nothing from the request.
     Withdrawn {
         /// The request's number.
         id: RequestId,
@@ -155,7 +155,7 @@ pub enum End {
         /// missing page), it may have answered much sooner than usual.
         done: bool,
     },
-    /// The request exceeded its time limit. Too many slots lead to time-outs.
+    /// The request exceeded its time limit, which is a sign of too many slots.
     TimedOut,
     /// The client had left before the end, as `Departed` reported.
     Abandoned {

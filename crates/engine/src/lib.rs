@@ -6,7 +6,8 @@
 //! crate is `no_std`, so a policy that reads a clock or opens a socket does not compile.
 //!
 //! [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
-//! [`Reason`]. [`RequestTable`] carries the actions out where each request has a task.
+//! [`Reason`]. [`RequestTable`] carries out the actions for drivers in which each request has a
+//! task.
 //!
 //! # Modules
 //!

@@ -225,7 +225,7 @@ impl Domain {
         }
     }
 
-    /// Returns the unit of the values; empty if they have none.
+    /// Returns the unit of the values, or their kind if they have no unit.
     pub const fn unit(&self) -> &'static str {
         match self {
             Self::Count { .. } => "requests",

@@ -9,9 +9,10 @@ pub enum Reason {
     /// The request got a slot because it ranked best of those that waited.
     Best,
     /// The request got a slot of a floor share. Such a slot goes to the class that has waited
-    /// longest, or to a request under a rule.
+    /// longest, or to a request under a throttle rule.
     FloorShare,
-    /// The request got a slot because no other request waited. Its rule lets it run only then.
+    /// The request got a slot because no other request waited. Its throttle rule lets it run only
+    /// then.
     AfterOthers,
     /// The request was refused because the queue was full and no worse request waited.
     QueueFull,
@@ -20,7 +21,8 @@ pub enum Reason {
     /// The request was refused because the queue was full and it ranked behind others. The cause of
     /// its rank was the behaviour of its session or address.
     SetBack,
-    /// The request was refused because its principal had as many requests waiting as one may have.
+    /// The request was refused because its principal already had the maximum number of waiting
+    /// requests.
     PrincipalCap,
     /// The request was refused because it had waited for the maximum time.
     WaitedTooLong,
@@ -87,7 +89,7 @@ impl Reason {
         }
     }
 
-    /// Returns an explanation of a refusal for an operator.
+    /// Returns an explanation of the decision for an operator.
     pub const fn explanation(self) -> &'static str {
         match self {
             Self::SlotFree => "A slot was free and no request waited.",

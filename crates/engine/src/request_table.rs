@@ -1,7 +1,7 @@
-//! The engine, and the task that waits for each of its requests.
+//! The table of the engine's requests, with the task that waits for each of them.
 //!
-//! Drivers in real time share this table. They add a clock, a lock, and a ticket for each request.
-//! Only the ticket that holds a number frees it.
+//! All drivers that run in real time use this table. Each adds a clock, a lock, and a ticket for
+//! each request. Only the ticket of a request frees the request's number.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -19,9 +19,10 @@ use crate::request::{Request, RequestId};
 /// woken task may take it.
 pub type Wakers = Vec<Waker>;
 
-/// The engine, and the task that waits for each of its requests.
+/// The engine and its requests, with the task that waits for each of them.
 pub struct RequestTable {
-    /// The engine, for calls that append no actions. Only the table makes the other calls.
+    /// The engine. Use it directly only for calls that append no actions.
+    /// [`RequestTable::carry_out`] makes the other calls.
     pub engine: Engine,
     /// The number of requests refused since the start.
     pub refused: u64,
@@ -32,7 +33,7 @@ pub struct RequestTable {
 }
 
 struct Entry {
-    /// `Waits` also if the number is free.
+    /// The decision about the request so far; `Waits` if the number is free.
     decision: Decision,
     /// The task that waits for the next decision: for a slot, or for the request to be stopped.
     waker: Option<Waker>,
@@ -52,9 +53,11 @@ pub enum Decision {
         /// The time at which it got the slot.
         at: Time,
     },
-    /// The engine has refused the request and forgotten its number, which the ticket still holds.
+    /// The engine has refused the request. The ticket keeps the number until
+    /// [`RequestTable::release`].
     Refused(Refusal),
-    /// The request ran, and was stopped. The ticket still holds its number here too.
+    /// The request ran, and was stopped. The ticket keeps the number until
+    /// [`RequestTable::release`].
     Stopped(Refusal),
 }
 
@@ -90,7 +93,8 @@ impl RequestTable {
         self.carry_out(now, wakers, |engine, actions| engine.on_event(now, event, actions));
     }
 
-    /// Lets the engine do the work that is due. Returns the time of the next call.
+    /// Makes the engine do the work that is due. Returns the time at which this must be called
+    /// again.
     pub fn on_timer(&mut self, now: Time, wakers: &mut Wakers) -> Option<Time> {
         self.carry_out(now, wakers, |engine, actions| engine.on_timer(now, actions));
         self.engine.next_timer()
@@ -114,7 +118,8 @@ impl RequestTable {
                 Action::Terminate { id, reason, retry_after } => {
                     (id, Decision::Stopped(Refusal { reason, retry_after, at: now }))
                 }
-                // Only sent for a ticket that was dropped, whose request is gone.
+                // The engine sends this only for a request whose ticket was dropped, so no task
+                // waits for it.
                 Action::Cancel { .. } => continue,
             };
             let entry = &mut self.entries[id.0 as usize];
@@ -144,8 +149,8 @@ impl RequestTable {
         Poll::Pending
     }
 
-    /// Frees the number of a request. If the request waits or holds a slot, it ends in the way that
-    /// the event says.
+    /// Frees the number of a request. If the request waits or holds a slot, the event `how` ends
+    /// it.
     pub fn release(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
         let entry = mem::replace(&mut self.entries[id.0 as usize], FREE);
         if matches!(entry.decision, Decision::Waits | Decision::Granted { .. }) {

@@ -70,7 +70,8 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browsing } else { Tier::Transaction },
         utility: Utility::new(f64::from(i) + 1.0),
         revenue: Utility::default(),
-        // The requests of every other class can be stopped, after so short a time that some are.
+        // Every second class has requests that can be stopped, after such a short time that some
+        // are.
         stop: i
             .is_multiple_of(2)
             .then_some(Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_millis(20) }),
@@ -270,7 +271,8 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
 
 #[test]
 fn no_decision_of_any_policy_allocates_once_the_queue_was_full() {
-    // The second pair of sizes lets a hash table with as many entries be as crowded as it can be.
+    // With the second pair of sizes, hash tables are as full as they can be (7/8 of a power of
+    // two).
     for (places, sessions) in [(10_000, 1_000), (14_336, 1_792)] {
         for policy in &catalog::POLICIES {
             let asked = allocations(policy.name, &[], places, sessions);

@@ -67,7 +67,8 @@ pub fn stream(path: &Path, largest: usize) -> Result<String, Unreadable> {
 /// Returns the text of a regular file with a secret, of at most [`LARGEST_SECRET`] bytes.
 ///
 /// # Errors
-/// As [`text`], and if every user may read or write the file.
+/// If the file is not text, is not a regular file, has too many bytes, or may be read or written by
+/// every user.
 pub fn secret(path: &Path) -> Result<String, Unreadable> {
     let file = regular(path)?;
     let mode = file.metadata()?.mode() & 0o777;
@@ -81,7 +82,7 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
 /// to the user of this process, because a secret of another user proves nothing.
 ///
 /// # Errors
-/// As [`secret`], and if the file belongs to another user.
+/// If [`secret`] would return an error, or if the file belongs to another user.
 pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
     let own = own_user()?;
     let owner = std::fs::metadata(path)?.uid();

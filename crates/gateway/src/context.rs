@@ -49,7 +49,8 @@ impl Worker {
         Rc::clone(&self.settings.borrow())
     }
 
-    /// Returns the pool of connections to the servers of the settings that this worker took last.
+    /// Returns this worker's pool of connections to the servers in its settings. The settings are
+    /// those that the last call of [`Worker::settings`] returned.
     pub(crate) fn pool(&self) -> Rc<Pool> {
         Rc::clone(&self.pool.borrow())
     }

@@ -188,8 +188,8 @@ impl Settings {
         self.classes(request).map(|class| class.max_body_bytes).fold(own, u64::min)
     }
 
-    /// Returns the time after the request's arrival from which an answer is late. Returns `None` if
-    /// it is never late.
+    /// Returns the time from the request's arrival within which it must be answered. A later answer
+    /// counts as late. Returns `None` if no answer is late.
     pub(crate) fn patience(&self, request: &Request) -> Option<TimeSpan> {
         self.classes(request).filter_map(|class| class.patience).min()
     }
@@ -227,7 +227,7 @@ fn upstreams(
 /// watch of `before`, which keeps its learned state.
 fn session_cookie(config: &Config, before: Option<&Settings>) -> Option<Arc<SessionCookie>> {
     let kept = before.and_then(|before| before.session_cookie.as_ref());
-    match kept.filter(|cookie| cookie.is_of(&config.identify)) {
+    match kept.filter(|cookie| cookie.matches_config(&config.identify)) {
         Some(cookie) => Some(Arc::clone(cookie)),
         None => SessionCookie::of(&config.identify).map(Arc::new),
     }

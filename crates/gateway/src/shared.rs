@@ -53,7 +53,6 @@ pub(crate) struct Shared {
     /// The number of worker threads that serve clients now.
     pub(crate) workers: AtomicUsize,
     worker_count: usize,
-    /// The open client connections.
     pub(crate) connections: Connections,
     /// The number of streams, which count against `client_limits.streams` instead of the
     /// concurrency limit.
@@ -240,8 +239,9 @@ impl CountedPermit {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
     }
 
-    /// Counts a request for a file, both among these and among the requests without a slot. Returns
-    /// `None` if there are already `most` of the former or `observed` of the latter.
+    /// Counts a request for a file in two counts: that of requests for files, and that of requests
+    /// without a slot. Returns `None` if there are already `most` of the former or `observed` of
+    /// the latter.
     pub(crate) fn file(shared: &Arc<Shared>, most: usize, observed: usize) -> Option<Self> {
         let mut permit = Self::observed(shared, observed)?;
         // If this is one too many, dropping the permit decrements both counts.

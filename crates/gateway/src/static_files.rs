@@ -34,22 +34,23 @@ use bywash_message::{Fields, Framing, Name, Request};
 use bywash_units::TimeSpan;
 use http::{Method, StatusCode};
 
-use crate::identity::cacheable::may_be_kept;
+use crate::identity::cacheable::may_be_cached;
 use crate::process::secret::Secret;
 
 /// The number of entries in the table, a power of two.
 const ENTRIES: usize = 16_384;
-/// The bits of an entry that contain the count. The other bits identify the target.
+/// The mask of the bits of an entry that contain the count. The other bits identify the target.
 const COUNT: u64 = 0b1111;
 /// The count of a target after its first response.
 const FIRST: u64 = 1;
-/// The number that each further response adds to the count, up to [`COUNT`].
+/// Each further response that is a file's adds this to the count, up to [`COUNT`].
 const FURTHER: u64 = 2;
-/// The minimum count of a file. Each response for another target subtracts one from the count.
+/// A target counts as a file while its count is at least this. Each response for another target
+/// with the same entry subtracts one.
 const ENOUGH: u64 = 2;
-/// The maximum time to the first byte of a response by which its target is learned as a file.
+/// A response shows that its target is a file only if its first byte comes within this time.
 const FAST: TimeSpan = TimeSpan::from_millis(20);
-/// The time to the first byte of a response after which its target is no longer taken for a file.
+/// If the first byte of a response takes longer than this, its target no longer counts as a file.
 pub(crate) const SLOW: TimeSpan = TimeSpan::from_millis(200);
 
 /// The endings of paths that may be files, in lower case.
@@ -172,8 +173,8 @@ pub(crate) fn shows(
         kind.get(..begin.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(begin))
     };
     let is_content = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
-    let may_be_kept = may_be_kept(status, fields) && !fields.has(Name::SetCookie);
-    if !is_content || !TYPES.iter().any(is_type) || !may_be_kept || began > SLOW {
+    let may_be_cached = may_be_cached(status, fields) && !fields.has(Name::SetCookie);
+    if !is_content || !TYPES.iter().any(is_type) || !may_be_cached || began > SLOW {
         return Shows::Other;
     }
     let names = [&b"etag"[..], b"last-modified"];

@@ -58,8 +58,9 @@ fn names_in_order(words: &[&str]) -> io::Result<Vec<Name>> {
     Ok(names.into_iter().flatten().collect())
 }
 
-/// Returns whether the supervisor gives this name to a socket without a configured one. That is the
-/// empty name, `unknown`, or the name of the unit (`systemd.socket(5)`, `FileDescriptorName=`).
+/// Returns whether `word` is the name that a supervisor passes for a socket without a
+/// `FileDescriptorName=`: the empty name, `unknown`, or the name of the unit, which ends with
+/// `.socket` (`systemd.socket(5)`).
 fn is_unnamed(word: &str) -> bool {
     word.is_empty() || word == "unknown" || word.ends_with(".socket")
 }

@@ -13,11 +13,12 @@
 //! | [`TAKEN`]: the successor owns the service | |
 //!
 //! Until the message `TAKEN` the old process serves, and can still call the handover off and kill
-//! the successor. `TAKEN` prevents that both processes serve, or none: a successor whose `SERVING`
-//! came too late never receives it.
+//! the successor. `TAKEN` ensures that exactly one of the processes serves: a successor whose
+//! `SERVING` came too late never receives it.
 //!
-//! All numbers are little-endian. The first twelve bytes of the head, and the version of four bytes
-//! that answers it, are the same in every version.
+//! All numbers are little-endian. Every version of the protocol has the same layout of the first
+//! twelve bytes of the head, and of the answer, which is a version of four bytes. So two processes
+//! can always compare their versions.
 
 use crate::error::{HandoverError, MOST_STATE};
 use crate::socket::Name;
@@ -48,8 +49,13 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The length of a head in bytes: magic 8, version 4, names 4 (zero means no name; the last is
-    /// always zero), length of the state 8.
+    /// The length of a head in bytes. A head has these fields, in this order:
+    ///
+    /// - the magic: 8 bytes
+    /// - the version of the protocol: 4 bytes
+    /// - a code for each name: 4 bytes, of which those without a name are zero. The last byte is
+    ///   always zero.
+    /// - the length of the state: 8 bytes
     pub(crate) const LENGTH: usize = 24;
 
     /// Creates a head for sockets with these names, followed by `state` bytes of state.
@@ -164,7 +170,8 @@ mod tests {
             }
         }
 
-        /// Uniformly random bytes are hardly ever valid. Heads with small codes often are.
+        /// Generates heads with small codes for the names, which are often valid. Uniformly random
+        /// bytes hardly ever are.
         #[test]
         fn of_small_codes_only_different_names_from_the_front_are_read(
             codes in prop::array::uniform4(0_u8..5), state in any::<u32>()

@@ -32,8 +32,8 @@ impl Successor {
         self.process.id()
     }
 
-    /// Sends SIGTERM to the successor. A signal that this process got during the handover was meant
-    /// for the service.
+    /// Sends SIGTERM to the successor. Call this if this process got the signal during the
+    /// handover: the signal was meant for the service, which the successor now provides.
     ///
     /// # Errors
     /// If the system refuses to send the signal.
@@ -51,15 +51,15 @@ impl Successor {
 
 /// Starts a process that takes over the listening sockets and the learned state. Waits until it
 /// serves, at most for `patience`. After success the caller must accept no more connections:
-/// connections that wait in the sockets belong to the successor. Before that, and after an error,
-/// the caller accepts as usual.
+/// connections in the backlogs of the sockets belong to the successor. Before that, and after an
+/// error, the caller accepts as usual.
 ///
-/// Meanwhile `during` is called at least every 50 ms, and once more just before the last message.
-/// If it returns a break, the handover is called off. The closure serves for work that must
-/// continue, and for callers that change their minds.
+/// Meanwhile `during` is called at least every 50 ms, and once more just before the service is left
+/// to the successor. If it returns [`ControlFlow::Break`], the handover is called off. Use the
+/// closure for work that must continue during the handover.
 ///
-/// The command's standard input and the variables about this process (`LISTEN_*`, `WATCHDOG_*`) are
-/// changed. Everything else about the command is left to the caller.
+/// This function sets the command's standard input, and changes the environment variables about
+/// this process (`LISTEN_*`, `WATCHDOG_*`). It changes nothing else about the command.
 ///
 /// # Errors
 /// If the successor could not be started, ended, did not serve in time, or was called off. It has
@@ -81,7 +81,8 @@ pub fn hand_over(
     }
 }
 
-/// A process that may become the successor. If it is dropped before, it is killed and reaped.
+/// A process that may become the successor. If the value is dropped before that, the process is
+/// killed and reaped.
 struct Candidate<'a> {
     /// The process; `None` once it has become the successor or was ended.
     process: Option<Child>,
@@ -102,10 +103,10 @@ enum Refusal {
 
 /// The interval at which the exit of the process is checked. A closed channel is not enough: a
 /// process may end and leave its end of the channel to a child of its own.
-const TURN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The time that a successor which has closed the channel gets to end by itself.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 impl<'a> Candidate<'a> {
     fn start(
@@ -203,7 +204,7 @@ impl<'a> Candidate<'a> {
             if left.is_zero() {
                 return Err(Refusal::TooSlow);
             }
-            let turn = Some(left.min(TURN));
+            let turn = Some(left.min(POLL_INTERVAL));
             self.channel.set_read_timeout(turn)?;
             self.channel.set_write_timeout(turn)?;
             match act(&mut self.channel) {
@@ -245,15 +246,15 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Waits for the process to end by itself, at most [`LAST_WORDS`]. Returns its exit status, or
+    /// Waits for the process to end by itself, at most [`EXIT_GRACE`]. Returns its exit status, or
     /// `None` if it still runs. A process that has closed the channel is most likely about to
     /// report the reason on its standard error.
     fn ends_soon(&mut self) -> Option<ExitStatus> {
         let process = self.process.as_mut()?;
-        let end = self.started.elapsed().saturating_add(LAST_WORDS).min(self.patience);
+        let end = self.started.elapsed().saturating_add(EXIT_GRACE).min(self.patience);
         loop {
             match process.try_wait() {
-                Ok(None) if self.started.elapsed() < end => thread::sleep(TURN / 10),
+                Ok(None) if self.started.elapsed() < end => thread::sleep(POLL_INTERVAL / 10),
                 Ok(ended) => return ended,
                 Err(_) => return None,
             }

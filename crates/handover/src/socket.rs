@@ -53,7 +53,7 @@ impl Listener {
     /// Creates a listener from a descriptor.
     ///
     /// Non-blocking mode belongs to the socket and not to the descriptor. So it changes for all
-    /// processes that have the socket open, which all want it.
+    /// processes that have the socket open. All of them need it.
     ///
     /// # Errors
     /// If the descriptor is not a listening stream socket.

@@ -46,7 +46,7 @@ pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
 /// stays in the environment, but a child that inherits the variable finds no channel there.
 fn channel() -> Result<UnixStream, HandoverError> {
     let stdin = io::stdin();
-    // A descriptor that is not a socket has neither a domain nor a type.
+    // If the descriptor is not a socket, reading its domain or type is an error.
     let is_channel = sockopt::socket_domain(&stdin) == Ok(AddressFamily::UNIX)
         && sockopt::socket_type(&stdin) == Ok(SocketType::STREAM);
     if !is_channel {

@@ -73,7 +73,7 @@ impl Supervisor {
         self.notify(&[NotifyState::MainPid(id)], PATIENCE)
     }
 
-    /// Feeds the watchdog. It never waits, so it can be called on a thread that serves requests.
+    /// Feeds the watchdog. This call never waits, so a thread that serves requests may make it.
     pub fn alive(&self) -> io::Result<()> {
         self.notify(&[NotifyState::Watchdog], Duration::ZERO)
     }

@@ -16,16 +16,16 @@ use std::path::PathBuf;
 pub struct Watched {
     paths: Vec<PathBuf>,
     /// The properties of the files when a change was last reported, or at the beginning.
-    known: Vec<Option<Print>>,
+    known: Vec<Option<FileFingerprint>>,
     /// The properties of the files at the last check.
-    seen: Vec<Option<Print>>,
+    seen: Vec<Option<FileFingerprint>>,
 }
 
 /// The properties of a file that change when the file is written, replaced or given to another
-/// owner. They include the time of the last change (ctime). All the others stay the same if `cp -p`
-/// copies another file of the same length over it.
+/// owner. They include the time of the last change (ctime), because all other properties can stay
+/// the same when `cp -p` copies another file of the same length over the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Print {
+struct FileFingerprint {
     device: u64,
     inode: u64,
     length: u64,
@@ -38,7 +38,7 @@ impl Watched {
     /// between is missed.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().collect();
-        let known: Vec<_> = paths.iter().map(look).collect();
+        let known: Vec<_> = paths.iter().map(fingerprint).collect();
         Self { paths, seen: known.clone(), known }
     }
 
@@ -58,7 +58,7 @@ impl Watched {
     pub fn changed(&mut self) -> bool {
         let before = self.seen.clone();
         for (seen, path) in self.seen.iter_mut().zip(&self.paths) {
-            *seen = look(path).or(*seen);
+            *seen = fingerprint(path).or(*seen);
         }
         let settled = self.seen == before && self.seen != self.known;
         if settled {
@@ -70,9 +70,9 @@ impl Watched {
 
 /// Returns the properties of the file that the path leads to, through all symbolic links. Returns
 /// `None` if there is no such file.
-fn look(path: &PathBuf) -> Option<Print> {
+fn fingerprint(path: &PathBuf) -> Option<FileFingerprint> {
     let found = fs::metadata(path).ok()?;
-    Some(Print {
+    Some(FileFingerprint {
         device: found.dev(),
         inode: found.ino(),
         length: found.len(),

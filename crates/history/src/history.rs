@@ -66,8 +66,8 @@ impl Default for History {
 
 impl History {
     /// Creates a history that continues from the rows that [`History::columns`] returned for an
-    /// earlier one. Invalid rows are dropped. Windows begin again, because the counts of this
-    /// process begin at zero.
+    /// earlier one. Invalid columns are dropped. Windows cover only this process, because its
+    /// counts begin at zero.
     pub fn restored(seconds: Columns, minutes: Columns) -> Self {
         let mut history = Self::default();
         let names = &mut history.names;

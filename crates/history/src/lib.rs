@@ -14,7 +14,8 @@
 //! For windows, at most 141 readings are kept, with 960 bytes for each class, busy or not. A site
 //! with 64 classes takes 9 MB, a site with eight takes 1.1 MB.
 //!
-//! Class names are kept once, and at most [`MOST_NAMES`] of them: rows have no further classes.
+//! Class names are kept once, and at most [`MOST_NAMES`] of them. Rows leave out all further
+//! classes.
 //!
 //! # Time
 //!

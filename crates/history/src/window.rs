@@ -20,7 +20,7 @@ use crate::columns::OutcomeCounts;
 use crate::counts::{ClassCounts, Reading};
 use crate::latencies::{BUCKETS, Latencies};
 
-/// The part of a window's length that may be missing, because readings are not exactly a second
+/// A window may be this much shorter than its length, because readings are not exactly a second
 /// apart.
 const TOLERANCE: TimeSpan = TimeSpan::from_millis(500);
 

@@ -47,7 +47,7 @@ pub enum Refusal {
     Forbidden,
     /// No database of this name is configured.
     UnknownDatabase,
-    /// The connection is leased to another holder. Neither lease is held now. The holder must close
+    /// The connection is leased to another holder, whose lease ends as well. The sender must close
     /// the connection.
     Taken,
     /// A limit on the number of leases is reached.

@@ -51,8 +51,7 @@ pub enum Command {
         reason: Reason,
         /// The part of the work that shall stop.
         scope: Scope,
-        /// The time from which the stop is too late to be carried out, in milliseconds since 1970
-        /// (UTC).
+        /// The time after which the stop must not be carried out, in milliseconds since 1970 (UTC).
         not_after: Option<u64>,
         /// The trace and span under which the request was forwarded, if its queries are tagged with
         /// them.

@@ -152,8 +152,8 @@ impl Builder {
         let widest = self.level_settings.iter().map(|level| level.max_threads).max().unwrap_or(1);
         let most_workers = match self.places {
             Some(places) => places * widest,
-            // The number of workers that may hold a slot, and of workers in requests that wait for
-            // slots.
+            // There is room for the workers that hold a slot, and for those whose requests wait for
+            // a slot.
             None => self.threads * (self.level_settings.len() as u32 + 1),
         };
         let most_workers = most_workers as usize;

@@ -55,7 +55,7 @@ pub enum Refused {
     /// The queue of the level is full.
     #[error("the queue of level `{0}` is full")]
     Full(String),
-    /// The request did not get a slot within its patience, which is given.
+    /// The request did not get a slot within this time, its patience.
     #[error("no turn came within {0:?}")]
     TimedOut(std::time::Duration),
     /// The pool was closed.

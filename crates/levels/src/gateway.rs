@@ -24,7 +24,7 @@ use parking_lot::{Mutex, RwLock};
 const LIFETIME: TimeSpan = TimeSpan::from_secs(60);
 
 /// The minimum time between two reads of the key file.
-const REST: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The keys by which an application checks the signatures of a gateway. Clones share the keys.
 #[derive(Clone, Debug)]
@@ -102,11 +102,11 @@ impl Gateway {
 }
 
 impl KeyFile {
-    /// Reads the key file again, at most once in [`REST`]. If the file cannot be used, the present
-    /// keys stay.
+    /// Reads the key file again, at most once in [`READ_INTERVAL`]. If the file cannot be used, the
+    /// present keys stay.
     fn read_again(&self) {
         let mut read = self.read.lock();
-        if read.elapsed() < REST {
+        if read.elapsed() < READ_INTERVAL {
             return;
         }
         *read = Instant::now();
@@ -170,7 +170,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = key_file(&folder, 7);
         let gateway = Gateway::read(&path).unwrap();
-        let rested = || *gateway.file.read.lock() = Instant::now().checked_sub(REST).unwrap();
+        let rested =
+            || *gateway.file.read.lock() = Instant::now().checked_sub(READ_INTERVAL).unwrap();
         fs::write(&path, "no keys").unwrap();
         rested();
         assert_eq!(gateway.level(&signed(8, now())), Err(LevelRefusal::Forged));

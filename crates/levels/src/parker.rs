@@ -13,7 +13,7 @@ pub(crate) enum Wakeup {
     Closed,
 }
 
-/// The wait of one thread. The thread that removes it from the queue notifies it, once.
+/// The wait of one thread for a slot. Another thread ends the wait by one call of [`Parker::tell`].
 #[derive(Debug)]
 pub(crate) struct Parker {
     wakeup: AtomicU8,
@@ -35,8 +35,8 @@ impl Parker {
             Wakeup::Slot => SLOT,
             Wakeup::Closed => CLOSED,
         };
-        // The ordering is `Release`, so that the thread that gets the slot sees all writes from
-        // before.
+        // The ordering is `Release`, so that the thread that gets the slot sees all writes that
+        // came before this call.
         self.wakeup.store(what, Ordering::Release);
         self.thread.unpark();
     }

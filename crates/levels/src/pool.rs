@@ -90,8 +90,8 @@ impl Pool {
         self.scheduler().close();
     }
 
-    /// Waits until no request waits or runs in the pool. After [`Pool::close`], only requests that
-    /// had begun are left to wait for.
+    /// Waits until no request waits or runs in the pool. After [`Pool::close`], this waits only for
+    /// requests that had begun.
     pub fn wait_until_empty(&self) {
         self.scheduler().wait_until_empty();
     }

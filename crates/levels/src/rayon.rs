@@ -1,9 +1,10 @@
 //! Runs code that is written for rayon on slots of the pool.
 //!
-//! Parallel iterators run on rayon's threads, about which the pool knows nothing. So for as long as
-//! such code runs, a request takes as many slots as no other request wants. The code runs in a
-//! rayon pool with the same number of threads. These slots do not change hands before the code
-//! ends. Code written with [`Request::scope`](crate::Request::scope) shares slots better.
+//! Parallel iterators run on rayon's threads, about which the pool knows nothing. So while such
+//! code runs, its request holds all slots that its level allows and no other request wanted. The
+//! code runs in a rayon pool with the same number of threads. These slots do not change hands
+//! before the code ends. Code written with [`Request::scope`](crate::Request::scope) shares slots
+//! better.
 //!
 //! Rayon pools are kept and reused. Their sizes are powers of two, so that there are few different
 //! ones.

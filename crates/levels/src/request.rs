@@ -15,7 +15,7 @@ use crate::task::{Taken, TaskQueue};
 
 /// The number of times that a request's own thread checks its task queue before it sleeps. By that
 /// time, a worker that has finished the last task has usually left.
-const LOOKS: u32 = 64;
+const MAX_POLLS: u32 = 64;
 
 /// A request that has begun. The thread that owns the value runs on a slot of the pool, and
 /// dropping the value gives the slot back and ends the request.
@@ -23,7 +23,7 @@ pub struct Request {
     scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
     level: LevelId,
-    /// The time since when the request's own thread has held its present slot.
+    /// The time since which the request's own thread has held its present slot.
     since: Time,
     /// The number of pool threads that ask for work as soon as the request has ended: 1 if a worker
     /// runs it, otherwise 0.
@@ -117,7 +117,7 @@ impl Request {
     ///
     /// # Panics
     ///
-    /// Like [`Request::scope`].
+    /// If `each` panics.
     pub fn parallel_for(&mut self, indices: std::ops::Range<usize>, each: impl Fn(usize) + Sync) {
         /// The number of parts per thread. Slots change hands between parts, and a thread that
         /// comes late finds parts left.
@@ -135,7 +135,7 @@ impl Request {
     ///
     /// # Panics
     ///
-    /// Like [`Request::scope`].
+    /// If `of` panics.
     pub fn map<I: Sync, O: Send>(&mut self, items: &[I], of: impl Fn(&I) -> O + Sync) -> Vec<O> {
         let results: Vec<Mutex<Option<O>>> = items.iter().map(|_| Mutex::new(None)).collect();
         let make = |index: usize| *results[index].lock() = Some(of(&items[index]));
@@ -189,8 +189,8 @@ impl Request {
                 return;
             }
             if queue.is_ending() {
-                self.scheduler.call_off(self.ticket, queue);
-                if (0..LOOKS).any(|_| {
+                self.scheduler.cancel_help(self.ticket, queue);
+                if (0..MAX_POLLS).any(|_| {
                     std::hint::spin_loop();
                     queue.is_done()
                 }) {

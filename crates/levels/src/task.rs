@@ -30,11 +30,11 @@ struct State {
     unfinished: usize,
     /// The number of workers that were called to this task queue and have not left.
     helpers: usize,
-    /// The number of those workers that have not arrived yet.
+    /// The number of workers that were called to this task queue and have not arrived at it yet.
     called: usize,
     /// The parker of the scope's own thread, while that thread waits for a slot or for the workers.
     owner: Option<Arc<Parker>>,
-    /// The number of tasks that the scheduler knows to want another thread.
+    /// The number of queued tasks without a called worker, as the scheduler was last notified.
     known: usize,
     /// The payload of the first panic of a task, until the scope takes it.
     panic: Option<Box<dyn Any + Send>>,
@@ -45,7 +45,7 @@ impl State {
         self.tasks.len().saturating_sub(self.called)
     }
 
-    /// Returns whether all tasks have ended and no worker is here or on its way.
+    /// Returns whether all tasks have ended and all workers that were called have left.
     fn is_done(&self) -> bool {
         self.unfinished == 0 && self.helpers == 0
     }
@@ -105,7 +105,7 @@ impl TaskQueue {
     }
 
     /// Notes that a worker that was called to this queue has arrived.
-    pub(crate) fn come(&self) {
+    pub(crate) fn note_arrival(&self) {
         self.0.lock().called -= 1;
     }
 
@@ -128,8 +128,8 @@ impl TaskQueue {
         }
     }
 
-    /// Returns the number of tasks for which no worker has come or is on its way, and records that
-    /// the scheduler knows of them.
+    /// Returns the number of queued tasks for which no worker has been called, and records that the
+    /// scheduler knows of them.
     pub(crate) fn tell_wanting(&self) -> usize {
         let mut state = self.0.lock();
         state.known = state.wanting();
@@ -146,8 +146,9 @@ impl TaskQueue {
         self.0.lock().unfinished == 0
     }
 
-    /// Registers the parker of the owner, unless all is done. Returns whether the owner is to wait.
-    /// The thread that gives the owner a slot removes the registration.
+    /// Registers the parker of the owner, unless all tasks have ended and all workers have left.
+    /// Returns whether the owner is to wait. The thread that gives the owner a slot removes the
+    /// registration.
     pub(crate) fn register_owner(&self, parker: &Arc<Parker>) -> bool {
         let mut state = self.0.lock();
         let waits = !state.is_done();

@@ -25,7 +25,7 @@ impl Fields {
     /// connection.
     ///
     /// A comma inside a quoted string counts as the end of a list member. The result may therefore
-    /// be a false positive, but it is never false where a server would authenticate the connection.
+    /// be a false positive, but never a false negative.
     pub fn authenticates_connection(&self) -> bool {
         if !self.has_any(SIGNS) {
             return false;

@@ -12,7 +12,7 @@ const MAX_OPTIONS: usize = 32;
 /// End-to-end fields that a client must not name in `Connection`, because the gateway would then
 /// remove them. They tell to whom the request is addressed, how long it is, what it contains and
 /// where it comes from.
-const KEPT: u64 = Name::set(&[
+const NEVER_NOMINATED: u64 = Name::set(&[
     Name::Authorization,
     Name::CacheControl,
     Name::ContentEncoding,
@@ -57,9 +57,9 @@ pub(crate) struct Options {
 
 impl Options {
     /// Reads the options of a request. Fails with [`ParseError::Nominated`] if the request names a
-    /// field in [`KEPT`].
+    /// field in [`NEVER_NOMINATED`].
     pub(crate) fn of_request(fields: &Fields) -> Result<Self, ParseError> {
-        Self::of(fields, KEPT)
+        Self::of(fields, NEVER_NOMINATED)
     }
 
     /// Reads the options of a response. An application may name any of its own fields, so the names

@@ -57,7 +57,8 @@ impl Line {
         self.value as usize..(self.value + self.value_length) as usize
     }
 
-    /// Returns the range of the whole line with its line end, if the line is a plain one.
+    /// Returns the range of the whole line with its line end. The line must be
+    /// [`plain`](Self::plain).
     fn whole(self) -> Range<usize> {
         self.start as usize..(self.value + self.value_length) as usize + 2
     }

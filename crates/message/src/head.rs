@@ -35,8 +35,8 @@ pub(crate) const MAX_METHOD: usize = 32;
 /// The state of the search for the end of one head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
-    /// The offset up to which `bytes` was searched. Before it, CR, LF and NUL occur only as the
-    /// ends of whole lines.
+    /// The offset up to which `bytes` was searched. Before it, there is no NUL, and CR and LF occur
+    /// only as line ends.
     scanned: usize,
     /// The offset of the beginning of the line that is being searched.
     line: usize,
@@ -94,7 +94,7 @@ impl Head {
     fn check(&self, bytes: &[u8], seen: usize, limits: &Limits) -> Result<(), ParseError> {
         let begun = seen > self.line;
         if self.fields > 0 {
-            // The end of the line that has begun must fit, too.
+            // A line that has begun also needs room for its line end.
             let taken = seen - self.fields + if begun { 2 } else { 0 };
             return if taken > limits.bytes { Err(ParseError::HeadTooLarge) } else { Ok(()) };
         }

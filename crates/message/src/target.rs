@@ -135,7 +135,7 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, ParseError> {
                 out.truncate(start);
                 leave(&mut out)?;
             }
-            segment if deceives(segment) => return Err(ParseError::Path),
+            segment if may_hide_dot_segment(segment) => return Err(ParseError::Path),
             _ if segments.peek().is_some() => out.push(b'/'),
             _ => {}
         }
@@ -194,10 +194,10 @@ fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
     (byte != 0).then_some((byte, rest))
 }
 
-/// Returns whether some recipient would see a dot segment in this segment, although it is none.
-/// Tomcat cuts off parameters before it resolves dot segments, and others decode escaped slashes
-/// before.
-fn deceives(segment: &[u8]) -> bool {
+/// Returns whether some recipient would take a part of this segment for a dot segment, although the
+/// segment is none. Tomcat cuts off parameters before it resolves dot segments, and others decode
+/// escaped slashes before they resolve them.
+fn may_hide_dot_segment(segment: &[u8]) -> bool {
     let mut rest = segment;
     loop {
         let end = memchr_iter(b'%', rest).find(|at| is_slash(rest.get(at + 1..at + 3)));

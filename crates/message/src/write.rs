@@ -8,8 +8,8 @@ use http::{Method, StatusCode};
 use crate::fields::Fields;
 use crate::framing::Framing;
 
-/// The maximum number of bytes of the first line without its target, the framing fields and the
-/// blank line.
+/// The maximum number of bytes that a head needs in addition to its target or reason phrase and to
+/// the given fields.
 const REST: usize = 160;
 
 /// Writes the head of a request.

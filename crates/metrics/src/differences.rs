@@ -10,7 +10,7 @@ use crate::{Metric, MetricKind, Subject, Words};
 ///
 /// Every metric of the table must be in the text, and every sample of the text must be in the
 /// table. Kinds, help texts, labels and their values are compared. A metric without samples is not
-/// in the text, so the program must first count something of each metric.
+/// in the text, so the program must have counted something for each metric before this call.
 pub fn differences(subjects: &[&Subject], text: &str) -> Vec<String> {
     let metrics: Vec<&Metric> =
         subjects.iter().flat_map(|subject| subject.metrics).copied().collect();

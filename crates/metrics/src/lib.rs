@@ -3,7 +3,7 @@
 //!
 //! A metric is a `static` [`Metric`] in a [`Subject`], and a program has a list of subjects. Only
 //! [`Metric::register`] registers metrics, so every metric has an entry in the table. Each program
-//! has a test that the text that it exposes agrees with its list, by [`differences`].
+//! has a test that compares the text that it exposes with its list, by [`differences`].
 //!
 //! Source of the idea: Varnish's counters (`VSC_main.vsc`), each of which documents what it means
 //! for an operator.

@@ -35,7 +35,7 @@ pub struct Signal {
     pub value: Option<u64>,
 }
 
-/// The reason that SERT gives a request whose client has left (`sert.h`).
+/// The number by which SERT identifies the reason that the client has left (`sert.h`).
 const SERT_CLIENT_GONE: i32 = 2;
 
 impl Notice {

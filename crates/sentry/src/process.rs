@@ -15,7 +15,7 @@
 //! forks. Then the child has a lock that no thread releases.
 //!
 //! One such handler closes the child's copy of the epoll set at once, and does nothing else
-//! (`epoll.rs`). If it is missed, the descriptors stay open.
+//! (`epoll.rs`). If the handler is missed, the child's copies of the descriptors stay open.
 #![allow(unsafe_code, reason = "memory that the kernel empties")]
 
 use std::io;
@@ -29,12 +29,13 @@ use crate::table::Shared;
 /// The page that a fork empties, or null until the first watch. Only the first word of the page is
 /// used.
 static PAGE: AtomicPtr<AtomicPtr<Shared>> = AtomicPtr::new(ptr::null_mut());
-/// The epoll set that a forked child closes, or -1 if there is none. This is stored after `GUARD`
-/// and `COOKIE`. A child that finds it with the guard of another set closes nothing.
+/// The epoll set that a forked child closes, or -1 if there is none. It is stored after `GUARD` and
+/// `COOKIE`. A child that is forked between these stores may find one set with the guard of
+/// another, and then closes nothing.
 static SET: AtomicI32 = AtomicI32::new(-1);
-/// The guard of that epoll set, by its descriptor.
+/// The descriptor of the guard of the epoll set in `SET`.
 static GUARD: AtomicI32 = AtomicI32::new(-1);
-/// The cookie of that guard.
+/// The socket cookie of the guard in `GUARD`.
 static COOKIE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the table of this process, or `None` before the first watch. This allocates nothing, so
@@ -48,7 +49,7 @@ pub(crate) fn existing() -> Option<&'static Shared> {
     unsafe { table.as_ref() }
 }
 
-/// Returns the table of this process, and creates the table if necessary.
+/// Returns the table of watched connections of this process. Creates the table if there is none.
 pub(crate) fn own() -> io::Result<&'static Shared> {
     if let Some(table) = existing() {
         return Ok(table);
@@ -89,14 +90,14 @@ fn page() -> io::Result<&'static AtomicPtr<Shared>> {
 }
 
 /// Records the epoll set that the child of a fork closes.
-pub(crate) fn set_is(set: Set) {
+pub(crate) fn record_set(set: Set) {
     GUARD.store(set.guard, Ordering::Release);
     COOKIE.store(set.cookie, Ordering::Release);
     SET.store(set.epoll, Ordering::Release);
 }
 
 /// Records that there is no epoll set, so the child of a fork closes nothing.
-pub(crate) fn there_is_no_set() {
+pub(crate) fn clear_set() {
     SET.store(-1, Ordering::Release);
 }
 

@@ -39,13 +39,13 @@ pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Res
     if table.set.is_some_and(|set| !set.is_ours()) {
         _lost = watcher::forget_set(&mut table);
     }
-    let ours = watcher::started(shared, &mut table)?;
+    let ours = watcher::ensure_started(shared, &mut table)?;
     table.entries.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
-    // Register first and check second: the check detects an event between the two, and the reported
-    // event finds no entry.
+    // Register first and check second, so that the check detects a disconnect between the two. The
+    // watching thread ignores the event of that disconnect, because the table has no entry for it.
     let entered = table.enter(ours, key, cookie, interest);
-    if let Err(left) = look(fd, interest) {
+    if let Err(left) = check_peer(fd, interest) {
         if entered.is_ok() {
             sys::epoll_remove(ours.epoll, fd);
         }
@@ -61,7 +61,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, notifier: Notifier) -> Res
 }
 
 /// Returns an error if the peer has left or the socket is not connected.
-fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
+fn check_peer(fd: RawFd, interest: Interest) -> Result<(), Refused> {
     let flags = sys::flags_of(fd)?;
     // An ended connection has `RDHUP` too. After a reset, the socket has no peer any more.
     if !flags.has(Flags::RDHUP) && !sys::is_connected(fd) {
@@ -77,7 +77,7 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
 /// reported.
 ///
 /// No event of the watch is reported after this call, because it waits for a report that is under
-/// way. A function that the watching thread calls is the exception: a call in it does not wait.
+/// way. There is one exception: a call from within a report, on the watching thread, does not wait.
 pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
@@ -92,14 +92,14 @@ pub fn unwatch(fd: RawFd) -> bool {
     }
     drop(table);
     entry.is_some_and(|entry| {
-        // The watch of a disconnect that is being reported ends with that report.
+        // If the report was about the disconnect, the watch has ended with the report.
         !reporting
             .is_some_and(|(key, why)| key.generation == entry.generation && why != Reason::Data)
     })
 }
 
-/// Ends the watch with this key, if it has not ended. This does not wait: a future stays valid
-/// until a report that is under way has ended.
+/// Ends the watch with this key, if it has not ended. This does not wait for a report that is under
+/// way, because the report shares the state of the future and keeps it alive.
 pub(crate) fn forget(key: Key) {
     let Some(shared) = process::existing() else { return };
     let mut table = shared.lock();

@@ -173,8 +173,9 @@ pub(crate) fn is_connected(fd: RawFd) -> bool {
     unsafe { libc::getpeername(fd, address.as_mut_ptr().cast(), &raw mut size) == 0 }
 }
 
-/// Blocks all signals on the calling thread while the value exists. A signal handler could call
-/// [`crate::unwatch`] while the thread holds the lock, or jump out of the code that holds it.
+/// Blocks all signals on the calling thread while the value exists. A signal handler that runs
+/// while the thread holds the lock could call [`crate::unwatch`], which would deadlock, or jump out
+/// of the code that holds the lock.
 #[must_use = "handlers may run as soon as this is dropped"]
 pub struct Unsignalled(libc::sigset_t);
 

@@ -24,7 +24,7 @@ const STACK: usize = 256 * 1024;
 const PAUSE_MS: i32 = 1;
 
 /// Returns the epoll set. Creates the set and starts its thread if necessary.
-pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<Set> {
+pub(crate) fn ensure_started(shared: &'static Shared, table: &mut Table) -> io::Result<Set> {
     if let Some(set) = table.set {
         return Ok(set);
     }
@@ -39,7 +39,7 @@ pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<
     drop(unsignalled);
     table.thread = Some(thread.as_pthread_t());
     table.set = Some(set);
-    process::set_is(set);
+    process::record_set(set);
     Ok(set)
 }
 
@@ -69,13 +69,14 @@ fn run(shared: &Shared, set: Set) {
             sys::pause_ms(PAUSE_MS);
         }
     }
-    set_is_lost(shared);
+    handle_lost_set(shared);
 }
 
-/// Returns the watch of an event and the event, or `None` if the event is not to be reported. The
-/// report lasts until [`done`].
+/// Returns the key of the watch that an epoll event belongs to, the event to report, and the
+/// watch's notifier. Returns `None` if there is nothing to report. The report is under way until
+/// [`done`] is called.
 fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Notifier)> {
-    let (key, flags) = (Key::from(event.u64), what_is_so(event));
+    let (key, flags) = (Key::from(event.u64), effective_flags(event));
     let mut table = shared.lock();
     let entry = table.entries.get(&key.fd).filter(|entry| entry.generation == key.generation)?;
     let reason = entry.interest.reason(flags)?;
@@ -93,7 +94,7 @@ fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Noti
 }
 
 /// Returns the flags of an event, without the flag `IN` if it only stands for a FIN.
-fn what_is_so(event: &libc::epoll_event) -> Flags {
+fn effective_flags(event: &libc::epoll_event) -> Flags {
     let flags = Flags(event.events);
     let is_in_doubt = flags.has(Flags::IN | Flags::RDHUP);
     if is_in_doubt && !sys::has_bytes(Key::from(event.u64).fd) { flags & !Flags::IN } else { flags }
@@ -141,14 +142,14 @@ fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     if delivery == Delivery::Done {
         entry.interest.data = false;
     }
-    // The kernel reports again conditions that already hold, so an event that was not reported is
-    // retried.
+    // After this call, the kernel signals again the conditions that already hold. So an event that
+    // could not be reported is retried.
     let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), entry.interest.flags());
     true
 }
 
 /// Handles that the program has closed the descriptors of the epoll set. All watches are lost.
-fn set_is_lost(shared: &Shared) {
+fn handle_lost_set(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
         let entries = forget_set(&mut table);
@@ -161,7 +162,7 @@ fn set_is_lost(shared: &Shared) {
 /// caller to drop. A thread that still waits on the old set finds no entry for its events.
 pub(crate) fn forget_set(table: &mut Table) -> Entries {
     if let Some(set) = table.set.take() {
-        process::there_is_no_set();
+        process::clear_set();
         set.close();
     }
     table.thread = None;

@@ -16,8 +16,8 @@ use crate::bitrate::BitRate;
 pub struct Bucket {
     rate: BitRate,
     burst: u32,
-    /// The time at which the bucket is full again if no more bytes are taken. If that is later than
-    /// now plus the duration of the burst, callers are waiting for the excess.
+    /// The time at which the bucket is full again if no more bytes are taken. If that time is
+    /// further ahead than an empty bucket needs to refill, callers are waiting to send.
     full: Time,
 }
 
@@ -35,8 +35,8 @@ impl Bucket {
     pub fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
         // The time that the bucket needs to be full again, before this call.
         let missing = self.full.since(now);
-        let allowed = self.lasts(u64::from(self.burst));
-        self.full = now + missing + self.lasts(u64::from(bytes));
+        let allowed = self.sending_time(u64::from(self.burst));
+        self.full = now + missing + self.sending_time(u64::from(bytes));
         let wait = TimeSpan::from_nanos(missing.as_nanos().saturating_sub(allowed.as_nanos()));
         (wait > TimeSpan::ZERO).then(|| now + wait)
     }
@@ -44,7 +44,7 @@ impl Bucket {
     /// Gives back bytes that were taken and will not be sent, because their stream was reset while
     /// it waited. Callers that already have a time keep it.
     pub fn give_back(&mut self, bytes: u32) {
-        self.full = self.full - self.lasts(u64::from(bytes));
+        self.full = self.full - self.sending_time(u64::from(bytes));
     }
 
     /// Sets another rate. Callers that already have a time keep it. The next caller waits until the
@@ -56,9 +56,9 @@ impl Bucket {
         self.rate = rate;
     }
 
-    /// Returns the time in which `bytes` are sent at the present rate. The time is rounded up,
-    /// because otherwise the sum would exceed the rate.
-    fn lasts(&self, bytes: u64) -> TimeSpan {
+    /// Returns the time in which `bytes` are sent at the present rate. The time is rounded up, so
+    /// that many small calls do not exceed the rate.
+    fn sending_time(&self, bytes: u64) -> TimeSpan {
         let rate = u128::from(self.rate.bytes_per_second());
         nanos((u128::from(bytes) * 1_000_000_000).div_ceil(rate))
     }

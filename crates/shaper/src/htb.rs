@@ -16,13 +16,13 @@ const PARAMETERS: u16 = 1;
 const GLOBAL: u16 = 2;
 /// The version of the kernel's HTB interface: `HTB_VER` without its minor part.
 const VERSION: u32 = 3;
-/// The class of unmarked packets, which is that of ants, without the root's part of the number.
+/// The minor number of the class that unmarked packets belong to, which is the class of ants.
 const DEFAULT: u32 = ANTS & 0xffff;
 /// The link layer `TC_LINKLAYER_ETHERNET`: the kernel counts bytes as on Ethernet. Zero would mean
 /// an old program that sends rate tables.
 const ETHERNET: u8 = 1;
-/// The divisor by which the kernel would derive a class's quantum from its rate. It has no effect,
-/// because every class has its own quantum.
+/// A class without a quantum would get its rate divided by this number as its quantum. The number
+/// has no effect, because every class has its own quantum.
 const RATE_TO_QUANTUM: u32 = 10;
 
 /// The root queueing discipline of a device.

@@ -68,7 +68,7 @@ pub enum NoPlan {
 
 impl Plan {
     /// Creates a plan for `device`. All traffic together gets `total`. Elephants are guaranteed
-    /// `elephants` of that rate, and may use up to `ceiling` of what ants leave.
+    /// `elephants` of that rate. They also get what ants leave, up to `ceiling` in total.
     ///
     /// # Errors
     /// If the rates contradict each other.
@@ -121,8 +121,8 @@ pub(crate) struct Class {
     pub(crate) rate: u32,
     /// The maximum rate in bytes per second.
     pub(crate) ceiling: u32,
-    /// The times for which the class may send at once above its rate, and above its ceiling. Both
-    /// are in ticks of 64 ns.
+    /// The bursts that the class may send at once above its rate, and above its ceiling. Each is
+    /// given as the time in which it is sent at that rate, in ticks of 64 ns.
     pub(crate) bursts: (u32, u32),
     /// The bytes that the class may send in one round among classes of the same priority.
     pub(crate) quantum: u32,
@@ -132,8 +132,8 @@ pub(crate) struct Class {
 
 /// The duration of one tick of the kernel's packet scheduler; see `PSCHED_SHIFT`.
 const TICK_NANOSECONDS: u64 = 64;
-/// The minimum duration of a burst at the full rate. The kernel's timers are late, and without a
-/// burst the rate of that time would be lost.
+/// The minimum duration of a burst at the full rate. The kernel's timers are late, and a class
+/// without a burst could not send later what it has not sent in that time.
 const BURST_NANOSECONDS: u64 = 1_000_000;
 /// The minimum burst in bytes: one full packet with all its headers.
 const LEAST_BURST: u64 = 2_000;

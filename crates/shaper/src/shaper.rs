@@ -4,10 +4,10 @@
 //! response costs none. Before an elephant's response enters the lane, the shaper asks the kernel
 //! by which device the response leaves.
 //!
-//! The state may change while the gateway runs: the program that holds the device ends, or the
-//! capability is revoked. [`Shaper::look`] detects the end of that program. A missing capability is
-//! detected when a connection is assigned. Then responses continue without a lane, paced if that is
-//! configured.
+//! The state may change while the gateway runs: the program that shapes the device may end, or the
+//! capability may be revoked. [`Shaper::look`] detects the end of that program. A missing
+//! capability is detected when a connection is assigned. Then responses continue without a lane,
+//! paced if that is configured.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -47,7 +47,7 @@ enum Given {
 
 /// The default priority of a socket.
 const NO_PRIORITY: u32 = 0;
-/// The pacing rate by which the kernel means no pacing.
+/// The pacing rate that turns pacing off.
 const UNPACED: u64 = u64::MAX;
 
 /// Assigns connections to lanes. All workers of the gateway share one shaper.
@@ -129,8 +129,8 @@ impl Shaper {
     /// ten milliseconds (`lab/crates/benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such
     /// delay.
     ///
-    /// Returns the state that limits an elephant's response on this connection from now on. For an
-    /// ant's response, it is the state that would limit an elephant's.
+    /// Returns the way in which an elephant's response on this connection is limited from now on.
+    /// If `lane` is [`Lane::Ant`], this is how an elephant's response would be limited.
     ///
     /// # Errors
     /// If the descriptor is not a socket or is closed. A missing capability is not an error: the

@@ -61,14 +61,14 @@ impl CancelLog {
         }));
     }
 
-    pub(crate) fn complain(&self, database: &str, complaint: &str) {
+    pub(crate) fn log_problem(&self, database: &str, complaint: &str) {
         self.write(&json!({
             "time": now(), "what": "complaint", "database": database, "complaint": complaint,
         }));
     }
 
     /// Logs that the problem of a database is over.
-    pub(crate) fn is_well(&self, database: &str) {
+    pub(crate) fn log_recovery(&self, database: &str) {
         self.write(&json!({ "time": now(), "what": "well", "database": database }));
     }
 

@@ -37,7 +37,7 @@ const RELEASE: Duration = Duration::from_millis(50);
 const CHECK_INTERVAL: TimeSpan = TimeSpan::from_secs(5);
 
 /// The time for which a database is not queried after an error.
-const REST: TimeSpan = TimeSpan::from_millis(500);
+const ERROR_PAUSE: TimeSpan = TimeSpan::from_millis(500);
 
 /// A statement to be cancelled, with the index of its job in the round.
 struct Victim {
@@ -62,8 +62,9 @@ pub(crate) struct Canceller {
     pub(crate) complaint: Option<String>,
     /// The time of the next check of the database.
     pub(crate) check_at: Time,
-    /// The statements that were cancelled last, by connection and serial. Until such a statement
-    /// has ended, it may be found again, and a second stop may concern it.
+    /// The statements that were cancelled last, by connection and serial. Such a statement may
+    /// still run when a later search, for the same or for another stop, finds it. It is not
+    /// cancelled a second time.
     pub(crate) ending: VecDeque<(u64, u64)>,
 }
 
@@ -120,8 +121,8 @@ impl Canceller {
         let name = self.name.as_str();
         if self.complaint != complaint {
             match &complaint {
-                Some(words) => self.cancel_log.complain(name, words),
-                None => self.cancel_log.is_well(name),
+                Some(words) => self.cancel_log.log_problem(name, words),
+                None => self.cancel_log.log_recovery(name),
             }
             self.complaint.clone_from(&complaint);
         }
@@ -176,8 +177,8 @@ impl Canceller {
         again.filter_map(|(job, (is_leased, _))| job.again(now, is_leased)).collect()
     }
 
-    /// Cancels the statements of the jobs. Returns the indices of the jobs with statements that
-    /// were found, or `None` if the database did not respond.
+    /// Cancels the statements of the jobs, or in observe mode only reports them. Returns the
+    /// indices of the jobs whose statements were found, or `None` if the database did not respond.
     async fn act(
         &mut self,
         jobs: &[Job],
@@ -190,10 +191,10 @@ impl Canceller {
             }
             return None;
         }
-        let found = match self.look(wanted).await {
+        let found = match self.find_statements(wanted).await {
             Ok(found) => found,
             Err(error) => {
-                self.is_down(&error);
+                self.handle_error(&error);
                 for job in jobs {
                     self.spare(job, Spared::Down);
                 }
@@ -204,7 +205,7 @@ impl Canceller {
         let seen = victims.iter().map(|victim| victim.job).collect();
         if self.mode == Mode::Observe {
             for victim in &victims {
-                self.done(&jobs[victim.job], victim);
+                self.report_cancelled(&jobs[victim.job], victim);
             }
         } else if !victims.is_empty() {
             self.cancel(jobs, victims).await;
@@ -212,13 +213,13 @@ impl Canceller {
         Some(seen)
     }
 
-    async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+    async fn find_statements(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
         self.spend(1);
-        let found = self.database.look(wanted).await?;
+        let found = self.database.find_statements(wanted).await?;
         self.broker.numbers.answers(self.name.as_str());
         if let Some(uptime) = self.database.new_uptime() {
             // After a restart, the database may number its connections from one again.
-            self.broker.is_up_for(&self.name, uptime);
+            self.broker.note_uptime(&self.name, uptime);
             self.ending.clear();
         }
         Ok(found)
@@ -248,7 +249,8 @@ impl Canceller {
                     None => continue,
                 },
             };
-            // Since the search, the connection may have been leased to another request: see `look`.
+            // The connection may have been leased to another request since the search. The lease
+            // may also have ended, because `find_statements` has noticed a restart of the database.
             if is_leased && !self.broker.is_of(&jobs[job].request, &self.backend(&running)) {
                 continue;
             }
@@ -299,13 +301,13 @@ impl Canceller {
             match verdict {
                 Ok(Verdict::Cancelled) => {
                     self.remember(&victim.running);
-                    self.done(job, &victim);
+                    self.report_cancelled(job, &victim);
                 }
                 Ok(Verdict::Gone) => self.spare(job, Spared::Gone),
                 Ok(Verdict::Refused) => self.spare(job, Spared::Refused),
                 Err(error) => {
                     self.spare(job, Spared::Down);
-                    return self.is_down(&error);
+                    return self.handle_error(&error);
                 }
             }
         }
@@ -350,12 +352,12 @@ impl Canceller {
         self.ending.push_back((running.connection, running.serial));
     }
 
-    fn is_down(&mut self, error: &DatabaseError) {
-        self.down_until = Some(self.broker.now() + REST);
+    fn handle_error(&mut self, error: &DatabaseError) {
+        self.down_until = Some(self.broker.now() + ERROR_PAUSE);
         self.report_state(false, Some(with_sources(error)));
     }
 
-    fn done(&self, job: &Job, victim: &Victim) {
+    fn report_cancelled(&self, job: &Job, victim: &Victim) {
         let (now, is_done) = (self.broker.now(), self.mode == Mode::Enforce);
         let seconds = now.since(job.asked).as_secs_f64();
         self.broker.numbers.cancelled(self.name.as_str(), seconds, is_done);

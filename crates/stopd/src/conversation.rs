@@ -15,10 +15,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
 use crate::lease_broker::{LeaseBroker, Rights};
-use crate::responder::{Owed, Responder};
+use crate::responder::{Outstanding, Responder};
 
 /// The maximum number of outstanding responses to a client.
-const OWED: usize = 16_384;
+const MAX_OUTSTANDING: usize = 16_384;
 /// The maximum time for which a client may leave its responses unread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -31,7 +31,7 @@ pub(crate) async fn converse(
 ) {
     let (reader, writer) = stream.into_split();
     let (lines, answers) = mpsc::unbounded_channel();
-    let owed = Rc::<Owed>::default();
+    let owed = Rc::<Outstanding>::default();
     let responder = Responder { lines, owed: Rc::clone(&owed) };
     broker.connected(holder, responder.clone());
     let mut answering = std::pin::pin!(answer(writer, answers, &owed));
@@ -57,7 +57,7 @@ async fn listen(
     let mut buffer = BytesMut::with_capacity(16 * 1024);
     loop {
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-            while responder.owed.count.get() >= OWED {
+            while responder.owed.count.get() >= MAX_OUTSTANDING {
                 responder.owed.less.notified().await;
             }
             responder.owed.count.set(responder.owed.count.get() + 1);
@@ -95,7 +95,7 @@ fn handle(
 async fn answer(
     mut writer: OwnedWriteHalf,
     mut answers: mpsc::UnboundedReceiver<String>,
-    owed: &Owed,
+    owed: &Outstanding,
 ) {
     while let Some(mut text) = answers.recv().await {
         let mut count = 1;

@@ -28,7 +28,7 @@ use crate::numbers::Numbers;
 use crate::operators;
 use crate::token_bucket::TokenBucket;
 
-/// Why a daemon did not start.
+/// The reason why a daemon did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StopdError {
     /// The configuration names no socket.
@@ -69,7 +69,7 @@ pub struct Daemon {
 /// The maximum number of stops that wait for one database.
 const WAITING: usize = 16_384;
 /// The interval at which expired leases are removed.
-const TIDY: Duration = Duration::from_secs(1);
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Starts a daemon, and returns once it listens. An unreachable database is not an error: it is
 /// retried later.
@@ -186,7 +186,7 @@ fn run(
         tokio::select! {
             _ = ended => {}
             () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
-            () = tidy(&broker) => {}
+            () = expire_leases(&broker) => {}
             () = accept_clients(socket, &broker, &config) => {}
             // The cancellers run as long as the daemon, so one that ends has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
@@ -227,9 +227,9 @@ fn create_broker(config: &Stopd, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, Jo
     (broker, cancellers)
 }
 
-async fn tidy(broker: &LeaseBroker) {
+async fn expire_leases(broker: &LeaseBroker) {
     loop {
-        tokio::time::sleep(TIDY).await;
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
         broker.expire();
     }
 }

@@ -21,14 +21,14 @@ use crate::numbers::Numbers;
 use crate::responder::Responder;
 use crate::spared::Spared;
 
-/// The maximum duration of a lease, which is also that of a lease without `not-after`. A lease also
+/// The maximum duration of a lease. A lease without `not-after` has this duration. Every lease also
 /// ends with its client connection.
 const LEASE: TimeSpan = TimeSpan::from_secs(3600);
-/// The maximum time for which a stop is remembered, which is also that of a stop without
-/// `not-after`.
+/// The maximum time for which a stop is remembered. A stop without `not-after` is remembered for
+/// this time.
 const STOP: TimeSpan = TimeSpan::from_secs(60);
 
-/// The messages that a client may send, by the configured user.
+/// The messages that a client may send. The configuration gives them for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) leases: bool,
@@ -290,7 +290,7 @@ impl LeaseBroker {
     }
 
     /// Calls [`Table::started`] for a database that has been up for `uptime`.
-    pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: TimeSpan) {
+    pub(crate) fn note_uptime(&self, database: &DatabaseName, uptime: TimeSpan) {
         let now = self.now().as_nanos();
         let then = Time::from_nanos(now.saturating_sub(uptime.as_nanos()));
         self.table.borrow_mut().started(database, then);

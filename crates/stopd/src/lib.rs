@@ -17,7 +17,7 @@
 //!   responses
 //! - `lease_broker`: handles messages and holds the leases (`bywash_lease::Table`)
 //! - `responder`: sends the responses to a client
-//! - `job`: a request that shall stop, and the report to the sender of the stop
+//! - `job`: a stopped request, and the report to the sender of the stop
 //! - `canceller`: finds and cancels the statements of stopped requests in its database, within a
 //!   budget
 //! - `database`: PostgreSQL and MySQL (with MariaDB): running statements and their cancellation

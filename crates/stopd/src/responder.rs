@@ -10,12 +10,12 @@ use tokio::sync::{Notify, mpsc};
 #[derive(Clone)]
 pub(crate) struct Responder {
     pub(crate) lines: mpsc::UnboundedSender<String>,
-    pub(crate) owed: Rc<Owed>,
+    pub(crate) owed: Rc<Outstanding>,
 }
 
 /// The number of responses to a client that are outstanding.
 #[derive(Default)]
-pub(crate) struct Owed {
+pub(crate) struct Outstanding {
     pub(crate) count: Cell<usize>,
     pub(crate) less: Notify,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Why a statement of a stopped request was not cancelled.
+/// The reason why a statement of a stopped request was not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spared {

@@ -1,6 +1,6 @@
 //! Writes lines to standard error.
 //!
-//! A pipe whose reader has stopped blocks its writer. So the process of a gateway calls
+//! A pipe whose reader has stopped blocks its writer. Therefore a gateway calls
 //! [`write_in_background`]. From then on, a thread writes the lines, with a bounded queue in front
 //! of it. A line that finds the queue full is dropped and counted.
 
@@ -22,7 +22,7 @@ static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// Starts the thread that writes to standard error for the rest of the process. If the thread
-/// cannot be started, the functions of this module block as before.
+/// cannot be started, [`write`] continues to block while a pipe is full.
 pub fn write_in_background() {
     // Use a separate descriptor, because the lock of `std::io::stderr` would be held while the pipe
     // is full.
@@ -37,7 +37,8 @@ pub fn write_in_background() {
 fn write_all(texts: &Receiver<String>, pipe: &mut File) {
     let mut told = 0;
     for text in texts {
-        // Ignore a closed pipe, unlike `eprintln!`: the end of a journal must not end the gateway.
+        // Ignore the error of a closed pipe, at which `eprintln!` would panic: the end of a journal
+        // must not end the gateway.
         let _ = pipe.write_all(text.as_bytes());
         let dropped = dropped();
         if dropped > told {

@@ -11,9 +11,9 @@ use crate::text::{columns, printable};
 /// The alignment of the entries of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Left, for text.
+    /// The entries are aligned on the left, which suits text.
     Left,
-    /// Right, for numbers.
+    /// The entries are aligned on the right, which suits numbers.
     Right,
 }
 
@@ -111,7 +111,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Breaks `text` between words into lines of at most `width` columns, or of one word.
+/// Breaks `text` between words into lines of at most `width` columns. A word that is longer gets a
+/// line of its own.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

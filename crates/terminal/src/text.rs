@@ -130,8 +130,9 @@ pub fn excerpt(text: &str, most: usize) -> String {
     escaped(kept) + if kept.len() < text.len() { "…" } else { "" }
 }
 
-/// Returns the width of a text in columns, one per character. That is right for all scripts in use
-/// so far. In other scripts, a table whose columns are slightly off is still readable.
+/// Returns the width of a text in columns of a terminal. Each character counts as one column, which
+/// is right for all scripts in use so far. In other scripts, a table is slightly misaligned but
+/// still readable.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }

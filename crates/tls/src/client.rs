@@ -1,6 +1,6 @@
 //! The TLS side towards an upstream, whose certificate is always verified.
 //!
-//! The trusted authorities are either those of one file or those of the system, never both: no
+//! The authorities of one file are trusted, or the authorities of the system, but never both. No
 //! public authority may vouch for an upstream that has an authority of its own. The name that is
 //! verified, and sent as SNI, is the host of the upstream's URL, unless another is configured.
 
@@ -23,7 +23,8 @@ use crate::{Expiry, Pair, TlsError, VERSIONS, pair, pem, provider};
 /// The options of TLS towards an upstream.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// A PEM file with the only authorities to trust. Without it, those of the system are trusted.
+    /// A PEM file with the only authorities to trust. Without it, the system's authorities are
+    /// trusted.
     pub ca: Option<PathBuf>,
     /// The name to ask for and to verify, instead of the host of the URL.
     pub name: Option<String>,
@@ -128,8 +129,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Returns the authorities that the operating system trusts. Leaves out those that cannot be
-/// parsed: most systems have one or two of these, and an operator can do nothing about them.
+/// Returns the authorities that the operating system trusts, without those that cannot be parsed.
+/// Most systems have one or two of these, and an operator can do nothing about them.
 fn system_authorities() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();

@@ -56,8 +56,8 @@ impl HandshakeFailure {
         }
     }
 
-    /// Returns the failure that an error stands for. `knows_name`: a certificate has the name that
-    /// the client asked for, or the client asked for no name.
+    /// Returns the reason for a handshake's error. `knows_name` is whether a certificate has the
+    /// name that the client asked for; it is also true if the client asked for no name.
     pub(crate) fn of(error: &io::Error, knows_name: bool) -> Self {
         match error.get_ref().and_then(|error| error.downcast_ref::<Error>()) {
             Some(error) => Self::of_protocol(error, knows_name),

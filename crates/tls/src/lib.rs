@@ -6,8 +6,8 @@
 //! certificate by SNI (RFC 6066 section 3). A reload takes either everything or nothing.
 //!
 //! Where to look:
-//! - `pem` reads files, `pair` makes a certificate and its key of two of them and checks that they
-//!   belong together, `names` finds the certificate for a name.
+//! - `pem` reads files. `pair` reads a certificate and its key, and checks that they belong
+//!   together. `names` finds the certificate for a name.
 //! - [`Served`] is the side towards clients, [`Connector`] the side towards upstreams.
 //! - [`TlsError`] is a fault that prevents the use of a configuration. [`Warning`] is a fault that
 //!   does not, but should be corrected. [`HandshakeFailure`] is the reason why a client was not let

@@ -14,15 +14,15 @@ use webpki::{EndEntityCert, KeyUsage};
 
 use crate::{Expiry, Pair, TlsError, Warning, pem, provider};
 
-/// The time before a certificate's expiry from which there is a warning. Certificates that live 90
-/// days are renewed 30 days before their expiry (Let's Encrypt's advice). Two weeks before it, the
-/// renewal has already failed for a while.
-const SOON: Duration = Duration::from_secs(14 * DAY);
+/// A certificate that expires within this time causes a warning. Certificates that live 90 days are
+/// renewed 30 days before their expiry (Let's Encrypt's advice). Two weeks before it, the renewal
+/// has already failed for a while.
+const EXPIRY_WARNING: Duration = Duration::from_secs(14 * DAY);
 const DAY: u64 = 86_400;
 
 /// The first second of the year 10000, in seconds since 1970. No certificate can name a later time
 /// (RFC 5280 section 4.1.2.5.2).
-const AFTER_ALL: u64 = 253_402_300_800;
+const MAX_EXPIRY: u64 = 253_402_300_800;
 
 /// A certificate with its key, as it can be served.
 pub(crate) struct Loaded {
@@ -92,8 +92,8 @@ fn belonging(
 
 const UNKNOWN: InconsistentKeys = InconsistentKeys::Unknown;
 
-/// Returns the fault because of which clients reject the certificate itself, whoever issued it.
-/// Returns `None` if there is no such fault.
+/// Returns the fault for which clients reject the certificate, whatever its issuer. Returns `None`
+/// if there is no such fault.
 ///
 /// webpki does not expose the dates, but checks them and the purpose before it looks for an issuer.
 /// No issuers are given here, so every other result is "unknown issuer" or concerns the issuer, and
@@ -112,7 +112,7 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
         }
         _ => {}
     }
-    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + SOON);
+    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRY_WARNING);
     match seen(soon).err()? {
         webpki::Error::CertExpired { not_after, .. } => {
             let days = not_after.as_secs().saturating_sub(now.as_secs()) / DAY;
@@ -123,10 +123,10 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
 }
 
 /// Returns the time at which a certificate expires, in seconds since 1970. webpki reports that time
-/// only for a certificate that has expired. So this function verifies at a time at which every
-/// certificate has.
+/// only for a certificate that has expired. This function therefore verifies the certificate as if
+/// the time were [`MAX_EXPIRY`], when every certificate has expired.
 fn not_after(leaf: &EndEntityCert<'_>) -> u64 {
-    let end = UnixTime::since_unix_epoch(Duration::from_secs(AFTER_ALL));
+    let end = UnixTime::since_unix_epoch(Duration::from_secs(MAX_EXPIRY));
     match leaf.verify_for_usage(&[], &[], &[], end, KeyUsage::server_auth(), None, None) {
         Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
         // The certificate's dates contradict each other, so it was never valid.

@@ -55,8 +55,8 @@ pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
     }
 }
 
-/// Returns whether a private key is encrypted. That is in the label (PKCS #8), or in a header of
-/// the older format (RFC 1421 section 4.6.1.1).
+/// Returns whether a private key is encrypted. The label says so (PKCS #8), or a header of the
+/// older format (RFC 1421 section 4.6.1.1).
 fn encrypted(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")

@@ -22,8 +22,8 @@ use crate::negotiated::protocols;
 use crate::{Expiry, HandshakeFailure, Pair, TlsError, VERSIONS, provider};
 
 /// The maximum number of TLS 1.2 sessions that are stored here, for clients without session
-/// tickets. Another one evicts the oldest. With tickets, and so in TLS 1.3, clients store their
-/// sessions themselves.
+/// tickets. A further session evicts the oldest. Clients with tickets store their sessions
+/// themselves, as all clients do in TLS 1.3.
 const SESSIONS: usize = 1024;
 
 /// TLS towards clients. It is cheap to clone, and a reload changes all clones.
@@ -46,8 +46,9 @@ pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = protocols(http2);
-    // A resumed session costs no signature. The ticket keys are generated here, change every six
-    // hours, and end with the process. So a stolen disk does not reveal earlier traffic.
+    // A resumed session needs no signature, which saves CPU time. The ticket keys are generated
+    // here, change every six hours, and end with the process. So a stolen disk does not reveal
+    // earlier traffic.
     config.ticketer =
         Ticketer::new().map_err(|error| TlsError::NoTickets { reason: error.to_string() })?;
     config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
@@ -88,8 +89,7 @@ impl Served {
 
     /// Replaces the certificates from the next handshake on. Session tickets stay valid.
     ///
-    /// # Errors
-    /// As for [`server`]. The certificates are then unchanged.
+    /// # Errors The first fault, with its file. The certificates are then unchanged.
     pub fn reload(&self, pairs: &[Pair]) -> Result<(), TlsError> {
         let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);

@@ -4,8 +4,8 @@
 //! byte  0     format, 1
 //!       1     name of the key
 //!       2..6  time of issue, in seconds since 1970, big-endian
-//!       6..8  the day of the last order since 1970, or 0
-//!       8..16 the session that it belongs to
+//!       6..8  day of the last order, in days since 1970, or 0
+//!       8..16 session that the token belongs to
 //!      16..   two bytes for each class that was served, ascending
 //! ```
 //!

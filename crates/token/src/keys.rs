@@ -1,11 +1,12 @@
 //! The keys for tokens, and the file that contains them.
 //!
-//! The first key signs, and both verify. So a key can be rotated while tokens are in use: a new
-//! first line makes the former first line the second, and the tokens that it signed stay valid
+//! The first key signs, and both verify. So a key can be rotated while tokens are in use. A new
+//! first line makes the former first key the second one, and the tokens that it signed stay valid
 //! until they are replaced. Every gateway with the same file can verify the tokens of the others.
 //!
-//! A key has three uses: to sign, to name sessions, and to be identified. Each use has a key of its
-//! own that is derived from it, so that a value made for one use has no meaning for another.
+//! A secret has three uses: to sign tokens, to name sessions, and to be identified. Each use has a
+//! key of its own that is derived from the secret, so that a value made for one use has no meaning
+//! for another.
 
 use std::fmt;
 
@@ -38,8 +39,7 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// Derives the key for one purpose. The derived key reveals nothing about those for other
-    /// purposes.
+    /// Derives the key for one purpose. It reveals nothing about the keys for other purposes.
     pub(crate) fn derived(&self, purpose: &[u8]) -> hmac::Key {
         let root = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref())

@@ -10,9 +10,9 @@
 //! another request's level.
 //!
 //! **Separate keys.** The application has the key file to verify with, and a process that can
-//! verify an HMAC can also sign. So the file must not be that of session tokens. If an operator
-//! uses the same secret for both, a text that is signed for one purpose is still invalid for the
-//! other, because each purpose derives its own key.
+//! verify an HMAC can also sign. So it must not be the key file of session tokens. If an operator
+//! uses the same secret for both nevertheless, a text that is signed for one purpose is invalid for
+//! the other, because each purpose derives its own key.
 //!
 //! **Text, not bytes,** because people read it in logs, and any language can parse it. One level,
 //! one second and one key have exactly one text. The signature covers the characters before it, and

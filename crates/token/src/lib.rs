@@ -1,9 +1,11 @@
-//! Signed statements of a gateway: to visitors, which classes their session was served (a token, in
-//! a cookie); to the application, which level of service a request has (a [`level`], in a field).
+//! Signs and verifies statements of a gateway:
 //!
-//! The table of sessions is the memory of one process. A token carries the same knowledge past a
-//! restart, past a full table and to another gateway, and costs no memory anywhere. Only a holder
-//! of the keys can make or verify a token.
+//! - A *token*, in a cookie, states which classes a visitor's session was served.
+//! - A [`level`], in a header field, tells the application which level of service a request has.
+//!
+//! The table of sessions is in the memory of one process. A token carries the same knowledge, costs
+//! no memory, and is valid after a restart, after an eviction from the table, and at another
+//! gateway. Only a holder of the keys can make or verify a token.
 //!
 //! A token is bound to the session that it was given to, by a keyed hash of the application's
 //! cookie: with another cookie it proves nothing. It names the served classes by hashes of their

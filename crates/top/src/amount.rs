@@ -5,8 +5,8 @@ use bywash_control::Resource;
 /// The text for an unknown value.
 pub(super) const NONE: &str = "-";
 
-/// Formats a fraction as a percentage, in up to three columns. `100` and `0` are shown only for
-/// exactly all and none.
+/// Formats a fraction as a percentage in at most three characters. Exactly 0 is `0`, and exactly 1
+/// is `100`. Fractions near them are `<1` and `>99`, and an unknown one is [`NONE`].
 pub(super) fn percent(share: Option<f64>) -> String {
     match share.map(|share| share * 100.0) {
         None => NONE.into(),

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::text_input::TextInput;
 
-/// How long a decision in `bywash top` applies, and how long an elephant is left alone after an
-/// undo. `bywash policy` and `bywash elephants` accept other times.
+/// A decision in `bywash top` applies for this time. After an undo, no automatic rule applies to
+/// the elephant for this time. `bywash policy` and `bywash elephants` accept other times.
 const LASTS: &str = "1h";
 const LEFT_ALONE: &str = "24h";
 
@@ -42,7 +42,7 @@ enum About {
 pub(super) struct Ask {
     /// The subject of the decision, as text.
     pub(super) subject: String,
-    /// The first line of the subject's text that is shown.
+    /// The number of the first line of `subject` that is shown.
     pub(super) from: u16,
     pub(super) step: Step,
     by: String,
@@ -82,7 +82,7 @@ impl Ask {
         }
     }
 
-    /// Begins a decision about how a class is treated for a limited time.
+    /// Begins a decision that overrides the mode of a class for a limited time.
     pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
         let subject = format!(
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
@@ -92,7 +92,7 @@ impl Ask {
             of.file_mode.name(),
             of.file_enforce_percent,
         );
-        // The default percentage grows step by step: some visitors, then more, then all.
+        // The default percentage grows with each decision: some visitors, then more, then all.
         let enforce_percent = match of.mode {
             Mode::Observe => 10,
             Mode::Enforce if of.enforce_percent < 50 => 50,
@@ -138,7 +138,7 @@ impl Ask {
             Step::Why(input) => format!("Why? {}_", escaped(input.text())),
             Step::Sure => format!(
                 "{} By {}: {}\ny: confirm, any other key: cancel _",
-                self.will(),
+                self.consequence(),
                 escaped(&self.by),
                 escaped(&self.why)
             ),
@@ -146,7 +146,7 @@ impl Ask {
     }
 
     /// Returns a text that describes the effect of the decision.
-    fn will(&self) -> String {
+    fn consequence(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {
                 format!("Hold back elephant {number} as proposed for {LASTS}.")

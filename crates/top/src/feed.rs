@@ -21,13 +21,13 @@ use super::ask::{ConfirmedDecision, Verb};
 use super::tables::View;
 use crate::args::Window;
 
-const EVERY: Duration = Duration::from_secs(1);
+const FETCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command to the feed, in addition to its regular queries.
 #[derive(Debug)]
 pub(super) enum FeedCommand {
-    /// Fetch what this table shows from now on.
-    Look(View),
+    /// Also fetch the values that this table shows, from now on.
+    ShowView(View),
     /// Switch to the window after the present one.
     NextWindow,
     /// Pause the regular queries if `true`, otherwise resume them.
@@ -62,7 +62,8 @@ pub(super) enum Update {
     Done(String),
 }
 
-/// The answers to the regular queries of one second. A `None` has not changed, or is not shown.
+/// The answers to the regular queries of one second. A `None` means that the answer has not
+/// changed, or that the present table does not show it.
 #[derive(Clone, Debug)]
 pub(super) struct Answers {
     pub(super) status: Status,
@@ -91,7 +92,7 @@ pub(super) struct Feed {
     paused: bool,
 }
 
-/// The revisions and numbers of the last complete answers, from which changes are recognised.
+/// The revisions and numbers of the last complete answers. A difference from them shows a change.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     pid: Option<u32>,
@@ -132,12 +133,12 @@ impl Feed {
     }
 
     fn run(mut self, todo: &Receiver<FeedCommand>, sender: &Sender<Update>) {
-        self.due = Instant::now() + EVERY;
+        self.due = Instant::now() + FETCH_INTERVAL;
         loop {
             let update = match todo.recv_timeout(self.due.saturating_duration_since(Instant::now()))
             {
                 Ok(command) => self.execute(command),
-                Err(RecvTimeoutError::Timeout) => self.look_again(),
+                Err(RecvTimeoutError::Timeout) => self.fetch_if_running(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if update.is_some_and(|update| sender.send(update).is_err()) {
@@ -146,16 +147,16 @@ impl Feed {
         }
     }
 
-    fn look_again(&mut self) -> Option<Update> {
-        self.due = Instant::now() + EVERY;
-        (!self.paused).then(|| match self.look() {
+    fn fetch_if_running(&mut self) -> Option<Update> {
+        self.due = Instant::now() + FETCH_INTERVAL;
+        (!self.paused).then(|| match self.fetch() {
             Ok(answers) => Update::Answers(Box::new(answers)),
             Err(why) => Update::Silence(why.words().to_owned()),
         })
     }
 
     /// Fetches everything that is new. If one query fails, all of them are repeated next time.
-    pub(super) fn look(&mut self) -> Result<Answers, Failure> {
+    pub(super) fn fetch(&mut self) -> Result<Answers, Failure> {
         let status: Status = self.get("/v1/status")?;
         let anew = self.seen.is_other(&status);
         let seen = if anew { Seen::default() } else { self.seen };
@@ -202,7 +203,7 @@ impl Feed {
 
     fn execute(&mut self, command: FeedCommand) -> Option<Update> {
         let done = match command {
-            FeedCommand::Look(view) => {
+            FeedCommand::ShowView(view) => {
                 self.view = view;
                 self.due = Instant::now();
                 return None;

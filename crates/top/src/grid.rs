@@ -86,8 +86,9 @@ impl Grid {
         self
     }
 
-    /// Returns the width of each column if the terminal has `all` columns, without the spaces
-    /// between them. Also returns whether the wide widths fit. A column of width 0 is not shown.
+    /// Returns the width of each table column on a terminal of `all` characters per line. One space
+    /// between two columns is not part of a width. A column of width 0 is not shown. Also returns
+    /// whether the wide widths fit.
     pub(super) fn widths(&self, all: usize) -> (Vec<usize>, bool) {
         let wide: Vec<usize> = self.columns.iter().map(|column| column.wide).collect();
         let is_wide = taken(&wide) <= all;

@@ -1,12 +1,18 @@
 //! `bywash top`: shows on a screen of the terminal, second by second, what a running gateway is
 //! doing, and takes decisions of an operator.
 //!
-//! The screen shows what the console shows, from the same API. `feed` queries the gateway on a
-//! separate thread. `sums` are those of a window, which the gateway returns. `rows` keeps the last
-//! ten seconds, for the state in one word. `model` holds what is known and what is selected for
-//! display; `lists` makes its tables as `grid`s. `screen` reacts to keys and updates, with `keys`,
-//! `text_input`, `ask` and `details`. `view` draws the screen. Only this file uses the terminal.
-//! Without a terminal, `printed` prints the same data.
+//! The screen shows what the console shows, from the same API:
+//!
+//! - `feed` queries the gateway on a separate thread.
+//! - `sums` has the sums over a window, as the gateway returns them.
+//! - `rows` keeps the last ten seconds, from which it derives the state in one word.
+//! - `model` has the known state of the gateway, and the user's settings of the tables.
+//! - `lists` converts the model into tables, each a `grid`.
+//! - `screen` reacts to keys and updates, with `keys`, `text_input`, `ask` and `details`.
+//! - `view` draws the screen.
+//! - `printed` prints the same data if there is no terminal.
+//!
+//! Only this file (`lib.rs`) uses the terminal.
 #![forbid(unsafe_code)]
 
 mod amount;
@@ -52,13 +58,13 @@ use screen::Screen;
 use view::Paint;
 
 /// The maximum delay until an update from the gateway is noticed.
-const GLANCE: Duration = Duration::from_millis(50);
+const UPDATE_POLL: Duration = Duration::from_millis(50);
 /// The maximum delay until the end of the terminal is noticed, if no signal reports it.
-const LOOK_UP: Duration = Duration::from_secs(1);
+const TERMINAL_POLL: Duration = Duration::from_secs(1);
 /// The exit code that shells expect of a process that SIGHUP ended.
 const HUNG_UP: i32 = 129;
-/// The shortest interval between two printed tables. A shorter one is too fast to read, and loads
-/// the gateway.
+/// The shortest interval between two printed tables. A person cannot read them faster, and shorter
+/// intervals load the gateway.
 const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 
 /// Shows the screen, or prints if there is no terminal.
@@ -69,7 +75,7 @@ pub fn top(args: &Top) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(operators::user);
     let mut feed = Feed::new(args.which.clone(), by.clone(), args.window);
     // If no gateway answers, this fails before the terminal is switched to the screen.
-    let model = Model::new(feed.look()?);
+    let model = Model::new(feed.fetch()?);
     let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     if args.json || args.count.is_some() || !has_terminal {
         return print(args, feed, model);
@@ -95,7 +101,7 @@ fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
             break;
         }
         thread::sleep(args.interval.to_std());
-        model.take(feed.look()?);
+        model.take(feed.fetch()?);
     }
     Ok(())
 }
@@ -129,16 +135,16 @@ fn show(mut screen: Screen, updates: &Receiver<Update>) -> Result<(), Failure> {
     // command.
     let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
     let _restored = Restored;
-    end_with_it(signals);
+    exit_with_terminal(signals);
     watch(&mut terminal, &mut screen, updates).map_err(failed)
 }
 
 /// Ends the process on a signal, and when the terminal is gone. Without a terminal, crossterm reads
 /// the end of file forever and returns nothing.
-fn end_with_it(mut signals: Signals) {
+fn exit_with_terminal(mut signals: Signals) {
     thread::spawn(move || {
         let code = loop {
-            match signals.wait_for(LOOK_UP) {
+            match signals.wait_for(TERMINAL_POLL) {
                 Some(SignalRequest::End(signal)) => break 128 + signal,
                 // SIGHUP: the terminal has hung up.
                 Some(SignalRequest::Reload) => break HUNG_UP,
@@ -163,8 +169,8 @@ fn watch(
     loop {
         terminal.draw(|frame| view::draw(frame, screen, paint))?;
         loop {
-            let is_another = event::poll(GLANCE)?;
-            if is_another && !hear(screen, &event::read()?) {
+            let is_another = event::poll(UPDATE_POLL)?;
+            if is_another && !handle_event(screen, &event::read()?) {
                 return Ok(());
             }
             if take(screen, updates)? || is_another {
@@ -175,7 +181,7 @@ fn watch(
 }
 
 /// Handles an event of the terminal. Returns whether the program continues.
-fn hear(screen: &mut Screen, event: &Event) -> bool {
+fn handle_event(screen: &mut Screen, event: &Event) -> bool {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
         Event::Paste(text) => {
@@ -191,7 +197,7 @@ fn take(screen: &mut Screen, updates: &Receiver<Update>) -> io::Result<bool> {
     let mut is_new = false;
     loop {
         match updates.try_recv() {
-            Ok(one) => screen.hear(one, now()),
+            Ok(one) => screen.apply(one, now()),
             Err(TryRecvError::Empty) => return Ok(is_new),
             Err(TryRecvError::Disconnected) => {
                 return Err(io::Error::other("the thread that asks the gateway has ended"));

@@ -167,8 +167,8 @@ fn of_elephant(one: &Elephant) -> Vec<Cell> {
     let cost = found.map(|found| found.cost);
     let interval = found.map_or(NONE.into(), |found| {
         let [low, high] = found.interval;
-        // The use of slots and bytes of the gateway is counted, not estimated, so it has no
-        // interval.
+        // An elephant's use of slots, or of bytes of the gateway, is counted and not estimated. So
+        // it has no interval.
         if low.total_cmp(&high).is_eq() {
             return "counted".into();
         }

@@ -15,7 +15,6 @@ use crate::args::Window;
 
 /// The number of rows that a page key moves by.
 const PAGE: usize = 10;
-/// The number of seconds in a minute, for rates per minute.
 const MINUTE: f64 = 60.0;
 
 /// A move of the selection to another row or column.
@@ -29,7 +28,7 @@ pub(super) enum Step {
 
 /// The user's settings of a table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(super) struct TableSettings {
     pub(super) sort: Option<Sort>,
     pub(super) filter: String,
     /// The ID of the selected row; `None` selects the first.
@@ -58,7 +57,7 @@ pub(super) struct Model {
     pub(super) notes: Vec<Note>,
     pub(super) view: View,
     pub(super) silence: Option<Silence>,
-    looks: [Look; 4],
+    table_settings: [TableSettings; 4],
 }
 
 /// The state of all classes together.
@@ -86,7 +85,7 @@ impl Model {
             notes: Vec::new(),
             view: View::Classes,
             silence: None,
-            looks: Default::default(),
+            table_settings: Default::default(),
         };
         model.take(answers);
         model
@@ -110,7 +109,7 @@ impl Model {
     }
 
     /// Records that the gateway did not answer at the time `now`, for the reason `why`.
-    pub(super) fn hear_nothing(&mut self, now: u64, why: String) {
+    pub(super) fn record_silence(&mut self, now: u64, why: String) {
         let since = self.silence.as_ref().map_or(now, |silence| silence.since);
         self.silence = Some(Silence { since, why });
     }
@@ -149,8 +148,8 @@ impl Model {
 
     /// Returns the present table, sorted and filtered.
     pub(super) fn grid(&self) -> Grid {
-        let look = self.look();
-        self.all(self.view).arranged(look.sort, &look.filter)
+        let settings = self.table_settings();
+        self.all(self.view).arranged(settings.sort, &settings.filter)
     }
 
     /// Returns all rows of a table in their original order.
@@ -163,17 +162,17 @@ impl Model {
         }
     }
 
-    pub(super) const fn look(&self) -> &Look {
-        &self.looks[self.view as usize]
+    pub(super) const fn table_settings(&self) -> &TableSettings {
+        &self.table_settings[self.view as usize]
     }
 
-    pub(super) const fn look_mut(&mut self) -> &mut Look {
-        &mut self.looks[self.view as usize]
+    pub(super) const fn table_settings_mut(&mut self) -> &mut TableSettings {
+        &mut self.table_settings[self.view as usize]
     }
 
     /// Returns the index of the selected row in `grid`, or 0 if that row is not there.
     pub(super) fn chosen(&self, grid: &Grid) -> usize {
-        let chosen = self.look().chosen.as_ref();
+        let chosen = self.table_settings().chosen.as_ref();
         let at = chosen.and_then(|id| grid.rows.iter().position(|row| row.id == *id));
         at.unwrap_or(0)
     }
@@ -193,7 +192,7 @@ impl Model {
             Step::PageUp => at.saturating_sub(PAGE),
         };
         let to = to.min(grid.rows.len().saturating_sub(1));
-        self.look_mut().chosen = grid.rows.get(to).map(|row| row.id.clone());
+        self.table_settings_mut().chosen = grid.rows.get(to).map(|row| row.id.clone());
     }
 
     /// Selects the next or the previous column to sort by. After the last column comes the original
@@ -201,7 +200,7 @@ impl Model {
     pub(super) fn sort(&mut self, step: Step) {
         let columns = self.all(self.view).columns;
         let places = columns.len() + 1;
-        let at = self.look().sort.map_or(0, |sort| sort.column + 1);
+        let at = self.table_settings().sort.map_or(0, |sort| sort.column + 1);
         let to = match step {
             Step::Next | Step::PageDown => (at + 1) % places,
             Step::Previous | Step::PageUp => (at + places - 1) % places,
@@ -209,18 +208,18 @@ impl Model {
         // Columns of numbers are sorted in descending order, columns of text in ascending order.
         let falls = |column: usize| columns[column].align == bywash_terminal::Align::Right;
         let sort = to.checked_sub(1).map(|column| Sort { column, falls: falls(column) });
-        self.look_mut().sort = sort;
+        self.table_settings_mut().sort = sort;
     }
 
     pub(super) const fn reverse(&mut self) {
-        if let Some(sort) = &mut self.look_mut().sort {
+        if let Some(sort) = &mut self.table_settings_mut().sort {
             sort.falls = !sort.falls;
         }
     }
 
     pub(super) fn clear(&mut self) {
-        let look = self.look_mut();
-        (look.filter, look.sort) = (String::new(), None);
+        let settings = self.table_settings_mut();
+        (settings.filter, settings.sort) = (String::new(), None);
     }
 }
 
@@ -277,7 +276,7 @@ mod tests {
             model.sort(Step::Next);
         }
         assert_eq!(
-            model.look().sort,
+            model.table_settings().sort,
             Some(Sort { column: 2, falls: true }),
             "IN/S, the most first"
         );
@@ -285,11 +284,11 @@ mod tests {
         model.reverse();
         assert_eq!(ids(&model), ["confirm", "search"]);
         (0..3).for_each(|_| model.sort(Step::Previous));
-        assert_eq!(model.look().sort, None);
+        assert_eq!(model.table_settings().sort, None);
         model.sort(Step::Previous);
-        assert_eq!(model.look().sort.unwrap().column, 13);
+        assert_eq!(model.table_settings().sort.unwrap().column, 13);
         model.sort(Step::Next);
-        assert_eq!(model.look().sort, None);
+        assert_eq!(model.table_settings().sort, None);
     }
 
     #[test]
@@ -304,9 +303,9 @@ mod tests {
             (model.chosen(&model.grid()), model.chosen_id().as_deref()),
             (0, Some("search"))
         );
-        model.look_mut().filter = "FIRM".into();
+        model.table_settings_mut().filter = "FIRM".into();
         assert_eq!(model.chosen_id().as_deref(), Some("confirm"), "the first that there is");
-        model.look_mut().filter = "nothing".into();
+        model.table_settings_mut().filter = "nothing".into();
         model.choose(Step::Next);
         assert_eq!(model.chosen_id(), None);
         model.clear();
@@ -322,8 +321,8 @@ mod tests {
     #[test]
     fn silence_lasts_since_it_began_until_somebody_answers() {
         let mut model = model();
-        model.hear_nothing(1000, "gone".into());
-        model.hear_nothing(2000, "still".into());
+        model.record_silence(1000, "gone".into());
+        model.record_silence(2000, "still".into());
         assert_eq!(model.silence, Some(Silence { since: 1000, why: "still".into() }));
         model.take(answers());
         assert_eq!(model.silence, None);

@@ -21,7 +21,8 @@ struct Row {
     limit: u32,
     running: u32,
     waiting: u32,
-    /// Whether, in this second, a request was refused before it ran, or would have been.
+    /// Whether a request was refused in this second before it ran, or would have been in mode
+    /// `enforce`.
     refuses: bool,
 }
 
@@ -35,7 +36,7 @@ pub(super) enum LoadState {
     Busy,
     /// Requests wait for a slot in at least half of the rows.
     Queueing,
-    /// Requests are refused before they run, or would be refused.
+    /// Requests are refused before they run, or would be in mode `enforce`.
     Refusing,
 }
 

@@ -66,13 +66,13 @@ impl Screen {
     }
 
     /// Applies an update from the gateway. `now` is the time in milliseconds since 1970.
-    pub(super) fn hear(&mut self, update: Update, now: u64) {
+    pub(super) fn apply(&mut self, update: Update, now: u64) {
         match update {
             Update::Answers(answers) => self.model.take(*answers),
             Update::Window(window, sums) => {
                 (self.model.window, self.model.sums) = (window, sums);
             }
-            Update::Silence(why) => self.model.hear_nothing(now, why),
+            Update::Silence(why) => self.model.record_silence(now, why),
             // A user who types is not interrupted.
             Update::Refused(why) if self.is_typing() => self.notice = Some(why),
             Update::Text(..) if self.is_typing() => {}
@@ -105,7 +105,7 @@ impl Screen {
                 Some(Intent::Quit) => return false,
                 Some(intent) => {
                     self.notice = None;
-                    self.want(intent);
+                    self.handle_intent(intent);
                 }
                 None => {}
             },
@@ -116,7 +116,7 @@ impl Screen {
                 } else {
                     input.key(key);
                 }
-                self.model.look_mut().filter = input.text().to_owned();
+                self.model.table_settings_mut().filter = input.text().to_owned();
                 if ends {
                     self.overlay = Overlay::Nothing;
                 }
@@ -149,20 +149,20 @@ impl Screen {
         match &mut self.overlay {
             Overlay::Filter(input) => {
                 input.paste(text);
-                self.model.look_mut().filter = input.text().to_owned();
+                self.model.table_settings_mut().filter = input.text().to_owned();
             }
             Overlay::Ask(ask) => ask.paste(text),
             Overlay::Nothing | Overlay::Help | Overlay::Awaited | Overlay::Text { .. } => {}
         }
     }
 
-    fn want(&mut self, intent: Intent) {
+    fn handle_intent(&mut self, intent: Intent) {
         match intent {
-            Intent::View(view) => self.look(view),
+            Intent::View(view) => self.show_view(view),
             Intent::Sort(step) => self.model.sort(step),
             Intent::Reverse => self.model.reverse(),
             Intent::Filter => {
-                self.overlay = Overlay::Filter(TextInput::of(&self.model.look().filter));
+                self.overlay = Overlay::Filter(TextInput::of(&self.model.table_settings().filter));
             }
             Intent::Clear => self.model.clear(),
             Intent::Choose(step) => self.model.choose(step),
@@ -180,26 +180,26 @@ impl Screen {
                     return;
                 };
                 match self.model.view {
-                    View::Classes => self.want_of_class(intent, &id),
-                    View::Elephants => self.want_of_elephant(intent, &id),
-                    View::Requests => self.want_of_request(intent, id),
-                    View::Decisions => self.want_of_decision(&id),
+                    View::Classes => self.handle_class_intent(intent, &id),
+                    View::Elephants => self.handle_elephant_intent(intent, &id),
+                    View::Requests => self.handle_request_intent(intent, id),
+                    View::Decisions => self.handle_decision_intent(&id),
                 }
             }
         }
     }
 
-    fn look(&mut self, view: View) {
+    fn show_view(&mut self, view: View) {
         self.model.view = view;
-        self.send(FeedCommand::Look(view));
+        self.send(FeedCommand::ShowView(view));
     }
 
-    fn want_of_class(&mut self, intent: Intent, name: &str) {
+    fn handle_class_intent(&mut self, intent: Intent, name: &str) {
         let policy = self.model.policy.as_ref().zip(self.model.policy_of(name));
         match (intent, policy) {
             (Intent::Explain, _) => self.send(FeedCommand::ExplainLast(name.to_owned())),
             (Intent::Approve, _) => {
-                self.look(View::Elephants);
+                self.show_view(View::Elephants);
                 self.notice = Some("Select an elephant, then press a.".into());
             }
             (Intent::Mode, Some((policy, class))) => {
@@ -221,7 +221,7 @@ impl Screen {
         }
     }
 
-    fn want_of_elephant(&mut self, intent: Intent, number: &str) {
+    fn handle_elephant_intent(&mut self, intent: Intent, number: &str) {
         let Ok(number) = number.parse() else { return };
         let verb = match intent {
             Intent::Approve => Verb::Approve,
@@ -232,14 +232,14 @@ impl Screen {
         self.send(FeedCommand::Consider(verb, number));
     }
 
-    fn want_of_request(&mut self, intent: Intent, name: String) {
+    fn handle_request_intent(&mut self, intent: Intent, name: String) {
         match intent {
             Intent::Details | Intent::Explain => self.send(FeedCommand::Explain(name)),
             _ => self.notice = Some("There is nothing to decide about a request.".into()),
         }
     }
 
-    fn want_of_decision(&mut self, id: &str) {
+    fn handle_decision_intent(&mut self, id: &str) {
         let text = details::decision(&self.model, id);
         self.read("Decision", text);
     }
@@ -250,8 +250,8 @@ impl Screen {
     }
 }
 
-/// Limits the number of the first shown line, so that the last page of the text is full. Only the
-/// view knows the number of lines.
+/// Limits the number of the first shown line, so that the last lines of the text fill the screen.
+/// Only the view knows the number of lines.
 pub(super) fn scrolled(from: u16, lines: usize, height: usize) -> u16 {
     from.min(u16::try_from(lines.saturating_sub(height)).unwrap_or(u16::MAX))
 }
@@ -283,11 +283,11 @@ mod tests {
     fn a_filter_is_typed_and_taken_back_and_its_letters_are_no_commands() {
         let (mut screen, _todo) = screen();
         assert!(typed(&mut screen, "/quSea\n"), "q is a letter here");
-        assert_eq!(screen.model.look().filter, "quSea");
+        assert_eq!(screen.model.table_settings().filter, "quSea");
         typed(&mut screen, "\x1b/sea");
         assert_eq!(screen.model.chosen_id().as_deref(), Some("search"));
         typed(&mut screen, "\x1b");
-        assert_eq!(screen.model.look().filter, "");
+        assert_eq!(screen.model.table_settings().filter, "");
         assert!(!typed(&mut screen, "q"));
     }
 
@@ -295,20 +295,20 @@ mod tests {
     fn nothing_is_decided_before_it_was_seen_and_meant() {
         let (mut screen, todo) = screen();
         typed(&mut screen, "2a");
-        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Elephants))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::ShowView(View::Elephants))));
         assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
         let evidence = "cost 250 ms".to_owned();
-        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
+        screen.apply(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\nn");
         assert!(todo.try_recv().is_err());
         typed(&mut screen, "amu1\ny");
         assert!(matches!(todo.try_recv(), Ok(FeedCommand::Consider(Verb::Approve, 1))));
         assert!(todo.try_recv().is_err(), "what is typed ahead is no command");
         let evidence = "cost 250 ms".to_owned();
-        screen.hear(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
+        screen.apply(Update::Considered(Verb::Approve, Box::new(elephant("/slow")), evidence), 0);
         typed(&mut screen, "too much\ny");
         assert!(matches!(todo.try_recv(), Ok(FeedCommand::Decide(_))));
-        screen.hear(Update::Refused("another operator has decided meanwhile".into()), 0);
+        screen.apply(Update::Refused("another operator has decided meanwhile".into()), 0);
         assert!(matches!(screen.overlay, Overlay::Text { text, .. } if text.contains("meanwhile")));
     }
 
@@ -320,11 +320,11 @@ mod tests {
             matches!(todo.try_recv(), Ok(FeedCommand::ExplainLast(class)) if class == "search")
         );
         typed(&mut screen, "3je");
-        assert!(matches!(todo.try_recv(), Ok(FeedCommand::Look(View::Requests))));
+        assert!(matches!(todo.try_recv(), Ok(FeedCommand::ShowView(View::Requests))));
         assert!(
             matches!(todo.try_recv(), Ok(FeedCommand::Explain(name)) if name == "00000000000000bb")
         );
-        screen.hear(Update::Text("Why?", "It was refused".into()), 0);
+        screen.apply(Update::Text("Why?", "It was refused".into()), 0);
         assert!(typed(&mut screen, "jq"), "q closes the text first");
         assert!(!typed(&mut screen, "q"));
     }
@@ -336,7 +336,7 @@ mod tests {
         typed(&mut screen, "w");
         assert!(matches!(todo.try_recv(), Ok(FeedCommand::NextWindow)));
         assert_eq!(shown(&screen), (Window::Minute, 240));
-        screen.hear(Update::Window(Window::Quarter, minute("search", 900, 0)), 0);
+        screen.apply(Update::Window(Window::Quarter, minute("search", 900, 0)), 0);
         assert_eq!(shown(&screen), (Window::Quarter, 900));
     }
 

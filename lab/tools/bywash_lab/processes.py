@@ -28,7 +28,37 @@ from typing import IO, Any, NoReturn
 from bywash_lab.reports import fail
 from bywash_lab.waiting import seconds_until
 
-Process = subprocess.Popen[str]
+
+class Process(subprocess.Popen[str]):
+    """A started program. `poll` and `wait` do not release its process id, but `stop` and `kill` do.
+
+    While the id is not released, no other process group has it. So the children of a program that
+    has ended can still be killed.
+    """
+
+    def poll(self) -> int | None:
+        """Returns the exit code if the program has ended."""
+        return self._look(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end of the program. Returns its exit code.
+
+        # Errors
+
+        `subprocess.TimeoutExpired` after `timeout` seconds.
+        """
+        if timeout is not None and self.poll() is None and seconds_until(lambda: self.poll() is not None, timeout) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        code = self._look(0)
+        assert code is not None, "waitid returns when the program has ended"
+        return code
+
+    def _look(self, options: int) -> int | None:
+        """Returns the exit code if the program has ended, and leaves its id as it is."""
+        if self.returncode is None and (ended := os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)):
+            self.returncode = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        code: int | None = self.returncode
+        return code
 
 
 def start(*command: object, **options: Any) -> Process:
@@ -37,7 +67,7 @@ def start(*command: object, **options: Any) -> Process:
     if shutil.which(words[0]) is None:
         fail(f"{words[0]} is missing")
     options = {"stdin": subprocess.DEVNULL} | options
-    return subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *words], text=True, process_group=0, **options)
+    return Process(["setpriv", "--pdeathsig", "TERM", "--", *words], text=True, process_group=0, **options)
 
 
 def announced(name: str, output: IO[str] | None, pattern: str, patience: float = 120) -> tuple[str, ...]:
@@ -70,33 +100,25 @@ def announced(name: str, output: IO[str] | None, pattern: str, patience: float =
     return groups
 
 
-def has_ended(process: Process) -> bool:
-    """Returns whether a program has ended. Unlike `poll`, it does not release the process id.
-
-    While the id is not released, it is safe to kill the rest of the process group.
-    """
-    return process.returncode is not None or os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
 def stop(process: Process, patience: float = 20) -> None:
     """Ends a program by SIGTERM. Kills its process group when it has ended, or after `patience` seconds."""
-    if process.returncode is None:
-        # Not `terminate`, because it calls `poll`.
-        os.kill(process.pid, signal.SIGTERM)
-        seconds_until(lambda: has_ended(process), patience)
-        kill(process)
+    process.terminate()
+    seconds_until(lambda: process.poll() is not None, patience)
+    kill(process)
 
 
 def kill(process: Process) -> None:
-    """Ends a program and its process group by SIGKILL, even if the program itself has ended.
+    """Ends a program and its process group by SIGKILL, even if the program itself has ended. Releases its id.
 
-    After `poll` or `wait` have returned an exit code, nothing is killed, because the id may belong
-    to another group by that time.
+    A second call kills nothing, because the id may belong to another group by that time.
     """
-    if process.returncode is None:
+    with contextlib.suppress(ChildProcessError):
+        # An id that is released is no child's any more.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        os.waitpid(process.pid, 0)
 
 
 def exit_on_sigterm() -> None:
@@ -127,11 +149,11 @@ class Processes:
         self.running.append(process)
         end = time.monotonic() + self.patience
         while ready is not None and not ready():
-            if has_ended(process) or time.monotonic() > end:
+            if process.poll() is not None or time.monotonic() > end:
                 self.give_up(name)
             time.sleep(0.05)
         # Another program may have become ready in its place.
-        if has_ended(process):
+        if process.poll() is not None:
             self.give_up(name)
         return process
 

@@ -1,7 +1,8 @@
-"""Messages of failures and of tests that were left out, Markdown tables, result files."""
+"""Messages and exit codes of failures, messages of tests that were left out, Markdown tables, result files."""
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +19,18 @@ def script() -> str:
 def fail(message: str) -> NoReturn:
     """Ends the script with exit code 1 and this message."""
     sys.exit(f"{script()}: {message}")
+
+
+@contextlib.contextmanager
+def failures_exit_with(code: int) -> Iterator[None]:
+    """Lets a failure inside end the script with this exit code, after its message."""
+    try:
+        yield
+    except SystemExit as failure:
+        if not isinstance(failure.code, str):
+            raise
+        print(failure.code, file=sys.stderr, flush=True)
+        sys.exit(code)
 
 
 def not_tested(what: str) -> None:

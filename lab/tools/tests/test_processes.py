@@ -7,10 +7,11 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from bywash_lab import procfs
 from bywash_lab.network import free_port, listens
-from bywash_lab.processes import Process, Processes, announced, has_ended, kill, start, stop
+from bywash_lab.processes import Process, Processes, announced, kill, start, stop
 from bywash_lab.waiting import until
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -29,7 +30,7 @@ def runs(process: int) -> bool:
         return False
 
 
-def script(text: str) -> Process:
+def script(text: str) -> subprocess.Popen[str]:
     """Starts a script that uses the package."""
     head = f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\nfrom bywash_lab.processes import *\n"
     return subprocess.Popen([sys.executable, "-c", head + text], stdout=PIPE, stderr=PIPE, text=True)
@@ -68,7 +69,7 @@ class OneProgram(unittest.TestCase):
         for end in (stop, kill):
             process = start("sh", "-c", "trap '' TERM; sleep 1000 >/dev/null & echo child $!; exit 3", stdout=PIPE)
             child = int(announced("it", process.stdout, r"child (\d+)")[0])
-            until("the program ends", lambda: has_ended(process))
+            until("the program ends", lambda: process.poll() is not None)
             self.assertTrue(runs(child))
             end(process)
             self.assertEqual(process.returncode, 3)
@@ -94,6 +95,26 @@ class OneProgram(unittest.TestCase):
         stop(process)
         stop(process)
         kill(process)
+
+    def test_a_wait_has_a_limit_and_leaves_the_process_id(self) -> None:
+        process = start("sleep", "1000")
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        process.terminate()
+        self.assertEqual((process.wait(20), process.wait(), process.poll()), (-signal.SIGTERM,) * 3)
+        self.assertEqual(procfs.fields(procfs.PROC / str(process.pid))[0], "Z")
+        for _ in range(2):
+            kill(process)
+            self.assertEqual(process.returncode, -signal.SIGTERM)
+            self.assertFalse((procfs.PROC / str(process.pid)).exists())
+
+    def test_an_id_that_the_caller_has_released_is_not_killed(self) -> None:
+        process = start("true")
+        os.waitpid(process.pid, 0)
+        with mock.patch("os.killpg") as killpg:
+            kill(process)
+        killpg.assert_not_called()
+        process.returncode = 0
 
     def test_a_missing_program_ends_the_script_with_its_name(self) -> None:
         with self.assertRaisesRegex(SystemExit, "/nowhere/bywash is missing"):
@@ -186,7 +207,7 @@ class SeveralPrograms(unittest.TestCase):
         def ready() -> bool:
             if not self.processes.running:
                 return False
-            seen.append(until("the program ends", lambda: has_ended(self.processes.running[0])))
+            seen.append(until("the program ends", lambda: self.processes.running[0].poll() is not None))
             return True
 
         with self.assertRaisesRegex(SystemExit, "second does not start: address in use"):
@@ -195,7 +216,7 @@ class SeveralPrograms(unittest.TestCase):
 
     def test_a_program_without_a_condition_only_starts(self) -> None:
         process = self.processes.start("visitors", ["sleep", "1000"], None)
-        self.assertFalse(has_ended(process))
+        self.assertIsNone(process.poll())
 
     def test_killed_programs_take_their_children_along(self) -> None:
         output = self.folder / "stubborn.out"
@@ -203,6 +224,17 @@ class SeveralPrograms(unittest.TestCase):
         child = int(output.read_text().split()[1])
         self.processes.kill()
         until("the child ends", lambda: not runs(child))
+
+    def test_children_are_killed_if_the_caller_has_waited_for_their_program(self) -> None:
+        output = self.folder / "parent.out"
+        leaves = "trap '' TERM; sleep 1000 & echo child $!; exit 3"
+        for end in (self.processes.kill, self.processes.stop):
+            process = self.processes.start("parent", ["sh", "-c", leaves], None)
+            self.assertEqual(process.wait(), 3)
+            child = int(output.read_text().split()[-1])
+            self.assertTrue(runs(child))
+            end()
+            until("the child ends", lambda: not runs(child))
 
     def test_output_is_added_to_that_of_an_earlier_start(self) -> None:
         for word in ("one", "two"):

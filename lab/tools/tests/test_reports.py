@@ -10,7 +10,7 @@ from unittest import mock
 
 from bywash_lab.lab_run import begin, result
 from bywash_lab.places import ROOT
-from bywash_lab.reports import fail, not_tested, save, script, table
+from bywash_lab.reports import fail, failures_exit_with, not_tested, save, script, table
 from bywash_lab.summaries import medians, quantile
 
 
@@ -21,6 +21,14 @@ class Messages(unittest.TestCase):
                 self.assertEqual(script(), name)
                 with self.assertRaisesRegex(SystemExit, f"^{name}: it is broken$"):
                     fail("it is broken")
+
+    def test_a_failure_may_have_another_exit_code_and_its_message_is_printed(self) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) as words, self.assertRaises(SystemExit) as ended, failures_exit_with(2):
+            fail("it does not start")
+        self.assertEqual((ended.exception.code, words.getvalue()), (2, f"{script()}: it does not start\n"))
+        with self.assertRaises(SystemExit) as ended, failures_exit_with(2):
+            sys.exit(143)
+        self.assertEqual(ended.exception.code, 143)
 
     def test_tests_that_are_left_out_are_reported_as_errors_are(self) -> None:
         with contextlib.redirect_stderr(io.StringIO()) as words:

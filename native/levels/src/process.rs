@@ -45,8 +45,8 @@ unsafe extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The signals that pool threads do not block. A fault belongs to the thread that causes it, and a
-/// profile covers all threads.
+/// The signals that pool threads do not block. A fault signal belongs to the thread that causes the
+/// fault, and a profiler's signal must reach all threads.
 const TAKEN: [c_int; 8] = [
     libc::SIGSEGV,
     libc::SIGBUS,

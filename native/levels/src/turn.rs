@@ -196,8 +196,8 @@ pub(crate) struct TaskScope {
 
 impl TaskScope {
     fn call(&self, task: Task, Arg(arg): Arg) {
-        // SAFETY: the caller of the library promises that it may be called. It passes the pointer
-        // only to other functions of ours, which only read it.
+        // SAFETY: the caller of the library promises that `task` may be called. The callback passes
+        // the pointer only to other functions of this library, which only read what it points to.
         inside(self.pool, || unsafe { task(ptr::from_ref(self).cast_mut(), arg) });
     }
 }

@@ -2,8 +2,9 @@
 //! optional.
 //!
 //! A request that calls this library must not be stopped within the call while it holds a lock of
-//! this library. And memory that this library allocates must not be freed as that of the request.
-//! Therefore every call is unaccounted (`native/sert/include/sert.h`), which also masks stops.
+//! this library. Memory that this library allocates must not be freed together with the request's
+//! memory. Therefore every call is unaccounted (`native/sert/include/sert.h`), which also masks
+//! stops.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -38,8 +39,8 @@ static LOOKED: AtomicBool = AtomicBool::new(false);
 
 type Terminate = extern "C" fn(u64, c_int) -> c_int;
 
-/// Begins an unaccounted section. With `looks`, looks libsert up once. It is linked or preloaded,
-/// so it is there from the beginning.
+/// Begins an unaccounted section. If `looks` is true, looks libsert up once. Once is enough,
+/// because libsert is linked or preloaded.
 pub(crate) fn enter(looks: bool) {
     if looks && !LOOKED.load(Ordering::Acquire) {
         // Look `END` up first, so that a thread that has found `BEGIN` also finds `END`.

@@ -10,7 +10,7 @@ use crate::admission::Refused;
 use crate::terminated::{Reason, Terminated};
 
 // The problem types of RFC 9457. The gateway also uses `BUSY`, from the IETF draft on RateLimit
-// header fields. `PLAIN` is RFC 9457's type without a meaning of its own.
+// header fields. `PLAIN` means no more than the status of the response.
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 const PLAIN: &str = "about:blank";
 

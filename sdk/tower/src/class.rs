@@ -31,9 +31,9 @@ pub struct Class {
     /// The exponent of the curve by which the threshold falls as the loss rises. With 1 the
     /// threshold falls linearly.
     pub alpha: f64,
-    /// The loss, as a fraction from 0 to 1, up to which a request may run for `run_max`.
+    /// If the loss, a fraction from 0 to 1, is at most this, a request may run for `run_max`.
     pub low: f64,
-    /// The loss, as a fraction from 0 to 1, from which on a request may run only for `run_min`.
+    /// If the loss, a fraction from 0 to 1, is at least this, a request may run only for `run_min`.
     pub high: f64,
     /// The period over which the loss is counted. The threshold changes only at its end.
     pub interval: Duration,
@@ -76,7 +76,7 @@ pub enum SettingError {
     Policy {
         /// The name of the class with the error.
         class: String,
-        /// One error for each wrong parameter, which says the values that the parameter accepts.
+        /// One error for each wrong parameter, with the values that the parameter accepts.
         errors: Vec<ParameterError>,
     },
     /// No class of this name is declared.

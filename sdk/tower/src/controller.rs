@@ -1,11 +1,11 @@
-//! The controller of how long a request may run, per class: the engine's policy `loss`, driven by
-//! an application.
+//! Controls how long a request may run, per class: the engine's policy `loss`, driven by an
+//! application.
 //!
 //! Source: paper 2, SERT §3.2, implemented in `bywash_engine::terminate`. This module drives the
 //! policy: it reports arrivals, losses and the time. A request that its deadline ended counts as
 //! lost if it had run for at least `run_min`. The departure of a client, or a deadline before
-//! `run_min`, says nothing about the load. The driver then reports to the policy that the request
-//! was cut off, and takes its arrival back.
+//! `run_min`, says nothing about the load. Such a request is reported to the policy as cut off, and
+//! the policy counts neither its arrival nor a loss.
 //!
 //! Each class has one lock, which is held for one call of the policy. A request's own lock
 //! (`token.rs`) is taken before the lock of its class, never after. A checkpoint takes neither lock
@@ -24,8 +24,8 @@ use tokio::time::Instant;
 use crate::class::{Class, SettingError};
 use crate::terminated::Reason;
 
-/// The id of the class in its policy. Each class has its own policy with its own parameters, so
-/// that this id is always the same.
+/// The id of the class in its policy. It is always the same, because each class has a policy of its
+/// own with its own parameters.
 const ONLY: ClassId = ClassId(0);
 
 /// The counts of one class since the start, and its present values.

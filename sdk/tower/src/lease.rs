@@ -1,5 +1,5 @@
-//! Leases of database connections: a connection works for one request, with any database driver.
-//!
+//! Leases of database connections: each makes a connection work for one request. They work with any
+//! database driver.
 //! A future can be dropped at any await: because its client left, at its deadline, or by a
 //! `select!`. The query of a dropped future runs on in the database, and a cancellation may be
 //! aimed at its connection. So the guard owns the connection, and gives it back only if the daemon
@@ -22,8 +22,8 @@ use crate::stop_client::{Conversation, Silence, StopClient};
 use crate::terminated::{Reason, Terminated};
 use crate::token::Token;
 
-/// The time for which a lease outlasts the latest possible deadline of its request. The daemon gets
-/// the stop after that deadline and must still find the lease.
+/// The time for which a lease outlasts the latest possible deadline of its request. The daemon
+/// receives the stop only after that deadline, and must still find the lease then.
 const BEYOND_DEADLINE: Duration = Duration::from_secs(10);
 /// The time that the daemon gets to cancel the query of a dropped connection before the lease is
 /// released.

@@ -31,8 +31,8 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// Reads the name and the trace fields from the header of a request. Fields that are repeated
-    /// or invalid count as missing.
+    /// Reads the request's name (`bywash-request`) and the W3C trace fields from its header. A name
+    /// that is repeated or invalid counts as missing, and so does a repeated `traceparent`.
     pub fn of(head: &HeaderMap) -> Self {
         let name = only(head, &REQUEST).and_then(|value| value.to_str().ok());
         // A comma means that a proxy has joined several values, so the field is ignored.
@@ -90,8 +90,8 @@ pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
 }
 
 /// Returns a new name of 16 random hexadecimal digits, in the format of the names that
-/// `mod_bywash_sentry` makes. The randomness is that of the seeds of hash tables: the system seeds
-/// each thread once, and the seed changes with each call.
+/// `mod_bywash_sentry` makes. The digits are the hash of nothing with a random seed: the system
+/// seeds each thread once, and the seed changes with each call.
 fn new_name() -> Option<RequestId> {
     format!("{:016x}", RandomState::new().build_hasher().finish()).parse().ok()
 }

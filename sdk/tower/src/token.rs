@@ -162,7 +162,8 @@ impl Token {
     }
 
     /// Returns the reason of the termination, or `None` if the request has not been terminated yet.
-    /// An overdue request is terminated only by a checkpoint, the layer or [`Token::look`].
+    /// This call does not terminate an overdue request: only a checkpoint, the layer or
+    /// [`Token::look`] does.
     pub fn reason(&self) -> Option<Reason> {
         match *self.0.state.lock() {
             State::Terminated { reason, .. } => Some(reason),

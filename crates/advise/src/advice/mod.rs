@@ -19,7 +19,7 @@ use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
 use crate::workload::WorkloadModel;
 
-/// The maximum number of transitions between pages that are listed.
+/// The maximum number of listed transitions between pages.
 const TRANSITIONS: usize = 40;
 
 /// The complete advice for a log.
@@ -41,7 +41,7 @@ pub struct Advice {
     pub order_was_told: bool,
     /// The number of orders that succeeded.
     pub orders: u64,
-    /// The answers to the template of the order, if its method is unsafe.
+    /// The answers to requests for the order, by status. Requests with a safe method do not count.
     pub(crate) order_answers: Answers,
     /// Other templates that may be the order, the most probable first.
     pub other_orders: Vec<OtherOrder>,
@@ -51,15 +51,14 @@ pub struct Advice {
     pub busy: Option<Busy>,
     /// The proposed concurrency limit.
     pub limit: Limit,
-    /// The share of PHP pages, whose path has a segment that ends in `.php`, among the pages that
-    /// exist.
+    /// Among the pages that exist, the share whose path has a segment that ends in `.php`.
     pub php: f64,
     /// The hosts with at least a tenth of the pages, or of their total service time, the largest
     /// first. Empty if there is only one host, or if the log names none.
     pub hosts: Vec<Host>,
-    /// The utilisation of the resources that were recorded while the log was written.
+    /// The mean utilisation of each resource that was recorded while the log was written.
     resources: Vec<Utilisation>,
-    /// The templates that use most of these resources.
+    /// The templates that cause a large part of the use of a recorded resource.
     pub elephants: Vec<Seen>,
     /// Caveats about the advice, as text for the operator.
     pub notes: Vec<String>,
@@ -141,11 +140,11 @@ pub struct Clients {
 pub struct Page {
     /// The name of the template; `None` for all requests without a template of their own.
     pub template: Option<String>,
-    /// The role whose class the template's requests would have.
+    /// The role of the proposed class that contains the template's requests.
     pub class: Role,
     /// The number of requests.
     pub requests: u64,
-    /// The share of all requests of the log.
+    /// The template's share of all requests of the log.
     pub share: f64,
     /// The distribution of service times; `None` if the log has no durations.
     pub service: Option<Quantiles>,
@@ -165,7 +164,7 @@ pub struct Transition {
     pub to: Option<String>,
     /// The number of transitions.
     pub times: u64,
-    /// The share of this transition in all visits to the first template.
+    /// The number of these transitions, divided by the number of visits to the first template.
     pub probability: f64,
 }
 
@@ -308,8 +307,7 @@ impl Summary {
         all.map(one).collect()
     }
 
-    /// Returns the worth of a visit to each role, by role: the mean over the visits to the role's
-    /// pages.
+    /// Returns the mean worth of a visit to the pages of each role, indexed by role.
     fn of_roles(&self, assignment: &RoleAssignment, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
@@ -400,7 +398,7 @@ impl Summary {
     }
 }
 
-/// Returns the beginning of a text from the log, with control characters escaped.
+/// Returns at most 200 characters of a text from the log, with control characters escaped.
 pub(crate) fn plain(text: &str) -> String {
     excerpt(text, 200)
 }

@@ -1,5 +1,6 @@
-//! Forecasts the busiest minute for the same number of visitors, twice and three times as many.
-//! Each is played with an ordinary queue in front of the application, and with bywash.
+//! Forecasts the busiest minute with the same number of visitors, twice as many, and three times as
+//! many. Each load is simulated with an ordinary queue in front of the application, and with
+//! bywash.
 //!
 //! Visitors are drawn from the log's own transitions, think times and service times
 //! ([`bywash_advise::WorkloadModel`]); both variants get the same visitors. Two facts are not in a
@@ -19,14 +20,14 @@ use bywash_scenario::{
 use bywash_units::{TimeSpan, Utility};
 use serde::Serialize;
 
-/// The multiples of the peak load that are played.
+/// The simulated loads, as multiples of the peak load.
 const TIMES: [u32; 3] = [1, 2, 3];
 /// The maximum number of requests of a run, so that all runs take some seconds of a core.
 const MOST: f64 = 600_000.0;
 /// The assumed patience of clients if the log does not show it.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
-/// The number of pages of a run at the peak. With fewer pages, chance has too much influence. A run
-/// that would be too long for that has fewer.
+/// The number of pages that a run at the peak load should have. With fewer pages, chance has too
+/// much influence. A run that reaches [`LONGEST`] or [`MOST`] first has fewer.
 const ENOUGH: f64 = 10_000.0;
 /// The shortest run in seconds.
 const SHORTEST: f64 = 120.0;
@@ -85,7 +86,8 @@ struct RunParameters {
     places: u32,
     lasts: TimeSpan,
     patience: TimeSpan,
-    /// The fraction of the site's real size, for both its visitors and its places.
+    /// The size of the simulated site, as a fraction of the real size. It applies to visitors and
+    /// places.
     scale: f64,
 }
 
@@ -122,7 +124,7 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     let mut runs = Vec::new();
     for times in TIMES {
         let scenarios = [false, true].map(|ours| scenario(advice, &parameters, times, ours));
-        if nobody_comes(&scenarios[0]) {
+        if has_no_arrivals(&scenarios[0]) {
             return Ok(None);
         }
         let (results, _) = bywash_sim::run_all(&scenarios, &|_, _| {}).map_err(Failure::running)?;
@@ -143,7 +145,7 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     }))
 }
 
-fn nobody_comes(scenario: &Scenario) -> bool {
+fn has_no_arrivals(scenario: &Scenario) -> bool {
     matches!(&scenario.source, Source::Recorded(recording) if recording.is_empty())
 }
 
@@ -243,8 +245,8 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     }
 }
 
-/// Returns the behaviour of visitors. As people do, they retry once, five seconds after a timeout,
-/// but not after a refusal.
+/// Returns the behaviour of visitors. They retry once, five seconds after a timeout, but not after
+/// a refusal, as people do.
 fn client(patience: TimeSpan) -> Client {
     const PAUSE: TimeSpan = TimeSpan::from_secs(5);
     Client {

@@ -20,8 +20,8 @@ use crate::args::Advise;
 const MOST: usize = 64;
 /// The number of requests that are compared to distinguish a wrong time from a gap.
 const AHEAD: usize = 8;
-/// The longest overlap that is not reported. A server that reopens its log still writes to the old
-/// log for a moment.
+/// An overlap of at most this length is not reported. A server that reopens its log still writes to
+/// the old log for a moment.
 const MOMENT: TimeSpan = TimeSpan::from_secs(60);
 /// The maximum number of overlaps that are named in notes.
 const NAMED: usize = 3;
@@ -40,7 +40,8 @@ struct Stream {
     ahead: VecDeque<Kept>,
     is_over: bool,
     position: LogPosition,
-    /// When the next request ended, as the requests around it agree.
+    /// When the next request ended. If its time disagrees with the requests around it, this is the
+    /// time of the request before it.
     next: Time,
 }
 
@@ -50,7 +51,7 @@ struct LogPosition {
     from: Time,
     now: Time,
     to: Time,
-    /// The number of consecutive requests with a different time.
+    /// The number of consecutive requests whose time is far from `now`.
     strays: usize,
 }
 
@@ -213,8 +214,8 @@ impl Stream {
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
         let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
-        // A request whose time differs from the requests before and after it has a wrong time, also
-        // at the end of a log.
+        // A time that differs from the one before it is wrong in two cases: a later request agrees
+        // with the one before, or no later request agrees with this one, as at the end of a log.
         let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
         if !is_stray {
             self.position.is_at(first);

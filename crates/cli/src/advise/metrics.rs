@@ -15,7 +15,8 @@ const MOST: usize = 16;
 /// The maximum number of records in memory: those of sixteen resources over a year, one per five
 /// minutes.
 const MOST_USES: usize = 2_000_000;
-/// The longest duration of a record. A longer interval is a gap in the records.
+/// A record is used only if it covers at most this interval. A longer interval is a gap in the
+/// records.
 const LONGEST: TimeSpan = TimeSpan::from_secs(3600);
 
 /// The metrics in one file.
@@ -36,11 +37,12 @@ pub(super) struct Metrics {
     to: Time,
 }
 
-/// The records of a resource, collected before it is known which resources are kept.
+/// The records of one resource. All resources are collected first; then at most [`MOST`] of them
+/// are kept.
 #[derive(Debug, Default)]
 struct Gathered {
     capacity: Option<f64>,
-    /// The highest use in a record, in units per second.
+    /// The highest use in a record, in units of the resource per second.
     most: f64,
     share: f64,
     uses: Vec<(Time, Time, f64)>,
@@ -129,7 +131,8 @@ impl Gathering {
         let left_out = all.len().saturating_sub(MOST);
         let (mut watched, mut uses) = (Vec::new(), Vec::new());
         for (resource, (name, of)) in all.into_iter().take(MOST).enumerate() {
-            // The capacity of a network interface is not recorded, so its highest use replaces it.
+            // The capacity of a network interface is not recorded. So its highest use counts as its
+            // capacity.
             watched.push(Watched { name, capacity: of.capacity.unwrap_or(of.most) });
             uses.extend(of.uses.into_iter().map(|(from, to, used)| Used {
                 resource,
@@ -145,7 +148,7 @@ impl Gathering {
 }
 
 impl Metrics {
-    /// Takes the records out, as input for a summary. Call this once.
+    /// Moves the records into a [`Load`], for a summary. Call this once.
     pub(super) fn load(&mut self) -> Load {
         Load::new(std::mem::take(&mut self.watched), std::mem::take(&mut self.uses))
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bywash_command::streams::is_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The number of lines between two updates of the progress bar.
+/// The progress bar is updated once in this many lines.
 const EACH: u64 = 20_000;
 
 /// The progress bar, which is hidden without a terminal.
@@ -40,7 +40,6 @@ impl Progress {
         Counting { reader, read: Arc::clone(&self.read) }
     }
 
-    /// Counts one more line.
     pub(super) fn line(&mut self) {
         self.lines += 1;
         if self.lines.is_multiple_of(EACH) && !self.bar.is_hidden() {

@@ -22,9 +22,10 @@ use crate::args::Advise;
 const SHOWN: usize = 3;
 /// The maximum number of characters that are shown of each unparsable line.
 const WIDTH: usize = 60;
-/// The number of first lines of a log that are searched for a request.
+/// The maximum number of lines at the beginning of a log that are searched for its first request.
 const LOOKED_AT: usize = 64;
-/// The number of departures at or below which a log does not show whether nginx notices them.
+/// The minimum number of departures (status 499) that shows that nginx notices departures. An
+/// application may answer a few requests with this status itself.
 const FEW: u64 = 10;
 /// The number of bytes that are read at a time.
 const PIECE: usize = 1 << 18;
@@ -61,7 +62,7 @@ pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<LogCounts, Fa
     let mut sources = Vec::new();
     for path in &args.logs {
         let (first, length) =
-            look(path, args.format.as_ref()).map_err(|error| unreadable(path, &error))?;
+            first_request(path, args.format.as_ref()).map_err(|error| unreadable(path, &error))?;
         is_known &= length.is_some();
         bytes += length.unwrap_or(0);
         sources.push(Source { path: path.clone(), first });
@@ -83,9 +84,10 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// Returns when the first request of a log ended, as most of the log's first lines agree, and the
-/// length of the log in bytes. A pipe can be opened only once, for reading, so both are unknown.
-fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Option<u64>)> {
+/// Returns the time at which the first request of a log ended, and the length of the log in bytes.
+/// The time is the one on which most of the log's first lines agree. Both are unknown for a pipe,
+/// because it can be opened only once, for reading.
+fn first_request(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Option<u64>)> {
     if path == Path::new("-") {
         return Ok((None, None));
     }
@@ -155,7 +157,7 @@ impl Log {
             Ok(Line::Elsewhere) => log_counts.elsewhere += 1,
             Ok(Line::Metadata) => {}
             Err(_) if line == Ok(b"") => {}
-            Err(flaw) => log_counts.flaw(&self.name, number, line, &flaw),
+            Err(flaw) => log_counts.count_unparsable(&self.name, number, line, &flaw),
         }
         Ok(true)
     }
@@ -209,7 +211,13 @@ impl LogCounts {
     }
 
     #[cold]
-    fn flaw(&mut self, name: &str, number: u64, line: Result<&[u8], Flaw>, flaw: &Flaw) {
+    fn count_unparsable(
+        &mut self,
+        name: &str,
+        number: u64,
+        line: Result<&[u8], Flaw>,
+        flaw: &Flaw,
+    ) {
         self.flawed += 1;
         if self.first.len() < SHOWN {
             let shown = |line| format!(": {}", excerpt(&String::from_utf8_lossy(line), WIDTH));
@@ -270,8 +278,9 @@ impl LogCounts {
         notes
     }
 
-    /// Returns whether nginx wrote more than a few times that clients left (status 499). An
-    /// application may answer a few requests with this status itself.
+    /// Returns whether nginx noticed departures: it wrote status 499 at least [`FEW`] times, and
+    /// for at least one request in a thousand. An application may answer a few requests with this
+    /// status itself.
     pub(super) const fn nginx_saw_departures(&self) -> bool {
         self.nginx_departures >= FEW && self.nginx_departures * 1_000 >= self.requests
     }

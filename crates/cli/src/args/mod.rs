@@ -301,7 +301,7 @@ pub(crate) struct Tap {
     /// Print only requests of this class
     #[arg(long)]
     pub(crate) class: Option<String>,
-    /// Print only requests of this level
+    /// Print only requests of this level, one of those in `[levels]`
     #[arg(long)]
     pub(crate) level: Option<String>,
     /// Print only requests with this outcome: served, late, shed, throttled, expired, terminated,

@@ -20,7 +20,7 @@ const SERVER: &str = "\"http://127.0.0.1:3000\"";
 /// The line of the limit in the presets, which the computed limit replaces.
 const LIMIT: &str = "limit = 16\n";
 /// The number of slots for each core, which equals the proposal of `bywash advise` without a log.
-const OF_CORE: u32 = 2;
+const SLOTS_PER_CORE: u32 = 2;
 
 pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     let wanted = args.preset.as_deref();
@@ -47,11 +47,12 @@ fn list() -> String {
 fn limit(args: &Init) -> Option<(u32, String)> {
     let cores = cores::of(args.cores, &args.upstream);
     let most = args.workers.unwrap_or(u32::MAX);
-    match cores.filter(|cores| cores * OF_CORE <= most) {
+    match cores.filter(|cores| cores * SLOTS_PER_CORE <= most) {
         Some(cores) => {
-            let reason =
-                format!("{OF_CORE} for each of {cores} cores, as pages also wait for databases.");
-            Some((cores * OF_CORE, reason))
+            let reason = format!(
+                "{SLOTS_PER_CORE} for each of {cores} cores, as pages also wait for databases."
+            );
+            Some((cores * SLOTS_PER_CORE, reason))
         }
         None => Some((args.workers?, "As many as there are workers.".into())),
     }

@@ -68,8 +68,9 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     Ok(file.to_string())
 }
 
-/// Returns the name that an exported table has in this file. A rule for the same requests is the
-/// same rule under any name. If a different rule has the name, a free name is made.
+/// Returns the name under which an exported table is written to this file. If the file has a rule
+/// for the same requests, that is the rule's name. If a different rule has the name `name`, a
+/// number is appended to it.
 fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> String {
     let tables = file.get(section).and_then(Item::as_table_like);
     let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
@@ -84,8 +85,9 @@ fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> S
 }
 
 const THROTTLE: &str = "throttle";
-/// The keys of the limits of a rule. A limit that is not exported is removed from the file.
-const GRANTS: [&str; 5] = ["max_concurrency", "rate", "queue", "wait", "bytes"];
+/// The keys that set the limits of a rule. If a limit is not exported, its key is removed from the
+/// file.
+const LIMIT_KEYS: [&str; 5] = ["max_concurrency", "rate", "queue", "wait", "bytes"];
 
 /// Returns the table of this name in the section, which is created if it is missing.
 fn table_in<'f>(
@@ -118,8 +120,8 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
         }
         set(into, key, value.clone(), comment.take());
     }
-    // An exported class without a percentage is enforced for all visitors. So a percentage in the
-    // file becomes 100.
+    // An exported class without a percentage is enforced for all clients, but the file may set a
+    // lower percentage. That one becomes 100.
     if section == "class"
         && exported.get("enforce_percent").is_none()
         && into.contains_key("enforce_percent")
@@ -127,8 +129,10 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
         set(into, "enforce_percent", 100.into(), None);
     }
     if section == THROTTLE {
-        for grant in GRANTS.into_iter().filter(|grant| exported.get(grant).is_none()) {
-            into.remove(grant);
+        for limit_key in
+            LIMIT_KEYS.into_iter().filter(|limit_key| exported.get(limit_key).is_none())
+        {
+            into.remove(limit_key);
         }
     }
 }

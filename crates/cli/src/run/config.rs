@@ -21,8 +21,8 @@ pub(super) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
         watched.add(certificates.flat_map(|one| [one.chain.clone(), one.key.clone()]));
         let upstream = config.upstream.tls.clone();
         watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
-        // These files have been read already. A change since then is noticed together with the next
-        // change.
+        // These files were read before they are watched. A change in between is noticed only
+        // together with the next change.
         watched.add(config.identify.token.iter().map(|token| token.file.clone()));
         watched.add(config.levels.iter().map(|levels| levels.file.clone()));
     }
@@ -75,8 +75,8 @@ fn operators_key(config: &mut Config) {
 const FEWEST: usize = 64;
 
 /// Reduces the limits on clients if the process may not open enough files. Every connection is an
-/// open file. With too few files, requests would be admitted and find no socket for the upstream,
-/// and operators could not connect. So the gateway accepts fewer clients instead.
+/// open file. With too few files, the gateway would admit requests and find no socket for the
+/// upstream, and operators could not connect. So it accepts fewer clients instead.
 fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -113,8 +113,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the failure for an invalid `--upstream`. It shows no excerpt, which an error in a file
-/// does.
+/// Returns the failure for an invalid `--upstream`. Unlike the failure for an error in a file, it
+/// shows no excerpt.
 fn no_upstream(problems: &Problems) -> Failure {
     let words = |problem: &Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),

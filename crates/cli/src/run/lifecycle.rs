@@ -51,7 +51,7 @@ enum End {
 
 impl Lifecycle<'_> {
     /// Runs until a signal ends the process or a successor has taken over.
-    pub(super) fn live(mut self) -> Result<(), Failure> {
+    pub(super) fn run_until_end(mut self) -> Result<(), Failure> {
         self.tell(Supervisor::ready);
         let end = loop {
             match self.signals.wait_for(TURN) {
@@ -177,13 +177,13 @@ impl Lifecycle<'_> {
             stderr::flush(FLUSHED);
             std::process::exit(1);
         };
-        // Without this thread a second signal has no effect. That is no reason to disconnect
-        // clients now.
+        // If this thread cannot be started, a second signal has no effect. That is no reason to
+        // disconnect clients now.
         let _ = std::thread::Builder::new().name("signals".into()).spawn(cuts);
         let left = match end {
             End::Stopped => {
-                // The state is saved now, because the grace may be cut short. It is saved again
-                // with what is learned during the grace.
+                // The state is saved now, because the process may be ended before the grace period
+                // is over. It is saved again with what is learned during that period.
                 checkpointer.save();
                 let left = gateway.stop(grace);
                 checkpointer.stop();
@@ -211,7 +211,7 @@ fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
 }
 
 /// Warns if a socket that was handed over has another address than the configuration. Without the
-/// warning, the message that the configuration is in force would be only half true.
+/// warning, an operator would think that the address of the configuration is in force.
 pub(super) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(

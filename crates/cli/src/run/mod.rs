@@ -27,8 +27,8 @@ use crate::watchdog::Watchdog;
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     // From here on, writing to standard error blocks no thread.
     stderr::write_in_background();
-    // This comes first, because a predecessor may wait for this process. Its channel is standard
-    // input.
+    // This comes first, because a predecessor may wait for this process. Standard input is the
+    // channel to the predecessor.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
     let (watched, config) = config::read(args);
@@ -53,25 +53,25 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     gateway.bypass(args.bypass);
     meters::read(&gateway)?;
     let checkpointer = state::prepare(&gateway, kept)?;
-    // An upgrade puts another program at the same path, which is therefore read now.
+    // The path is read now, because an upgrade may later put another program there.
     let program = std::env::current_exe().map_err(Failure::running)?;
     if let Some(heir) = heir {
         heir.serving().map_err(Failure::running)?;
     }
-    // From here on this process is the service, and no other process would continue in its place.
-    // Therefore nothing may fail any more.
+    // From here on this process serves, and no other process would continue in its place. Therefore
+    // nothing after this may fail.
     gateway.open();
     checkpointer.begin();
-    introduce(&gateway, (!args.bypass).then_some(mode));
+    print_addresses(&gateway, (!args.bypass).then_some(mode));
     tell_misplaced(&gateway);
     if args.upstream.is_some() {
         // If this thread cannot be started, the check is skipped.
         let looks = std::thread::Builder::new().name("looks".into());
-        let _ = looks.spawn(move || servers.iter().for_each(look_for));
+        let _ = looks.spawn(move || servers.iter().for_each(warn_unless_listening));
     }
     let watchdog = Watchdog::feed(gateway.liveness(), &supervisor);
     Lifecycle { args, program, watched, gateway, supervisor, watchdog, signals, checkpointer }
-        .live()
+        .run_until_end()
 }
 
 /// Warns if the configuration names a collector of traces and this build cannot send traces.
@@ -97,7 +97,7 @@ fn not_started(error: &GatewayError) -> Failure {
 
 /// Prints the addresses of the listeners and useful next commands. `mode` is `None` if the gateway
 /// takes no decisions.
-fn introduce(gateway: &Gateway, mode: Option<Mode>) {
+fn print_addresses(gateway: &Gateway, mode: Option<Mode>) {
     let (http, admin) = (gateway.http(), gateway.admin());
     let mode = match mode {
         None => "bypass: a plain proxy, no decisions",
@@ -119,9 +119,9 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
 }
 
 /// Warns if nothing listens at the server of `--upstream`: it may start later, or the address is
-/// wrong. With a configuration file the check is skipped. There the operator knows the address, and
-/// a connection without a request would only appear in the application's log.
-fn look_for(server: &Server) {
+/// wrong. With a configuration file there is no check, because the operator then knows the address,
+/// and a connection without a request would only appear in the application's log.
+fn warn_unless_listening(server: &Server) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();
     let found = match &server.endpoint {

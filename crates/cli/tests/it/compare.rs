@@ -87,8 +87,8 @@ fn beside_a_result_of_one_seed_a_run_is_as_long_as_that_was() {
     let folder = Folder::new();
     let file = folder.file("tiny.toml", SCENARIO.replace("duration = \"20s\"", "orders = 400"));
     let outcome = bywash(&["lab", "sim", &file, "--rho", "2", "--json"]);
-    // The result becomes that of a live run: one of the file's two seeds, with the duration of one
-    // run.
+    // Change the result into that of a live run, which has one of the file's two seeds and the
+    // duration of one run.
     let mut result = outcome.json();
     result["seeds"] = serde_json::json!([1]);
     let one = folder.file("one.json", result.to_string());

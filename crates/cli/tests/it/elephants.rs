@@ -62,7 +62,8 @@ impl Site {
         bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
     }
 
-    /// Returns the answer to a second request for `/slow` while a first one runs.
+    /// Sends a first request for `/slow`, then a second one while the first runs. Returns the
+    /// answer to the second.
     fn second(&self) -> String {
         let clients = self.gateway.clients();
         let first = std::thread::spawn({
@@ -170,6 +171,7 @@ fn a_rule_ends_although_nothing_can_be_written_down() {
     let begun = std::time::Instant::now();
     while !is_proposed() {
         assert!(begun.elapsed().as_secs() < 30, "{}", site.list());
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(site.second().contains("200 OK"));
 }
@@ -295,7 +297,8 @@ fn a_page_that_is_a_route_of_its_own_is_not_held_back_by_a_rule_of_those_that_ar
     let begun = std::time::Instant::now();
     while site.second().starts_with("HTTP/1.1 503") {
         assert!(begun.elapsed().as_secs() < 60, "{}", site.list());
-        // Once routes are counted, a path without a route of its own gets a route.
+        // A request for another path, which has no route yet. Once routes are counted, such a path
+        // gets one.
         get(&site.gateway.clients(), "/4711");
     }
     let (_, text) = site.elephants(&["show", "1"]);

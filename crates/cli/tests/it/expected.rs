@@ -1,9 +1,10 @@
 //! Tests with short runs of the scenarios in `lab/scenarios`.
 //!
 //! The rounded figures of a run must equal those in `lab/expected`. So a change of any decision, of
-//! a visitor or of the counting appears as a difference to review. `BYWASH_EXPECTED=write` writes
-//! the files again; `BYWASH_DRAW=folder` also draws every run as a report. The method comes from
-//! s2n-quic, where the same test plots recovery simulations or compares them with a stored trace.
+//! a visitor's behaviour or of the counting appears as a difference to review.
+//! `BYWASH_EXPECTED=write` writes the files again; `BYWASH_DRAW=folder` also draws every run as a
+//! report. The method comes from s2n-quic, where the same test plots recovery simulations or
+//! compares them with a stored trace.
 
 use std::env::var_os;
 use std::fs;

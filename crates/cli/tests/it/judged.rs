@@ -36,8 +36,8 @@ fn limits_are_judged_between_one_change_and_the_next() {
     let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
     assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
     assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
-    // With two slots and one remaining worker, one request waits inside the application nearly all
-    // the time.
+    // The fixed limit still has two slots, but only one worker remains. So one request waits inside
+    // the application nearly all the time.
     let inside = phase(&told, 1, "inside").as_f64().unwrap();
     assert!((0.8..1.01).contains(&inside), "{told}");
     assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");

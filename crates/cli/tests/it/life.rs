@@ -27,7 +27,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + SOON;
     while !holds() {
         assert!(Instant::now() < end, "this never came about: {what}");
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -64,8 +64,7 @@ fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     bywash(&[&["lab", "sim", &file], args].concat())
 }
 
-/// Asserts that a result has the documented form of `--json`, for a simulated and for a live
-/// result.
+/// Asserts that the result of a simulated or a live run has the documented form of `--json`.
 pub(crate) fn assert_shape(result: &Value) {
     assert!(result["scenario"].is_string(), "{result}");
     assert!(result["seeds"].as_array().unwrap().iter().all(Value::is_u64));

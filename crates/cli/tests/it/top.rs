@@ -58,6 +58,7 @@ fn settled(gateway: &Gateway) -> Value {
             return document;
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{document}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "The most client connections at once from one address; 0 is any number. The hops of \
      listen.trusted_proxies are exempt. Many people can share an address.",
 );
-/// The kind of the maximum size of a request's body, for all classes or for one.
+/// The kind of value that `max_body_bytes` takes, here and in `[class.NAME]`.
 pub(super) const BODY: ValueKind = ValueKind::Bytes { min: 0, max: 1024 * GIB };
 pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "max_body_bytes",

@@ -1,5 +1,5 @@
-//! Resolves `[answers]`. The page for browsers is read immediately. So a reload either has the page
-//! or reports why not, and no refusal waits for a disk.
+//! Resolves `[answers]`. The page for browsers is read here. So a start or a reload reports a page
+//! that cannot be read, and no refusal waits for a disk.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 
-/// The maximum size of the page in bytes. The page is sent with every refusal, when time is short.
+/// The maximum size of the page in bytes. The limit is low because an overloaded gateway sends the
+/// page with every refusal.
 const LARGEST: usize = 64 * 1024;
 
 pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {

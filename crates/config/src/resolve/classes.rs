@@ -95,14 +95,14 @@ fn draft_of_other(entry: Option<&Entry<'_, '_>>, report: &mut Report) -> Draft {
     let nowhere = Table { path: format!("class.{}", keys::OTHER), at: 0..0, entries: None };
     let table = entry.map_or(nowhere, Entry::table);
     let keys = keys::of_other();
-    for (name, at) in read::strangers(&table, &keys) {
+    for (name, at) in read::unknown_keys(&table, &keys) {
         report.add(if name == keys::MATCH.name {
             let message = "`class.other` takes no `match`".to_string();
             let help = "`other` gets the requests that no pattern matches; give the patterns to \
                         another class";
             Finding::new(&code::OTHER_MATCH, at, message).help(help.to_string())
         } else {
-            read::stranger(&table, &keys, name, at)
+            read::unknown_key(&table, &keys, name, at)
         });
     }
     let values = read::values(&table, &keys, report);
@@ -171,8 +171,8 @@ fn patterns(values: &Values) -> Vec<String> {
     given.into_iter().flatten().map(|text| text.get_ref().clone()).collect()
 }
 
-/// Returns the mode of the class at `path`. Warns of a percentage of clients in a class that only
-/// observes.
+/// Returns the mode of the class at `path`. Warns of `enforce_percent` in a class that only
+/// observes, because it has no effect there.
 fn check_enforce_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
     if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::ENFORCE_PERCENT))
@@ -343,8 +343,8 @@ fn condition(draft: &Draft, report: &mut Report) -> Condition {
     Condition { hosts, fields }
 }
 
-/// Returns the sorted values of a list. Each invalid text is reported, with the form that is
-/// expected and the help, and left out.
+/// Returns the sorted values of a list. Each invalid text is left out and reported; `what`
+/// describes the expected form.
 fn all_of<T: Ord>(
     draft: &Draft,
     key: &Key,
@@ -411,10 +411,12 @@ fn meant_pattern(text: &str) -> Option<String> {
     is_one.then(|| format!("did you mean \"{}\"?", shown(&meant)))
 }
 
-/// Warns if another spelling of an enforced page could escape control. A path that matches no
-/// pattern in any of its normalised spellings belongs to `other`. If `other` only observes, such a
-/// request does not wait. The only known spelling that remains is a different case, and only the
-/// operator knows whether the application distinguishes case.
+/// Warns if a request can escape an enforced class because its path is written in another case.
+/// Such a path matches no pattern, so the request belongs to `other`. If `other` only observes, the
+/// request does not wait.
+///
+/// Paths are normalised, which covers all other known spellings. Case remains, because only the
+/// operator knows whether the application distinguishes it.
 fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
     let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;
     let Some(enforced) = classes.iter().find(is_held) else { return };
@@ -445,12 +447,12 @@ fn check_utilities(drafts: &[Draft], report: &mut Report) {
     };
     for draft in drafts.iter().filter(|draft| tier(draft) == Tier::Transaction) {
         if worth(draft) < worth(best) {
-            report.add(cheap(draft, best, worth(draft), worth(best)));
+            report.add(low_utility(draft, best, worth(draft), worth(best)));
         }
     }
 }
 
-fn cheap(draft: &Draft, best: &Draft, worth: f64, most: f64) -> Finding {
+fn low_utility(draft: &Draft, best: &Draft, worth: f64, most: f64) -> Finding {
     let (name, browsing) = (shown(&draft.name), shown(&best.name));
     let message = format!(
         "`{name}` is a transaction of utility {worth}, and `{browsing}` is browsing of utility \

@@ -123,8 +123,8 @@ fn from_where(text: &str) -> ReadFrom {
     }
 }
 
-/// Returns whether `read` names a metric that a host can have. Whether this host has it is found
-/// out by the code that reads it.
+/// Returns whether `read` names a metric that some host can have. The code that reads the metric
+/// finds out whether this host has it.
 fn is_of_this_host(read: &str) -> bool {
     if read == Resource::SLOTS {
         return true;

@@ -7,8 +7,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::token::is_token;
 
-/// Response fields that clients, caches or intermediaries need. To name one of them for removal is
-/// a mistake.
+/// Response fields that must not be removed, because clients, caches or intermediaries need them.
 const NEEDED: [&str; 18] = [
     "alt-svc",
     "cache-control",
@@ -46,8 +45,7 @@ pub(super) fn taken_away(
     None
 }
 
-/// Request fields that gateways and applications read for purposes of their own. To name one of
-/// them for removal is a mistake.
+/// Request fields that must not be removed, because gateways and applications read them.
 const ASKED_WITH: [&str; 22] = [
     "accept",
     "accept-encoding",
@@ -75,8 +73,8 @@ const ASKED_WITH: [&str; 22] = [
 /// The prefixes of further request fields that must not be removed.
 const ASKED_WITH_MANY: [&str; 4] = ["bywash-", "if-", "proxy-", "x-forwarded-"];
 
-/// Returns the name of a field to be removed from requests in every spelling; `None` if it must not
-/// be removed, which is reported.
+/// Returns the name of a field to be removed from requests; `None` if it must not be removed, which
+/// is reported. The field is removed in every spelling: `_` and `.` count as `-`.
 pub(super) fn taken_from_requests(
     path: &str,
     text: &str,
@@ -93,7 +91,7 @@ pub(super) fn taken_from_requests(
     None
 }
 
-/// Request fields that no key lets through, because the gateway rewrites them or no trusted party
+/// Request fields that are never passed on, because the gateway rewrites them or no trusted party
 /// sets them.
 const NEVER_PASSED: [&str; 8] = [
     "forwarded",

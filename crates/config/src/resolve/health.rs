@@ -9,7 +9,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::upstream::Health;
 
-/// The maximum length of a probe's path in bytes. The limit of a server is hardly lower.
+/// The maximum length of a probe's path in bytes. Hardly any server has a lower limit.
 const LONGEST: usize = 2048;
 
 pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {

@@ -39,8 +39,8 @@ pub(super) fn chosen<D: Decides>(
     let (policy, is_known) = policy(&table, key, all, report);
     let entry = policy.entry();
     let parameters = keys::parameters(&entry);
-    let strangers = read::strangers(&table, &parameters);
-    for (name, at) in strangers.into_iter().filter(|(name, _)| *name != key.name) {
+    let unknown_keys = read::unknown_keys(&table, &parameters);
+    for (name, at) in unknown_keys.into_iter().filter(|(name, _)| *name != key.name) {
         let owners = owners(name, section);
         // If the policy is unknown, it cannot be determined whether the parameter belongs to it.
         if is_known || owners.is_empty() {

@@ -64,8 +64,8 @@ fn on_socket(path: &str) -> Result<Server, NoServer> {
     Ok(Server { scheme: Scheme::Http, endpoint: Endpoint::Unix(path) })
 }
 
-/// Returns the error for a Unix socket with a wrong scheme. Other proxies use
-/// `http://unix:/run/app.sock`. No proxy uses `h2c://unix:…`.
+/// Returns the error for a Unix socket after a scheme, such as `http://unix:/run/app.sock`, which
+/// other proxies accept.
 fn no_scheme_of_socket(rest: &str) -> NoServer {
     let path = rest.strip_prefix(socket::PREFIX).unwrap_or(rest);
     let path = format!("/{}", path.trim_matches('/'));

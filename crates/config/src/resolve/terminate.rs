@@ -37,8 +37,8 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
     chosen.settings
 }
 
-/// Warns of a longest running time that can never be reached, because the timeout `response` is
-/// shorter. A value in the file was meant to have an effect.
+/// Warns of a `run_max` in the file that is never reached, because the timeout `response` ends the
+/// request first. A default causes no warning.
 pub(super) fn check_reach(name: &str, values: &Values, response: TimeSpan, report: &mut Report) {
     let is_cancellable = values.of(&keys::CANCELLABLE).truth();
     let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_cancellable) else { return };

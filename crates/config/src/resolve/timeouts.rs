@@ -23,7 +23,8 @@ pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
     timeouts
 }
 
-/// Returns the timeouts of the class at `path`. `others` has those that the class does not set.
+/// Returns the timeouts of the class at `path`. A timeout that the class does not set is that of
+/// `others`.
 pub(super) fn of_class(
     path: &str,
     values: &Values,
@@ -41,10 +42,9 @@ pub(super) fn of_class(
     timeouts
 }
 
-/// Warns of a timeout that is longer than the total in the same table. The total is meant to cut
-/// other timeouts short. A total of 5 s with the default of 60 s for the first byte is correct, and
-/// so is one with the 60 s of `[upstream]`. But a timeout in the same table as the total was meant
-/// to have an effect.
+/// Warns of a timeout in this table that is longer than the total, and so has no effect. A longer
+/// timeout that is a default, or that a class inherits from `[upstream]`, is correct: the total is
+/// meant to cut other timeouts short.
 fn check_parts(path: &str, values: &Values, total: TimeSpan, report: &mut Report) {
     if values.refused(&keys::TOTAL_TIMEOUT) {
         return;

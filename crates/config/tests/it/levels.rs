@@ -171,8 +171,8 @@ fn a_class_has_one_of_the_levels() {
     let (code, _, _, help) = only("", &class("mid"));
     assert!(code == "E135" && help.contains("[levels]"), "{help}");
     assert_eq!(codes(&lines, "[class.other]\nlevel = \"high\"\n"), [""; 0]);
-    // The list of levels is incomplete, so a further complaint about an unknown level would say
-    // nothing.
+    // The list of levels was rejected, so it is unknown whether this level exists. Only the list is
+    // reported.
     assert_eq!(codes(&format!("names = \"mid\"\n{keys}"), &class("mid")), ["E003"]);
 }
 

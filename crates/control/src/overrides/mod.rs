@@ -162,8 +162,8 @@ impl Overrides {
         self.decided
     }
 
-    /// Returns when the present override of the same setting ends; `None` if there is none. For a
-    /// class, its name decides, whatever the mode.
+    /// Returns when the present override of the same setting ends; `None` if there is none. All
+    /// overrides of one class are of the same setting, whatever mode they set.
     pub fn end_of(&self, target: &Target) -> Option<Timestamp> {
         let same = self.list.iter().find(|one| about(&one.target) == about(target));
         same.map(|one| one.until)
@@ -276,8 +276,8 @@ impl Overrides {
         Ok(Some(note(now, &Target::Bypass, What::Undone, &meta.by, &meta.why, None)))
     }
 
-    /// Corrects decisions that were taken while the clock was ahead, so that none holds for longer
-    /// than its duration from `now`.
+    /// Corrects overrides that were set while the clock was ahead, so that none ends later than its
+    /// duration after `now`.
     pub fn began_by(&mut self, now: Timestamp) {
         for one in &mut self.list {
             (one.since, one.until) = began_by(now, one.since, one.until);

@@ -13,13 +13,13 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// The time without confirmation after which a finding is over.
-const LATELY: TimeSpan = TimeSpan::from_secs(60);
+/// A finding that is not confirmed for this time is over.
+const FINDING_TIMEOUT: TimeSpan = TimeSpan::from_secs(60);
 
 impl RuleStore {
-    /// Adds the requests of this name to the elephants on behalf of an operator, however little
-    /// they use. The effect of a rule can then be shown, and a rule can be approved. Returns the
-    /// number of the entry. An existing entry stays unchanged.
+    /// Adds the elephant `found` because an operator has asked for it by name, however little it
+    /// uses. The effect of a rule for it can then be shown, and a rule can be approved. Returns the
+    /// number of the entry. An existing entry stays unchanged unless its finding is over.
     ///
     /// # Errors
     /// If a rule for such requests is not permitted, or there is no room for another entry.
@@ -35,7 +35,8 @@ impl RuleStore {
         }
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.pattern == found.pattern) {
             // An old finding says nothing about the present.
-            let is_over = entry.state == State::Proposed && now >= after(entry.seen, LATELY);
+            let is_over =
+                entry.state == State::Proposed && now >= after(entry.seen, FINDING_TIMEOUT);
             if !is_over {
                 if entry.asked {
                     entry.seen = now;
@@ -66,10 +67,9 @@ impl RuleStore {
         Ok(self.rule(now, at, limits, Origin::Operator, meta))
     }
 
-    /// Stores how the site performed in the minute before the rule that begins at `now`; `None` if
-    /// that was not measured. If the rule replaces another rule, or directly follows one, the
-    /// measurement from before the earlier rule is kept. Then the last minute belonged to the
-    /// earlier rule.
+    /// Stores `measured`, the performance of the site in the minute before the rule that begins at
+    /// `now`; `None` if it was not measured. If another rule was in force in that minute, the
+    /// measurement from before that rule is stored instead.
     pub fn was_before(&mut self, now: Timestamp, number: u32, measured: Option<Gauge>) {
         let Ok(at) = self.at(number) else { return };
         let before = self.entries[at].without_rule(now, measured);
@@ -78,11 +78,12 @@ impl RuleStore {
         }
     }
 
-    /// Begins a trial of a rule, and returns the note for the audit log. `before` is how the site
-    /// performed over a time as long as the trial, before it.
+    /// Begins a trial of a rule, and returns the note for the audit log. `before` is the
+    /// performance of the site before the trial, over a time as long as the trial.
     ///
     /// # Errors
-    /// As for [`RuleStore::approve`], and if the trial is too long.
+    /// If the decision is invalid or not possible, or if the trial is longer than 10 minutes. Then
+    /// nothing has changed.
     pub fn try_out(
         &mut self,
         now: Timestamp,
@@ -168,8 +169,8 @@ impl RuleStore {
         if self.entries[at].state == State::Proposed {
             return Err(Refused::Nothing(number));
         }
-        // With `act = "auto"` in the configuration file, bywash would hold the elephant back again
-        // at once.
+        // Otherwise, with `act = "auto"` in the configuration file, bywash would hold the elephant
+        // back again at once.
         self.entries[at].left_alone = Some(after(now, meta.lasts));
         self.change(now, at, State::Proposed);
         Ok(self.note(now, at, What::Undone, &meta.by, &meta.why))

@@ -1,10 +1,10 @@
 //! Exempts the requests that an elephant's rule does not apply to.
 //!
-//! A pattern matches more than its elephant: `/*` is the name of all requests without a name of
-//! their own, and it also matches `/cart`. The elephant's cost is that of its own requests, so an
-//! operator's decision is about those alone. Other routes that the pattern matches are exempt, as
-//! far as they are known now. In the configuration file, a pattern applies to all requests that it
-//! matches.
+//! A pattern can match more requests than its elephant has. `/*` is the route of all requests
+//! without a route of their own, and it also matches `/cart`. The elephant's cost is that of its
+//! own requests, so an operator's decision is about those alone. All other known routes that the
+//! pattern matches are exempt. A rule in the configuration file applies to all requests that its
+//! pattern matches.
 
 use super::RuleStore;
 use crate::entry::{Origin, State};

@@ -13,14 +13,14 @@ use crate::note::{Note, What};
 use crate::refused::MOST_ENTRIES;
 use crate::rule_limits::RuleLimits;
 
-/// The fraction of a resource's capacity that an elephant must use to be held back without
+/// An elephant that uses less than this fraction of a resource's capacity is not held back without
 /// approval.
-const MUCH: f64 = 0.2;
-/// The fraction of an elephant's work by one client above which an operator has to decide. That
-/// client may be the whole cause, or may have made the page look heavy on purpose.
-const MUCH_BY_ONE: f64 = 0.3;
+const AUTO_MIN_USE: f64 = 0.2;
+/// If one client may have caused more than this fraction of an elephant's work, an operator has to
+/// decide. That client may be the whole cause, or may have made the page look heavy on purpose.
+const AUTO_MAX_CLIENT_SHARE: f64 = 0.3;
 /// How long an automatic rule holds, without an operator's approval.
-const AUTO: TimeSpan = TimeSpan::from_secs(3600);
+const AUTO_DURATION: TimeSpan = TimeSpan::from_secs(3600);
 
 /// The action on a finding, as configured by `elephants.act`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl RuleStore {
     /// not found again is removed, because it was noise.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
-        for elephant in one_of_each(self.as_ruled(elephants)) {
+        for elephant in one_of_each(self.without_ruled(elephants)) {
             let Some(at) = self.place_of(now, &elephant.pattern) else { continue };
             let entry = &mut self.entries[at];
             let is_sure = !elephant.provisional;
@@ -65,9 +65,10 @@ impl RuleStore {
         notes
     }
 
-    /// Removes a finding if a rule applies to its elephant because of another resource. The rule is
-    /// measured by its own resource. Rules of the configuration file have no such resource.
-    fn as_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
+    /// Removes each finding about an elephant that already has a rule because of another resource.
+    /// The effect of that rule is measured on that other resource. A rule of the configuration file
+    /// has no resource, so it removes no finding.
+    fn without_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
         elephants.retain(|elephant| {
             let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
             let is_ruled = |entry: &&Entry| matches!(&entry.state, State::Ruled(rule) if rule.origin != Origin::File);
@@ -78,7 +79,8 @@ impl RuleStore {
         elephants
     }
 
-    /// Returns the patterns that operators have asked for, whose present use is to be reported.
+    /// Returns the patterns that operators have asked for by name. [`RuleStore::uses`] takes their
+    /// present use.
     pub fn asked(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.asked).map(|entry| entry.pattern.as_str())
     }
@@ -94,8 +96,8 @@ impl RuleStore {
     }
 
     /// Returns the index of the elephant with this pattern, and adds the elephant if necessary.
-    /// When the store is full, the place of an entry without a decision is reused. Returns `None`
-    /// if all entries have decisions in force.
+    /// When the store is full, the entry that was found longest ago among those without a decision
+    /// is removed. Returns `None` if all entries have decisions in force.
     pub(super) fn place_of(&mut self, now: Timestamp, pattern: &str) -> Option<usize> {
         if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
             return Some(at);
@@ -129,9 +131,12 @@ impl RuleStore {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
         let is_one = found.twins.is_empty() && !found.transacts;
-        let is_sure =
-            !found.provisional && found.by_one <= MUCH_BY_ONE && found.is_plausible() && is_one;
-        let is_much = found.consists_of == Resource::Processors && found.of_capacity() >= MUCH;
+        let is_sure = !found.provisional
+            && found.by_one <= AUTO_MAX_CLIENT_SHARE
+            && found.is_plausible()
+            && is_one;
+        let is_much =
+            found.consists_of == Resource::Processors && found.of_capacity() >= AUTO_MIN_USE;
         if act == Act::Propose
             || !is_sure
             || !is_much
@@ -146,16 +151,20 @@ impl RuleStore {
             why: "the configuration file says to hold back elephants without asking \
                   (`elephants.act`)"
                 .into(),
-            lasts: AUTO,
+            lasts: AUTO_DURATION,
         };
         let limits = RuleLimits::proposed(found);
         Some(self.rule(now, at, limits, Origin::Auto, meta))
     }
 }
 
-/// Keeps one finding for each page. If a page uses much of several resources, a certain finding is
-/// preferred, and then the resource that the page fills more. Slots come last, because they are
-/// held while another resource is waited for.
+/// Keeps one finding for each page. If a page uses much of several resources, the order of
+/// preference is:
+///
+/// 1. Resources other than slots, because a request holds its slot while it waits for another
+///    resource.
+/// 2. Certain findings.
+/// 3. The resource of which the page uses the larger fraction.
 fn one_of_each(mut elephants: Vec<Elephant>) -> Vec<Elephant> {
     elephants.sort_by(|a, b| {
         let holds = |elephant: &Elephant| elephant.consists_of == Resource::Slots;

@@ -25,10 +25,11 @@ use crate::time::{after, began_by};
 pub use file::FileRule;
 pub use found::Act;
 
-/// The time after its last finding when an elephant without a decision is forgotten.
-const FORGOTTEN: TimeSpan = TimeSpan::from_secs(7 * 86_400);
-/// The time after an operator asked for an elephant when it is forgotten, if there was no trial.
-const ASKED: TimeSpan = TimeSpan::from_secs(3600);
+/// An elephant without a decision is forgotten this long after its last finding.
+const RETENTION: TimeSpan = TimeSpan::from_secs(7 * 86_400);
+/// An elephant that an operator has asked for by name is forgotten after this time, unless there
+/// was a trial.
+const ASKED_RETENTION: TimeSpan = TimeSpan::from_secs(3600);
 
 /// Why a stored document cannot be read: the text is not such a document.
 #[derive(Debug, thiserror::Error)]
@@ -103,9 +104,9 @@ impl RuleStore {
         serde_json::to_string_pretty(&written).expect("a rule store is made of numbers and texts")
     }
 
-    /// Corrects decisions that were taken while the clock was ahead. Afterwards none holds for
-    /// longer than its duration from `now`, and no elephant is left alone for longer than the
-    /// longest duration.
+    /// Corrects decisions that were taken while the clock was ahead. Afterwards no decision ends
+    /// later than its duration after `now`, and no ban on automatic rules lasts longer than the
+    /// longest permitted decision.
     pub fn began_by(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
@@ -198,7 +199,7 @@ impl RuleStore {
             notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
         }
         let kept = |entry: &Entry| {
-            if entry.asked && entry.trial.is_none() { ASKED } else { FORGOTTEN }
+            if entry.asked && entry.trial.is_none() { ASKED_RETENTION } else { RETENTION }
         };
         let is_kept = |entry: &Entry| !entry.is_open(now) || now < after(entry.seen, kept(entry));
         self.entries.retain(is_kept);

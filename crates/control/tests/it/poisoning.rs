@@ -21,7 +21,7 @@ enum Load {
     Searches,
 }
 
-/// A poisoner of the page, of which one request costs two milliseconds of the processor.
+/// A poisoner of [`PAGE`]. One request for the page takes [`COST`] seconds of a processor.
 #[derive(Clone, Copy, Debug)]
 struct Poison {
     load: Load,
@@ -29,8 +29,7 @@ struct Poison {
     addresses: u64,
     /// The number of the poisoner's requests per second while the site is busy.
     rate: u64,
-    /// The duration of one request for the page, in seconds. The processor works for [`COST`] of
-    /// it.
+    /// The duration of one request for the page, in seconds.
     lasts: f64,
     seed: u64,
 }
@@ -138,7 +137,8 @@ fn what_one_client_makes_look_heavy_is_shown_as_hers_and_left_alone() {
             let (found, hers, is_held) = poison.played();
             let shown = found.as_ref().map(|one| (one.of_capacity(), one.by_one, one.provisional));
             println!("{poison:?}: {hers:.2} hers; of capacity, by one, provisional: {shown:.2?}");
-            // Up to this fraction, the poisoner does not differ from one client among many.
+            // A poisoner with no more than this fraction of the work looks like one client among
+            // many.
             assert!(!is_held || hers <= 0.31, "{poison:?}: {hers}");
             println!("  held back: {is_held}");
             if let Some(found) = found {
@@ -185,8 +185,8 @@ fn a_page_that_is_over_in_no_time_is_not_held_back_for_what_it_cannot_have_used(
     assert!(was_found, "the poison works, but for that");
 }
 
-/// Checks that the bound holds for at most two addresses: a client with more of them looks like
-/// many clients.
+/// Checks that a poisoner with one or two addresses causes no rule. A client with more addresses
+/// looks like many clients.
 #[test]
 fn with_how_many_addresses_one_looks_like_many() {
     for addresses in [1, 2, 3, 4, 8] {

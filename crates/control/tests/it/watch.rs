@@ -177,8 +177,8 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         asked("/cart", from, 0.1);
     }
     watch.advance(at(100.0));
-    // More than two slots are held although there is one. Requests for the cart would use a tenth
-    // of it.
+    // More than two slots are held, although there is only one. Requests for the cart hold a tenth
+    // of a slot.
     let found = watch.elephants(1.0, None);
     let named: Vec<&str> = found.iter().map(|elephant| elephant.pattern.as_str()).collect();
     assert_eq!(named, ["/search"], "{found:?}");
@@ -195,8 +195,8 @@ fn a_gauge_tells_ants_from_elephants() {
     );
 }
 
-/// Reports to the watch the first `seconds` seconds of a site, which begin at `begins`. Each second
-/// brings one page with its own number, and the pages of `names`.
+/// Reports `seconds` seconds of requests, from `begins` on. Each second has a request for a page
+/// with a new number, and one for each page of `names`.
 fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
     for second in 0..seconds {
         let from = begins + second as f64;

@@ -4,15 +4,15 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-/// The number of distinct clients of a value that are recorded, and that a value needs to have a
-/// name in a crowded place.
+/// The maximum number of distinct clients that are recorded for a value. In a crowded place, a
+/// value needs this many clients to have a name.
 const CLIENTS: usize = 8;
-/// The fraction of the requests at a place, or of their time, from which on a value accounts for
-/// much.
+/// A value accounts for much if it has at least this fraction of the requests at its place, or of
+/// their time.
 const MUCH: f64 = 0.05;
-/// The minimum number of requests at a place for a value to account for much.
+/// No value accounts for much while its place has fewer requests than this.
 const SOME: f64 = 50.0;
-/// The faded number of requests below which a value is forgotten.
+/// A value with fewer requests than this is forgotten; older requests count less.
 const FORGOTTEN: f64 = 0.5;
 
 /// A value that was seen at a place.
@@ -58,8 +58,8 @@ impl Weight {
 pub(super) struct Choices<V> {
     seen: BTreeMap<Box<str>, Choice<V>>,
     all: Weight,
-    /// Whether more values were seen than the list has room for. If so, only values that account
-    /// for much have a name.
+    /// Whether more values were seen than the list has room for. If so, a value has a name only if
+    /// it accounts for a large part ([`MUCH`]) of the requests or of their time.
     is_crowded: bool,
 }
 
@@ -164,7 +164,7 @@ impl<V: Below> Choices<V> {
         Some(score)
     }
 
-    /// Withdraws the names of values that may have none in a crowded place.
+    /// Withdraws the names of values that may not have a name in a crowded place.
     fn unname(&mut self, rule: Rule, entries_left: &mut usize, renamed: &mut u64) {
         let all = self.all;
         for choice in self.seen.values_mut().filter(|choice| choice.is_named) {

@@ -185,7 +185,7 @@ fn what_is_known_of_a_route_that_is_folded_is_known_of_all_others() {
 #[test]
 fn pearsons_coefficient_is_that_of_the_definition() {
     let mut settings = Settings::of(vec![Resource { capacity: 1.0, idle: 0.0 }]);
-    // With this half-life no window fades noticeably.
+    // With this half-life, the oldest windows count almost as much as the newest.
     settings.half_life = TimeSpan::from_secs(1_000_000_000);
     let mut discovery = Discovery::new(settings);
     let (mut counts, mut shares) = (Vec::new(), Vec::new());

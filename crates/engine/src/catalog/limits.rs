@@ -146,7 +146,7 @@ impl LimitSettings {
     /// not accept that number, nothing changes.
     #[must_use]
     pub fn starting_with(mut self, slots: u32) -> Self {
-        // A number that the parameter does not accept was refused when it was read.
+        // A number outside the parameter's range makes `set` fail, which changes nothing.
         let _ = self.set(self.first(), &alloc::format!("{slots}"));
         self
     }
@@ -162,7 +162,7 @@ impl LimitSettings {
         self.count(if self.has("max") { "max" } else { "slots" }).max(self.least())
     }
 
-    /// Returns the bounds of the number of slots. For a fixed limit, both are its number.
+    /// Returns the minimum and the maximum number of slots. They are equal for a fixed limit.
     pub fn bounds(&self) -> RangeInclusive<u32> {
         let least = if self.has("min") { self.least() } else { self.most() };
         least..=self.most()

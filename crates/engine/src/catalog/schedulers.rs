@@ -169,8 +169,8 @@ impl SchedulerSettings {
     }
 
     /// Builds a scheduler for `classes` from these settings, for
-    /// [`Engine::reconfigure`](crate::Engine::reconfigure). Returns `None` if the present scheduler
-    /// can stay, which has the settings `was` and the classes `had`.
+    /// [`Engine::reconfigure`](crate::Engine::reconfigure). Returns `None` if the present
+    /// scheduler, with the settings `was` and the classes `had`, can stay.
     pub fn changed_scheduler(
         &self,
         classes: &[Class],

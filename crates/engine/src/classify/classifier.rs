@@ -111,8 +111,8 @@ impl Classifier {
         if classes.is_empty() { other } else { classes }
     }
 
-    /// Returns the class of the literal reading of a request: that of the most specific pattern
-    /// that takes it.
+    /// Returns the class of a request whose path is read literally. It is the class of the most
+    /// specific rule that takes the request.
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
         let mut line = RequestLine::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
@@ -194,16 +194,16 @@ fn fit(
 
 /// The classes that the rules give to one reading of a request.
 struct Found {
-    /// The classes of all rules that count for the reading.
+    /// The classes of all rules that fit the reading and that no other rule hides.
     classes: ClassSet,
-    /// The class of the most specific rule that takes the request literally.
+    /// The class of the most specific rule that the request matches exactly.
     exact: Option<ClassId>,
 }
 
 impl Found {
-    /// Adds the classes of the rules that fit a request, given the rules with the most specific
-    /// first. It ends after the rules with the path of the first rule that takes the request
-    /// literally.
+    /// Adds the classes of those `rules` that fit a request. `rules` begins with the most specific.
+    /// Once the request matches a rule exactly, only further rules with the same path are
+    /// considered.
     fn look<'r>(
         &mut self,
         rules: impl Iterator<Item = &'r Rule>,
@@ -211,7 +211,7 @@ impl Found {
         line: &RequestLine<'_>,
         reading: &PathReading<'_>,
     ) {
-        // The rules with the present path that fit the request, so far.
+        // The previous rules with the path of `of_path` that fit the request.
         let mut before: Vec<&Rule> = Vec::new();
         let mut of_path: Option<&Rule> = None;
         for rule in rules {
@@ -227,7 +227,7 @@ impl Found {
                 continue;
             }
             if rule.pattern.names_parameters() && line.parameters().are_too_many() {
-                // All rules with the path fit then, and none hides another.
+                // With so many parameters every rule with this path fits, and none hides another.
                 self.classes = self.classes.with(rule.class);
                 continue;
             }
@@ -243,8 +243,8 @@ impl Found {
     }
 }
 
-/// Returns whether a pattern that fits a request takes it literally, however the application
-/// interprets the parameters.
+/// Returns whether a request matches a pattern exactly: `fit` is exact, and applications do not
+/// differ on the parameters that the pattern names.
 fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
     let is_doubtful = || {
         let given = line.parameters();
@@ -254,7 +254,8 @@ fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
 }
 
 /// Returns whether the first of two rules for a path hides the second, for a request that fits
-/// both. It does if it takes the request literally and names all parameters that the second names.
+/// both. It does if the request matches it exactly and it names all parameters that the second
+/// names.
 fn hides(first: &Rule, second: &Rule, line: &RequestLine<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
         && takes(&first.pattern, first.pattern.query_fit(line), line)

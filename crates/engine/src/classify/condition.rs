@@ -10,9 +10,9 @@ use super::Asked;
 /// first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
-    /// The hosts of which the request must name one. If the list is empty, any host matches.
+    /// The accepted hosts. If the list is empty, any host matches.
     pub hosts: Vec<HostPattern>,
-    /// The header fields of which the request must have all.
+    /// The header fields that must all be present.
     pub fields: Vec<Field>,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - Paths are compared segment by segment from the left. A name goes before an ending (`*.html`),
 //!   an ending before `*`, and `*` before `**`.
-//! - For the same path, the pattern goes first that fixes more parameter values, then the one with
+//! - For the same path, the pattern that fixes more parameter values goes first, then the one with
 //!   more letters in these values, then the one with more names.
 //! - For the same target, `HEAD` goes before `GET`, and a method before `*`.
 //!

@@ -10,19 +10,19 @@ use alloc::vec::Vec;
 
 use super::reading::decoded;
 
-/// The maximum number of distinct names in a set of parameters. A larger set was not chosen by a
-/// developer.
+/// The maximum number of distinct names in a set of parameters. A query with more names has no set,
+/// because no developer chose that many.
 pub(super) const MOST: usize = 8;
 /// The maximum length of a parameter's name, in bytes.
 const LONGEST: usize = 32;
 /// The maximum number of parameters of a query that are read.
-const SEEN: usize = 64;
+const MAX_PARAMETERS: usize = 64;
 
 /// The parameters of a query, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters<'t> {
     given: Vec<Given<'t>>,
-    /// The number of distinct names as they are written.
+    /// The number of distinct names, without those that only PHP reads.
     names: usize,
     /// Whether some parameter has a name that is not allowed in a pattern.
     unnamed: bool,
@@ -30,7 +30,8 @@ pub struct Parameters<'t> {
     too_many: bool,
 }
 
-/// A parameter under one of the names by which applications read it.
+/// A parameter under one name. If PHP reads another name than other applications, there is an entry
+/// for each of the two names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Given<'t> {
     name: Cow<'t, str>,
@@ -46,7 +47,7 @@ impl<'t> Parameters<'t> {
     pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            if read.given.len() >= SEEN {
+            if read.given.len() >= MAX_PARAMETERS {
                 read.too_many = true;
                 break;
             }
@@ -88,8 +89,8 @@ impl<'t> Parameters<'t> {
         !is_repeated
     }
 
-    /// Returns the set of names, each with its first value, in the order of names. Returns `None`
-    /// if no developer chose the set: it is too large, or a name is not allowed in a pattern.
+    /// Returns the set of names, each with its first value, sorted by name. Returns `None` if no
+    /// developer chose the set: it is too large, or a name is not allowed in a pattern.
     pub fn set(&self) -> Option<Vec<(&str, &str)>> {
         if self.unnamed || self.too_many || self.names > MOST {
             return None;
@@ -126,8 +127,8 @@ impl<'t> Parameters<'t> {
         self.given.iter().any(|given| given.name == name && given.is_doubtful)
     }
 
-    /// Returns whether the query has more parameters than are read, so that any name may be among
-    /// the rest.
+    /// Returns whether the query has more parameters than are read. Then any name may be among
+    /// those that are not read.
     pub(super) const fn are_too_many(&self) -> bool {
         self.too_many
     }

@@ -60,7 +60,7 @@ enum Method {
 /// The reason for which a text is not a valid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPattern {
-    /// The pattern is too long, or has more segments than are distinguished in a target.
+    /// The pattern has more than 512 characters, or more than [`DEEPEST`] segments.
     Long,
     /// The text has no path.
     Path,
@@ -267,7 +267,8 @@ impl Pattern {
             && !self.query.names_parameters()
     }
 
-    /// Returns the same pattern in the form for an application that ignores the case of paths.
+    /// Returns the pattern with its path in lower case, for an application that ignores the case of
+    /// paths.
     #[must_use]
     pub(super) fn in_lower_case(mut self) -> Self {
         for Segment::Name(text) | Segment::Any(text) in &mut self.path.segments {

@@ -39,8 +39,8 @@ pub(super) enum QueryFit {
 }
 
 /// The specificity of a query pattern. Its parts are compared in this order: the number of fixed
-/// values, the letters of all values, the number of names, and whether other parameters are
-/// excluded.
+/// values, the total number of letters of all values, the number of names, and whether other
+/// parameters are excluded.
 type Specificity = (usize, usize, usize, bool);
 
 impl Query {
@@ -79,8 +79,8 @@ impl Query {
     }
 
     /// Returns how a request with the parameters `given` fits. `given` is called only if the result
-    /// depends on the parameters. A request with more parameters than are read may have any further
-    /// one.
+    /// depends on the parameters. A request with more parameters than are read counts as if it had
+    /// all that the pattern names.
     pub(super) fn fit<'r, 't: 'r>(&self, given: impl FnOnce() -> &'r Parameters<'t>) -> QueryFit {
         if self.parameters.is_empty() && self.others {
             return QueryFit::Exact;

@@ -22,8 +22,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The number of segments of a path that are distinguished. A pattern has at most this many. Only a
-/// pattern that ends with `**` matches a deeper path.
+/// The maximum number of segments of a path that are compared one by one. A pattern has at most
+/// this many. Only a pattern that ends with `**` matches a deeper path.
 pub const DEEPEST: usize = 24;
 
 /// The maximum length, in bytes, of a path with more than one reading.
@@ -35,7 +35,7 @@ const MOST: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct PathReading<'p> {
     segments: [&'p str; DEEPEST],
-    /// The number of segments of the path. Counting stops at one more than are kept.
+    /// The number of segments of the path. Counting stops at [`DEEPEST`] + 1.
     length: usize,
     /// Whether the path ends with a slash; true for the root path.
     slash: bool,

@@ -10,8 +10,8 @@
 //! | rank, and the revenue of a success | the lowest class: [`lowest`] |
 //! | proof | a success proves nothing and begins no session, because the served class is unknown |
 //! | standing | the worst that the session has for any of the classes |
-//! | enforced | if it is for any of them |
-//! | may be stopped | if it may for any of them: [`stops_as`] |
+//! | enforced | if any of the classes is enforced |
+//! | may be stopped | if requests of any of the classes may be: [`stops_as`] |
 //! | throttled | by the narrowest rule of any reading, unless all are transactions |
 //! | timeouts, patience, level | the shortest, the shortest, the worst |
 //!

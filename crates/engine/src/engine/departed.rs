@@ -17,7 +17,7 @@ impl Engine {
         match self.requests.state(id) {
             State::Waiting => {
                 self.lost(now, id);
-                self.did_not_arrive(now, id);
+                self.report_no_outcome(now, id);
                 if !self.leave_lane(id) {
                     let view = view(now, self.mean_service, self.learning.values(), &self.requests);
                     self.scheduler.departed(&view, id);
@@ -27,8 +27,8 @@ impl Engine {
             }
             State::Running(since) => {
                 self.lost(now, id);
-                self.did_not_arrive(now, id);
-                self.ran_for_nobody(now, id, since);
+                self.report_no_outcome(now, id);
+                self.learn_abandoned_run(now, id, since);
                 self.take_back(now, id, since, self.departure(now, id));
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
@@ -36,9 +36,9 @@ impl Engine {
         }
     }
 
-    /// Returns what the running time of a request says if its client has left. It says nothing if
-    /// the client was slow to send or to read, which prolongs the run whatever the application
-    /// does.
+    /// Returns how the concurrency limit counts a request whose client has left. The result is
+    /// [`Completion::Void`] if the client was slow to send or to read, because that prolongs the
+    /// run whatever the application does.
     fn departure(&self, now: Time, id: RequestId) -> Completion {
         let view = self.view(now);
         let waiting = view.waiting(id);
@@ -51,7 +51,7 @@ impl Engine {
     pub(super) fn departed(&mut self, now: Time, id: RequestId) {
         if matches!(self.requests.state(id), State::Running(_)) {
             self.lost(now, id);
-            self.did_not_arrive(now, id);
+            self.report_no_outcome(now, id);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Engine {
             | End::Failed => Some(RunOutcome::Cut),
         };
         if let Some(outcome) = outcome {
-            self.tell_ran(Ran { class: stops_as, took, outcome });
+            self.report_run(Ran { class: stops_as, took, outcome });
         }
         match end {
             End::Answered { in_time, .. } => {
@@ -90,10 +90,10 @@ impl Engine {
     }
 
     /// Learns from a request that has run since `since` and whose client has left.
-    pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
+    pub(super) fn learn_abandoned_run(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
-        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Cut });
+        self.report_run(Ran { class: stops_as, took, outcome: RunOutcome::Cut });
         self.learning.ran(class, took, false);
     }
 

@@ -46,6 +46,8 @@ pub struct Engine {
     any_stops: bool,
     scheduler: Box<dyn Scheduler>,
     limit: Box<dyn Limit>,
+    /// The number of slots that the fleet leases to this engine, in place of the policy's number.
+    slot_lease: Option<u32>,
     terminate: Box<dyn Terminate>,
     /// Whether the driver allows that requests are stopped at present.
     stops: bool,
@@ -73,7 +75,7 @@ impl Engine {
     pub fn new(classes: Vec<Class>, scheduler: Box<dyn Scheduler>, options: Options) -> Self {
         let mut requests = Requests::new(classes.len());
         let limit = options.limit.limit();
-        requests.has_slots(limit.slots(), options.slow_share);
+        requests.set_slots(limit.slots(), options.slow_share);
         Self {
             requests,
             learning: Learning::new(classes.len(), options.learn),
@@ -82,6 +84,7 @@ impl Engine {
             classes,
             scheduler,
             limit,
+            slot_lease: None,
             terminate: options.termination.termination(),
             stops: true,
             pressed: Time::ZERO,
@@ -110,10 +113,10 @@ impl Engine {
             Event::OutOfTime { id } => self.out_of_time(now, id, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Departed { id } => self.departed(now, id),
-            Event::Answering { id } => self.requests.answer_begins(id),
+            Event::Answering { id } => self.requests.note_answer_begun(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
-            Event::BodyComplete { id } => self.requests.finishes_body(id),
+            Event::BodyComplete { id } => self.requests.note_body_complete(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
             Event::Served { session, service, signals, revenue, in_time } => {
@@ -131,6 +134,20 @@ impl Engine {
         self.stops = may;
     }
 
+    /// Sets the number of slots that the fleet leases to this engine, at least one. With `None` the
+    /// concurrency policy decides.
+    ///
+    /// Running requests keep their slots if there are fewer now.
+    pub fn set_slot_lease(&mut self, now: Time, slots: Option<u32>, actions: &mut Vec<Action>) {
+        self.slot_lease = slots.map(|slots| slots.max(1));
+        self.fill(now, actions);
+    }
+
+    /// Returns the present number of slots.
+    fn slots(&self) -> u32 {
+        self.slot_lease.unwrap_or_else(|| self.limit.slots())
+    }
+
     /// Returns which measurement of the machine ([`Reading`](crate::Reading)) the scheduler needs,
     /// and the time to average it over. Returns `None` if the scheduler needs none.
     pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
@@ -141,7 +158,7 @@ impl Engine {
     pub fn status(&self, now: Time) -> Status {
         let view = self.view(now);
         Status {
-            limit: self.limit.slots(),
+            limit: self.slots(),
             running: self.running,
             waiting: view.length() as u32,
             throttled_waiting: self.lanes.length() as u32,
@@ -161,7 +178,7 @@ impl Engine {
     /// incomplete body.
     pub fn has_free_slot(&self) -> bool {
         let is_empty = self.view(Time::ZERO).length() == 0;
-        self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
+        self.running < self.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
     /// Returns the number of waiting requests of a class; those that wait under rules are not
@@ -243,8 +260,8 @@ impl Engine {
             actions.extend(self.enter_lane(now, id, lane));
             return;
         }
-        if self.running < self.limit.slots() && self.requests.may_run(id) {
-            // No waiting request may have this slot, because `fill` runs after every event.
+        if self.running < self.slots() && self.requests.may_run(id) {
+            // No waiting request can use this slot, because `fill` runs after every event.
             let view = view(now, self.mean_service, self.learning.values(), &self.requests);
             let refused = self.scheduler.reject(&view, id);
             if refused.is_none() {
@@ -257,7 +274,7 @@ impl Engine {
             return;
         }
         self.stop_slow_clients(now, self.requests.may_run(id), actions);
-        if self.running < self.limit.slots() {
+        if self.running < self.slots() {
             // The best waiting request gets the slot, which leaves a place in the queue for this
             // one.
             self.fill(now, actions);
@@ -312,7 +329,7 @@ impl Engine {
         };
         self.ran(now, id, since, end);
         if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
-            self.requests.took_answer(now, id);
+            self.requests.note_prompt_read(now, id);
         }
         let completion = match end {
             End::Answered { held_up: false, .. } | End::Abandoned { answered: true } => {
@@ -337,14 +354,14 @@ impl Engine {
     }
 
     /// Gives every free slot to the best waiting request. Slots that are left go to requests under
-    /// rules.
+    /// throttle rules.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         let is_for_lanes = self.lanes.wants_slot(now);
         if self.view(now).length() > 0 || is_for_lanes {
             self.stop_slow_clients(now, is_for_lanes, actions);
         }
-        self.requests.has_slots(self.limit.slots(), self.options.slow_share);
-        while self.running < self.limit.slots() && self.view(now).length() > 0 {
+        self.requests.set_slots(self.slots(), self.options.slow_share);
+        while self.running < self.slots() && self.view(now).length() > 0 {
             if self.lanes.length() > 0 && self.floor.due() {
                 actions.extend(self.start_of_lanes(now, Reason::FloorShare));
                 continue;
@@ -361,7 +378,7 @@ impl Engine {
             self.requests.leave_queue(id);
             actions.push(self.start(now, id, reason));
         }
-        while self.lanes.length() > 0 && self.running < self.limit.slots() {
+        while self.lanes.length() > 0 && self.running < self.slots() {
             let Some(start) = self.start_of_lanes(now, Reason::AfterOthers) else { break };
             actions.push(start);
         }
@@ -382,7 +399,7 @@ impl Engine {
         self.requests.run(now, id);
         let Waiting { stops_as, cancellable, .. } = *self.view(now).waiting(id);
         if cancellable && self.classes[stops_as.index()].stop.is_some() {
-            self.requests.can_be_stopped(id);
+            self.requests.mark_stoppable(id);
         }
         self.limit.dispatched(now, self.load(now));
         Action::Dispatch { id, reason }
@@ -392,7 +409,7 @@ impl Engine {
         let class = self.view(now).waiting(id).class;
         self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), completion });
         self.running -= 1;
-        self.requests.cannot_be_stopped(id);
+        self.requests.mark_unstoppable(id);
         self.lanes.ended(id);
         self.slow.forget(id);
         self.requests.end(id);
@@ -408,17 +425,17 @@ impl Engine {
         self.refuse(now, id, reason, reason != Reason::PrincipalCap)
     }
 
-    /// Refuses a request. `is_load` says whether overload is the cause, so that pauses before a
-    /// retry grow.
+    /// Refuses a request. `is_load` says whether overload is the cause. If it is, the pauses before
+    /// retries grow.
     fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
-        self.requests.was_refused(now, id);
+        self.requests.note_refusal(now, id);
         self.requests.set(id, State::Free);
         if is_load {
             let Waiting { stops_as, .. } = *self.view(now).waiting(id);
             self.terminate.lost(stops_as);
         } else {
-            self.did_not_arrive(now, id);
+            self.report_no_outcome(now, id);
         }
         Action::Shed { id, reason, retry_after: self.retry_after(now, is_load) }
     }
@@ -427,7 +444,7 @@ impl Engine {
     fn retry_after(&mut self, now: Time, is_load: bool) -> TimeSpan {
         // The drain time: how long the requests that wait now take at the present pace.
         let services = self.view(now).length() as u64 + 1;
-        let drain = self.mean_service.mean() * services / u64::from(self.limit.slots());
+        let drain = self.mean_service.mean() * services / u64::from(self.slots());
         self.retry_after.refused(now, drain, is_load)
     }
 

@@ -39,8 +39,9 @@ impl Engine {
     ///   with a new scheduler. The age of the oldest request shows at the next check whether there
     ///   is overload. CPU use shows it with the next measurement.
     /// - **sessions**: they stay. If the table is smaller, some are evicted, fresh ones first. If
-    ///   other classes prove a session, every session is checked again. Ages are compared with the
-    ///   new `session_ttl`, so a longer one can bring back a session that was too old before.
+    ///   the set of classes that prove a session changes, every session is checked again. Ages are
+    ///   compared with the new `session_ttl`, so a longer one can bring back a session that was too
+    ///   old before.
     /// - **learned values**: the mean service time and the learned worth of requests stay.
     /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may return other values
     ///   afterwards. A shorter `max_wait` expires no request in this call, but at the next timer.
@@ -50,9 +51,9 @@ impl Engine {
     /// sessions.
     ///
     /// # Panics
-    /// Panics if there are fewer classes than before, or if there are more and no scheduler for
-    /// them. A class keeps its index for as long as the engine lives, so a class that is no longer
-    /// wanted stays in the list.
+    /// Panics if there are fewer classes than before, or if there are more and `scheduler` is `None`.
+    /// A class keeps its index for as long as the engine lives, so a class that is no longer wanted
+    /// stays in the list.
     pub fn reconfigure(
         &mut self,
         now: Time,

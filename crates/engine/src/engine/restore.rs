@@ -36,9 +36,9 @@ impl Engine {
 
     /// Restores a session of an earlier process. Returns whether the session is now remembered.
     ///
-    /// [`Engine::copy_sessions`] gave the session. Restore the one that was served longest ago
-    /// first. Add the time since the copy to the age, and translate `served` to the present class
-    /// indices.
+    /// Pass the sessions that [`Engine::copy_sessions`] returned, the one that was served longest
+    /// ago first. Add the time since the copy to the age, and translate `served` to the present
+    /// class indices.
     ///
     /// A session is not restored if it is older than [`Options::session_ttl`](super::Options), if
     /// the engine has served it already, or if the table is full of younger sessions. A session
@@ -48,8 +48,8 @@ impl Engine {
     }
 
     /// Restores the counts and the published index of a class, as
-    /// [`Learning::counts`](crate::Learning::counts) returned them in an earlier process. Translate
-    /// [`Counts::later`] and [`Counts::first`] to the present class indices before. Call this
+    /// [`Learning::counts`](crate::Learning::counts) returned them in an earlier process. First
+    /// translate [`Counts::later`] and [`Counts::first`] to the present class indices. Call this
     /// before the first request.
     pub fn restore_counts(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.learning.restore(class, counts, published);

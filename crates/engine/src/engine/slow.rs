@@ -22,11 +22,11 @@
 //! Requests of a slow session that is proven wait behind those of new sessions that are not slow.
 //!
 //! The engine assumes an attack when the recent stops fill a leaky bucket. The bucket holds one
-//! stop per two slots, and loses as many in each [`ATTACK`]. For [`ATTACK`] after the last stop
-//! that filled it, requests of unknown addresses wait behind those of addresses that have taken an
-//! answer. Requests of addresses that retry again and again although they are refused wait behind
-//! these. The same order holds for [`CROWD`] after more uploads of new sessions waited than may
-//! run.
+//! stop per two slots, and loses as many in each [`ATTACK_HOLD`]. For [`ATTACK_HOLD`] after the
+//! last stop that filled it, requests of unknown addresses wait behind those of addresses that have
+//! taken an answer. Requests of addresses that retry again and again although they are refused wait
+//! behind these. The same order holds for [`UPLOAD_CROWD_HOLD`] after more uploads of new sessions
+//! waited than may run.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -45,37 +45,37 @@ use crate::request::RequestId;
 #[derive(Debug, Default)]
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
-    /// The number of seconds for which slow clients may still hold one slot if their share is less
-    /// than one slot, counted from the time `looked`. `None` means that the full saving is left.
+    /// If the share of slow clients is less than one slot, the number of seconds, from the time
+    /// `looked` on, for which they may still hold one slot. `None` means the maximum.
     credit: Option<f64>,
     looked: Time,
-    /// The level of a leaky bucket of stops. In each [`ATTACK`] it loses half the number of slots,
-    /// and [`FEW`] at least.
+    /// The level of a leaky bucket of stops. In each [`ATTACK_HOLD`] it loses half the number of
+    /// slots, and [`MIN_ATTACK_STOPS`] at least.
     stops: f64,
     stopped: Time,
 }
 
 /// The time in which the bucket of stops drains, and the time for which unknown addresses wait
 /// behind others after an attack.
-const ATTACK: TimeSpan = TimeSpan::from_secs(10);
+const ATTACK_HOLD: TimeSpan = TimeSpan::from_secs(10);
 
 /// The time for which unknown addresses wait behind others after more uploads waited than may run.
-const CROWD: TimeSpan = TimeSpan::from_secs(1);
+const UPLOAD_CROWD_HOLD: TimeSpan = TimeSpan::from_secs(1);
 
 /// The minimum number of stops that make an attack, even if there are few slots.
-const FEW: f64 = 8.0;
+const MIN_ATTACK_STOPS: f64 = 8.0;
 
 /// The minimum running time of a stopped request for the stop to count against its client. The
 /// driver needs that long to judge a client.
-const JUDGED: TimeSpan = TimeSpan::from_millis(500);
+const MIN_JUDGED_RUN: TimeSpan = TimeSpan::from_millis(500);
 
 /// The number of seconds over which an unused share of less than one slot can be saved.
-const SAVED: f64 = 60.0;
+const MAX_SAVED_SECONDS: f64 = 60.0;
 
-/// The maximum number of seconds that one report uses up of the saved share. The driver reports a
-/// slow client twice a second while others wait. A longer gap includes time in which no request
-/// waited.
-const BETWEEN: f64 = 1.0;
+/// The maximum number of seconds that one report of a slow client deducts from the saved share. The
+/// driver reports a slow client twice a second while others wait. A longer gap includes time in
+/// which no request waited.
+const MAX_REPORT_SECONDS: f64 = 1.0;
 
 impl SlowClients {
     fn note(&mut self, id: RequestId, rate: u64) {
@@ -91,25 +91,27 @@ impl SlowClients {
         if share >= 1.0 {
             return share as usize;
         }
-        let passed = now.since(self.looked).as_secs_f64().min(BETWEEN);
+        let passed = now.since(self.looked).as_secs_f64().min(MAX_REPORT_SECONDS);
         self.looked = now;
-        let credit = self.credit.unwrap_or(SAVED * share) - passed * (1.0 - share);
+        let credit = self.credit.unwrap_or(MAX_SAVED_SECONDS * share) - passed * (1.0 - share);
         self.credit = Some(credit.max(0.0));
         usize::from(credit > 0.0)
     }
 
-    /// Adds the share of the time in which no client was slow to the saved share.
+    /// Saves time for slow clients: the fraction `share` of the time since `looked`, in which no
+    /// client was slow.
     fn save(&mut self, now: Time, share: f64) {
         let passed = now.since(self.looked).as_secs_f64();
         self.looked = now;
-        self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
+        self.credit =
+            self.credit.map(|credit| (credit + passed * share).min(MAX_SAVED_SECONDS * share));
     }
 
     /// Notes that a request was stopped. Returns whether the recent stops make an attack. `slots`
     /// is the concurrency limit.
     fn stop(&mut self, now: Time, slots: u32) -> bool {
-        let many = (f64::from(slots) / 2.0).max(FEW);
-        let passed = now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
+        let many = (f64::from(slots) / 2.0).max(MIN_ATTACK_STOPS);
+        let passed = now.since(self.stopped).as_secs_f64() / ATTACK_HOLD.as_secs_f64();
         self.stops = (self.stops - passed * many).max(0.0).min(many) + 1.0;
         self.stopped = now;
         self.stops >= many
@@ -139,18 +141,18 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Treats it as an attack if more uploads of new sessions wait than may run, before any client
-    /// could be judged.
+    /// Assumes an attack if more uploads of new sessions wait than may run. This does not wait
+    /// until the engine can judge the clients.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {
-            self.requests.is_attacked_until(now + CROWD);
+            self.requests.extend_attack(now + UPLOAD_CROWD_HOLD);
         }
     }
 
     /// Returns the number of slots, possibly fractional, that requests with slow clients may hold
     /// while others wait.
     fn share_of_slow(&self) -> f64 {
-        f64::from(self.limit.slots()) * self.options.slow_share.get()
+        f64::from(self.slots()) * self.options.slow_share.get()
     }
 
     /// Returns the number of slots that requests with slow clients hold.
@@ -161,15 +163,16 @@ impl Engine {
     /// Stops requests of slow clients while others wait and slow clients hold more than their share
     /// of the slots.
     ///
-    /// It stops them until a slot is free. If an unfinished request waits, it continues until that
-    /// request may have the slot. `wanted` means that a request outside the queue wants a slot.
+    /// It stops them until a slot is free. If a request with an incomplete body waits, it continues
+    /// until that request may have the slot. `wanted` means that a request outside the queue wants
+    /// a slot.
     pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
         // In most calls no client is slow.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
         let lacks_slot = |engine: &Self| {
-            engine.running >= engine.limit.slots() && (wanted || engine.requests.wants_slot())
+            engine.running >= engine.slots() && (wanted || engine.requests.wants_slot())
         };
         let lacks_any = |engine: &Self| lacks_slot(engine) || engine.requests.has_blocked_uploads();
         if !lacks_any(self) {
@@ -179,12 +182,12 @@ impl Engine {
         while self.slow.requests.len() > allowed && lacks_any(self) {
             let Some((id, since)) = self.slowest(!lacks_slot(self)) else { return };
             self.lost(now, id);
-            self.did_not_arrive(now, id);
+            self.report_no_outcome(now, id);
             // The driver may have reported a client as slow before it could judge that client. Such
             // a stop does not count against the client.
-            if now.since(since) >= JUDGED {
-                if self.slow.stop(now, self.limit.slots()) {
-                    self.requests.is_attacked_until(now + ATTACK);
+            if now.since(since) >= MIN_JUDGED_RUN {
+                if self.slow.stop(now, self.slots()) {
+                    self.requests.extend_attack(now + ATTACK_HOLD);
                 }
                 self.requests.was_slow(now, id);
             }
@@ -195,7 +198,7 @@ impl Engine {
     }
 
     /// Returns the request of a slow client whose loss costs least, and the time at which it
-    /// started. If `unfinished`, only unfinished requests are considered.
+    /// started. If `unfinished`, only requests with an incomplete body are considered.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
         let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);

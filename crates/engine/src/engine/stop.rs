@@ -13,17 +13,19 @@ use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
 use crate::terminate::{Ran, RunOutcome};
 
-/// The factor by which a preempted request must promise less than the one that gets its slot. A
-/// request that promises nearly as much has already run for a while, and that work would be lost.
-const LESS: f64 = 2.0;
+/// A running request is preempted only if the request that gets its slot promises more than this
+/// many times as much. A running request that promises nearly as much as the other has already run
+/// for a while, and that work would be lost.
+const PREEMPTION_FACTOR: f64 = 2.0;
 
-/// The pressure from which on requests are stopped for others during [`WHILE`] after the last high
-/// pressure. Without this lower bound the pressure would have to become high again each time. All
-/// requests would then wait nearly until they are lost, for as long as the load lasts.
-const STILL_PRESSED: f64 = 2.0 / 7.0;
-/// The time after high pressure during which [`STILL_PRESSED`] applies. It is short, so that a load
-/// that rarely fills the queue causes hardly any needless stop.
-const WHILE: TimeSpan = TimeSpan::from_secs(10);
+/// The pressure at which requests are stopped for others during [`PRESSURE_HOLD`] after the last
+/// high pressure (at least 1). Without this lower bound the pressure would have to become high
+/// again each time. All requests would then wait nearly until they are lost, for as long as the
+/// load lasts.
+const SUSTAINED_PRESSURE: f64 = 2.0 / 7.0;
+/// The time after high pressure during which [`SUSTAINED_PRESSURE`] applies. It is short, so that a
+/// load that rarely fills the queue causes hardly any needless stop.
+const PRESSURE_HOLD: TimeSpan = TimeSpan::from_secs(10);
 
 impl Engine {
     /// Returns whether the queue is so near to losing requests that a running one is to be stopped
@@ -33,21 +35,21 @@ impl Engine {
         let max_wait = self.options.max_wait.unwrap_or(TimeSpan::MAX);
         let pressure = self.scheduler.pressure(&view, view.waiting(new), max_wait);
         if pressure >= 1.0 {
-            self.pressed = now + WHILE;
+            self.pressed = now + PRESSURE_HOLD;
         }
-        pressure >= 1.0 || (pressure >= STILL_PRESSED && now < self.pressed)
+        pressure >= 1.0 || (pressure >= SUSTAINED_PRESSURE && now < self.pressed)
     }
 
     /// Reports to the termination policy how a request ran. Skipped if the requests of no class can
     /// be stopped.
-    pub(super) fn tell_ran(&mut self, ran: Ran) {
+    pub(super) fn report_run(&mut self, ran: Ran) {
         if self.any_stops {
             self.terminate.ended(ran);
         }
     }
 
     /// Reports to the termination policy that the outcome of a request says nothing about the load.
-    pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
+    pub(super) fn report_no_outcome(&mut self, now: Time, id: RequestId) {
         let Waiting { stops_as, since, .. } = *self.view(now).waiting(id);
         self.terminate.left(stops_as, since);
     }
@@ -59,7 +61,7 @@ impl Engine {
         }
         let overdue = self.longest().filter_map(|(_, since, class, bounds)| {
             let may_run = self.may_run(class, bounds);
-            // `TimeSpan::MAX` means without a limit, so there is no such time.
+            // `TimeSpan::MAX` means that the request may run without a limit.
             (may_run < TimeSpan::MAX).then_some(since + may_run)
         });
         overdue.min()
@@ -92,19 +94,23 @@ impl Engine {
     ) -> Option<RequestId> {
         let Waiting { standing, .. } = *self.view(now).waiting(new);
         // If the limit has fallen, more requests run than may, and stopping one frees no slot.
-        let full = self.running == self.limit.slots();
+        let full = self.running == self.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
             return None;
         }
-        let (least, id, since) = self.least_that_runs(now, standing)?;
-        let first = self.next_that_promises_more(now, new, least * LESS)?;
+        let (least, id, since) = self.least_promising_running(now, standing)?;
+        let first = self.next_more_promising(now, new, least * PREEMPTION_FACTOR)?;
         actions.push(self.stop(now, id, since, Reason::Preempted));
-        (self.running < self.limit.slots()).then_some(first)
+        (self.running < self.slots()).then_some(first)
     }
 
     /// Returns the running request that promises least, with its promise and its start. Only
     /// requests that can be stopped and whose standing is `standing` or worse are considered.
-    fn least_that_runs(&mut self, now: Time, standing: Standing) -> Option<(f64, RequestId, Time)> {
+    fn least_promising_running(
+        &mut self,
+        now: Time,
+        standing: Standing,
+    ) -> Option<(f64, RequestId, Time)> {
         let mut least: Option<(f64, RequestId, Time)> = None;
         for index in 0..self.classes.len() {
             // Most classes have no such request.
@@ -123,12 +129,7 @@ impl Engine {
 
     /// Returns the request that gets the next slot, `new` or a waiting one. Returns `None` unless a
     /// second of service for it promises more than `than`.
-    fn next_that_promises_more(
-        &mut self,
-        now: Time,
-        new: RequestId,
-        than: f64,
-    ) -> Option<RequestId> {
+    fn next_more_promising(&mut self, now: Time, new: RequestId, than: f64) -> Option<RequestId> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         let next = self.scheduler.goes_first(&view, new);
         let class = view.waiting(next).class.index();
@@ -149,7 +150,7 @@ impl Engine {
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
         self.lost(now, id);
-        self.tell_ran(Ran { class: stops_as, took, outcome: RunOutcome::Stopped });
+        self.report_run(Ran { class: stops_as, took, outcome: RunOutcome::Stopped });
         self.learning.ran(class, took, false);
         self.take_back(now, id, since, Completion::Void);
         Action::Terminate { id, reason, retry_after: self.retry_after(now, true) }

@@ -12,7 +12,7 @@ use crate::request::RuleId;
 use crate::request::{Request, RequestId, Tier};
 use crate::throttle::{LaneIndex, Rule};
 
-/// The share of the slots that requests under rules get although others wait.
+/// The share of the slots that requests under throttle rules get although others wait.
 pub(super) const FLOOR: Ratio = Ratio::new(0.02);
 
 impl Engine {
@@ -52,7 +52,7 @@ impl Engine {
         lane: LaneIndex,
     ) -> Option<Action> {
         let principal = self.requests.waiting(id).principal;
-        let has_slot = self.running < self.limit.slots() && !self.requests.wants_slot();
+        let has_slot = self.running < self.slots() && !self.requests.wants_slot();
         let wait = self.lanes.push(now, lane, (id, principal), has_slot).err()?;
         Some(self.throttle_out(now, id, wait))
     }
@@ -78,7 +78,7 @@ impl Engine {
         if self.lanes.length() == 0 {
             return None;
         }
-        let has_slot = self.running < self.limit.slots();
+        let has_slot = self.running < self.slots();
         self.lanes.next_timer(has_slot, |id| self.requests.waiting(id).since)
     }
 
@@ -96,7 +96,7 @@ impl Engine {
     /// not evidence of overload.
     fn throttle_out(&mut self, now: Time, id: RequestId, wait: TimeSpan) -> Action {
         self.lost(now, id);
-        self.did_not_arrive(now, id);
+        self.report_no_outcome(now, id);
         self.requests.set(id, State::Free);
         let retry_after = self.retry_after.refused(now, wait, false);
         Action::Shed { id, reason: Reason::Throttled, retry_after }

@@ -54,7 +54,7 @@ pub enum Verdict {
     Settling,
     /// The goal is reached, to within a tenth.
     Held,
-    /// The goal is surpassed, because slots are free and no request has to wait for the sake of it.
+    /// The goal is surpassed, because slots are free and the goal makes no request wait.
     Exceeded,
     /// The goal is not reached, although the controller is at its limit.
     Infeasible,
@@ -78,7 +78,7 @@ pub enum GoalFault {
     SameLevel(LevelId),
     /// The target of a ratio is not above 0 and at most 1.
     Target,
-    /// The share of a percentile is not from 0.5 to 0.999.
+    /// The share of requests in [`Goal::Percentile`] is below 0.5 or above 0.999.
     Ratio,
     /// The time of a percentile is zero.
     Within,
@@ -118,7 +118,7 @@ impl fmt::Display for GoalFault {
 impl core::error::Error for GoalFault {}
 
 /// The maximum sum of all floors. The rest is for weights and goals to decide.
-const FLOORS: f64 = 0.9;
+const MAX_FLOOR_SUM: f64 = 0.9;
 
 pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
     if slots == 0 || levels.is_empty() {
@@ -134,7 +134,7 @@ pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<
             return Some(GoalFault::Weight(id));
         }
         floors += level.floor;
-        if !(0.0..=1.0).contains(&level.floor) || floors > FLOORS {
+        if !(0.0..=1.0).contains(&level.floor) || floors > MAX_FLOOR_SUM {
             return Some(GoalFault::Floor(id));
         }
     }
@@ -176,7 +176,7 @@ impl Controller {
         }
     }
 
-    /// Returns the candidate for a slot that the goal prefers, of two or more. Returns `None` if
+    /// Returns the candidate for a slot that the goal prefers among two or more. Returns `None` if
     /// the goal has no preference.
     pub(super) fn prefers<'w>(
         &mut self,
@@ -190,7 +190,7 @@ impl Controller {
         }
     }
 
-    /// Notes that a request has ended, which the controller measures.
+    /// Measures a request that has ended.
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
         match self {
             Self::None => {}

@@ -126,8 +126,8 @@ pub struct Levels {
     stride: Stride,
     shares: Shares,
     controller: Controller,
-    /// The candidates for the next slot, one per level that wants it. The field keeps its memory
-    /// between calls.
+    /// The candidates for the next slot, one per level that wants it. The list is kept between
+    /// calls to reuse its allocation.
     candidates: Vec<(LevelId, Grant)>,
 }
 
@@ -148,7 +148,7 @@ impl Levels {
     ///
     /// # Panics
     ///
-    /// Panics like [`Levels::new`].
+    /// Panics if there are no places or levels, or if the settings of a level are invalid.
     pub fn parity(places: u32, levels: Vec<Level>) -> Self {
         assert!(Self::fault(places, &levels, None).is_none(), "the pool's settings were checked");
         Self::with(Admission::Places(places), levels, None)
@@ -179,7 +179,7 @@ impl Levels {
             return Err(Full);
         }
         if !self.table.busy(level) {
-            self.stride.awake(level);
+            self.stride.wake(level);
         }
         Ok(self.table.arrive(now, level))
     }
@@ -217,8 +217,8 @@ impl Levels {
         Some(grant)
     }
 
-    /// Returns whether a request wants a slot that became free now. A thread between two tasks
-    /// should then give its slot back and ask again. Under parity the result is always false.
+    /// Returns whether some request would get a slot that became free now. A thread between two
+    /// tasks should then give its slot back and ask again. Under parity the result is always false.
     pub fn pressed(&self) -> bool {
         let wants = |(index, level): (usize, &Level)| self.table.candidate(LevelId(index), level);
         let scarce = matches!(self.admission, Admission::Slots(_));

@@ -25,19 +25,18 @@ use super::{Grant, LevelId};
 /// The number of requests of both levels together between two corrections of the weight.
 const WINDOW: u32 = 100;
 /// The minimum number of requests of each level for a correction.
-const EACH: u32 = 10;
-/// The time after which the weight is corrected after fewer than [`WINDOW`] requests, if there are
-/// [`EACH`] of each level.
+const MIN_REQUESTS: u32 = 10;
+/// After this time the weight is corrected even with fewer than [`WINDOW`] requests, if there are
+/// [`MIN_REQUESTS`] of each level.
 const PATIENCE: TimeSpan = TimeSpan::from_millis(500);
-/// The age from which on a measurement no longer counts.
+/// A measurement older than this no longer counts.
 const STALE: TimeSpan = TimeSpan::from_secs(30);
-/// The minimum share of slots in a window for which levels competed, for the window to correct the
-/// weight.
-const CONTESTED: f64 = 0.05;
+/// A window corrects the weight only if levels competed for at least this many slots per request.
+const MIN_CONTESTED_SHARE: f64 = 0.05;
 const STEP: f64 = 1.5;
 const MOST: f64 = 64.0;
-/// The relative distance from the target up to which the goal counts as held.
-const NEAR: f64 = 0.1;
+/// The goal counts as held if the ratio differs from its target by at most this fraction.
+const TARGET_TOLERANCE: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
@@ -57,7 +56,8 @@ pub(super) struct Ratio {
     slow: LevelId,
     target: f64,
     weight: f64,
-    /// The start of the present window. The fields below count the requests of that window.
+    /// The start of the present window, in which `fast_seen`, `slow_seen` and `contests` are
+    /// counted.
     since: Time,
     fast_seen: Seen,
     slow_seen: Seen,
@@ -116,7 +116,7 @@ impl Ratio {
         seen.seconds += ended.response.as_secs_f64();
         let all = self.fast_seen.count + self.slow_seen.count;
         let each = self.fast_seen.count.min(self.slow_seen.count);
-        if each >= EACH && (all >= WINDOW || now.since(self.since) >= PATIENCE) {
+        if each >= MIN_REQUESTS && (all >= WINDOW || now.since(self.since) >= PATIENCE) {
             self.correct();
             (self.since, self.measured) = (now, now);
         }
@@ -125,7 +125,7 @@ impl Ratio {
     fn correct(&mut self) {
         let (fast, slow) = (self.fast_seen.mean(), self.slow_seen.mean());
         let all = self.fast_seen.count + self.slow_seen.count;
-        let contested = f64::from(self.contests) >= CONTESTED * f64::from(all);
+        let contested = f64::from(self.contests) >= MIN_CONTESTED_SHARE * f64::from(all);
         (self.fast_seen, self.slow_seen, self.contests) = (Seen::default(), Seen::default(), 0);
         let (fast_mean, slow_mean) = self.means.unwrap_or((fast, slow));
         let means = (fast_mean + 0.2 * (fast - fast_mean), slow_mean + 0.2 * (slow - slow_mean));
@@ -137,7 +137,7 @@ impl Ratio {
             self.weight = (self.weight * step).clamp(1.0 / MOST, MOST);
         }
         let lately = means.0 / means.1 / self.target;
-        self.verdict = if (lately - 1.0).abs() <= NEAR {
+        self.verdict = if (lately - 1.0).abs() <= TARGET_TOLERANCE {
             Verdict::Held
         } else if lately < 1.0 && (!contested || self.weight <= 1.0 / MOST) {
             Verdict::Exceeded

@@ -6,13 +6,13 @@ use bywash_units::Time;
 
 use super::LevelId;
 
-/// The time constant of fading, in seconds. Slot time used that long ago counts 1/e.
+/// The time constant of the exponential decay, in seconds: slot time used that long ago counts 1/e.
 const MEMORY: f64 = 2.0;
 
 #[derive(Debug)]
 pub(super) struct Shares {
     floors: Vec<f64>,
-    /// The faded slot time of each level, in seconds.
+    /// The recent slot time of each level, in seconds, with exponential decay ([`MEMORY`]).
     used: Vec<f64>,
     at: Time,
 }
@@ -39,7 +39,7 @@ impl Shares {
         if all > 0.0 { self.used[level.0] / all } else { 0.0 }
     }
 
-    /// Returns whether a level had less than its floor share of recent slot time. Asked only for
+    /// Returns whether a level had less than its floor share of recent slot time. Called only for
     /// levels that want slots.
     pub(super) fn starved(&self, level: LevelId) -> bool {
         self.of(level) < self.floors[level.0]

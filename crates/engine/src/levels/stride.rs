@@ -21,7 +21,7 @@ use super::LevelId;
 struct Account {
     weight: f64,
     pass: f64,
-    /// The expected use of a slot by the level, in seconds.
+    /// The time, in seconds, for which the level is expected to use a slot.
     expected: f64,
 }
 
@@ -42,7 +42,7 @@ impl Stride {
     }
 
     /// Notes that a level without requests gets one, and sets its pass.
-    pub(super) fn awake(&mut self, level: LevelId) {
+    pub(super) fn wake(&mut self, level: LevelId) {
         let account = &mut self.accounts[level.0];
         account.pass = account.pass.max(self.virtual_time);
     }

@@ -14,8 +14,8 @@ use super::{Grant, Level, LevelId};
 pub struct Ticket(u32);
 
 impl Ticket {
-    /// Returns the number, for arrays. It is below the maximum number of requests at one time so
-    /// far.
+    /// Returns the number as an array index. It is lower than the largest number of requests that
+    /// the pool has had at one time.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -131,7 +131,8 @@ impl Table {
         ended
     }
 
-    /// Returns the grant that a level would make of the next slot; `None` if it wants none.
+    /// Returns the grant for the request that is next in a level; `None` if the level wants no
+    /// slot.
     pub(super) fn candidate(&self, id: LevelId, level: &Level) -> Option<Grant> {
         let begin = || self.first(id).map(Grant::Begin);
         let narrow = self.wanting(id, level.min_threads);

@@ -22,7 +22,7 @@ fn wide(most: u32, least: u32) -> Level {
 }
 
 /// Returns each level's share of slot time over `rounds` requests. All levels always have requests
-/// waiting. A slot is held for `takes` of the request's level.
+/// waiting. Each request holds its slot for the entry of its level in `takes`, in milliseconds.
 fn shares(slots: u32, levels: &[Level], takes: &[u64], rounds: u64) -> Vec<f64> {
     let mut pool = Levels::new(slots, levels.to_vec(), None);
     let mut ends: Vec<(Time, Ticket, LevelId)> = Vec::new();
@@ -265,8 +265,8 @@ fn in_parity_who_comes_first_is_first_and_everybody_has_her_threads() {
     assert_eq!(pool.grant(at(3)), Some(Grant::Begin(last)));
 }
 
-/// Runs `count` requests of a level, which arrive at `came`, begin at once although others want the
-/// slot, and take `took`.
+/// Runs `count` requests of a level, one after another. Each arrives and begins at `came`, and ends
+/// `took` milliseconds later.
 fn answers(pool: &mut Levels, level: LevelId, count: usize, came: u64, took: u64) {
     let tickets: Vec<Ticket> = (0..count).map(|_| pool.arrive(at(came), level).unwrap()).collect();
     for ticket in tickets {

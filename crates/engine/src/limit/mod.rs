@@ -71,11 +71,11 @@ pub trait Limit: Debug + Send {
 pub struct Load {
     /// The number of requests that hold a slot.
     pub running: u32,
-    /// Whether a request waits for a slot that it may have.
+    /// Whether a waiting request would get a slot that became free.
     pub is_full: bool,
 }
 
-/// A request that has run, as a limit learns from it.
+/// The facts that a limit learns about a request that has given its slot back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The request's class.

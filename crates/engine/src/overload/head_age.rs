@@ -19,8 +19,8 @@ use crate::parameters::{Decides, Settings};
 pub struct HeadAge {
     patience: TimeSpan,
     overloaded: bool,
-    /// The time since when the oldest request has been younger than T/2 during overload; `None` if
-    /// it is older.
+    /// During overload, the time since which the oldest request has been younger than T/2; `None`
+    /// if it is older.
     calm_since: Option<Time>,
 }
 

@@ -16,8 +16,8 @@ use crate::event::{Meter, Reading};
 use crate::parameters::{Decides, Settings};
 use crate::request::Standing;
 
-/// The number of groups of requests. Each standing is a group, and so are the first requests that
-/// wait behind those of other classes.
+/// The number of groups of requests. Each standing is a group. The first requests of minor classes
+/// are another, because they wait behind those of other classes (see `session_first.rs`).
 pub const GROUPS: usize = Standing::COUNT + 1;
 
 /// The configured overload detector of a scheduler that ranks by standing.

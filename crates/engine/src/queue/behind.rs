@@ -1,5 +1,6 @@
-//! The cells behind those of a policy. Their requests wait because of the behaviour of their
-//! clients, and not because of their class.
+//! The cells that rank behind those of a policy. A cell is a FIFO list of requests of equal rank
+//! (see `ranked.rs`). Requests are in these cells because of the behaviour of their clients, and
+//! not because of their class.
 //!
 //! The cells form groups. The first group has one cell. Each other group has one cell for complete
 //! requests and one for unfinished ones, so that complete requests are found in constant time while

@@ -79,7 +79,7 @@ impl ByClass {
     }
 
     /// Returns whether the newest request of this class goes first at present.
-    fn serves_newest_of(&self, class: usize) -> bool {
+    fn is_lifo_for_class(&self, class: usize) -> bool {
         self.queues[class].tier == Tier::Browsing && self.lifo()
     }
 }
@@ -95,7 +95,7 @@ impl Scheduler for ByClass {
 
     fn pop(&mut self, view: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let class = self.first(view)?;
-        let newest = self.serves_newest_of(class);
+        let newest = self.is_lifo_for_class(class);
         let next = if newest { view.newest_of(class) } else { view.oldest_of(class) };
         next.map(|id| (id, Reason::Best))
     }
@@ -106,8 +106,8 @@ impl Scheduler for ByClass {
             self.queues[own].tier == Tier::Transaction && self.queues[class].tier == Tier::Browsing
         };
         match self.first(view) {
-            Some(class) if class == own && self.serves_newest_of(own) || is_ahead(class) => new,
-            Some(class) if self.serves_newest_of(class) => view.newest_of(class).unwrap_or(new),
+            Some(class) if class == own && self.is_lifo_for_class(own) || is_ahead(class) => new,
+            Some(class) if self.is_lifo_for_class(class) => view.newest_of(class).unwrap_or(new),
             Some(class) => view.oldest_of(class).unwrap_or(new),
             None => new,
         }

@@ -18,23 +18,23 @@
 
 use bywash_units::{Time, TimeSpan};
 
-/// The total time waited and the number of departures seen, with fading memory.
+/// The total time waited and the number of departures seen. Older observations count less.
 #[derive(Debug)]
 pub(super) struct Departures {
     patience: TimeSpan,
-    /// The faded total time that clients waited, in seconds.
+    /// The total time that clients waited, in seconds.
     waited: f64,
     gone: f64,
     /// The time at which a request was last refused because the queue was full; `None` if none was.
     full: Option<Time>,
 }
 
-/// The factor by which the estimated patience must exceed the configured one for departures to
-/// count as hidden.
-const HIDDEN: f64 = 5.0;
-/// The divisor of the patience that gives the beginning of a wait, which does not count.
+/// Departures count as hidden if the estimated patience is more than this many times the configured
+/// one.
+const HIDDEN_FACTOR: f64 = 5.0;
+/// The first `patience / LONG` of each wait does not count, because no client leaves that early.
 const LONG: u64 = 20;
-/// The counted waiting time at which all counts are halved, as a multiple of the patience.
+/// All counts are halved when the counted waiting time exceeds this many times the patience.
 const MEMORY: f64 = 200.0;
 
 impl Departures {
@@ -60,12 +60,12 @@ impl Departures {
     }
 
     /// Notes that a request was refused because the queue was full.
-    pub(super) const fn was_full(&mut self, now: Time) {
+    pub(super) const fn note_full_queue(&mut self, now: Time) {
         self.full = Some(now);
     }
 
     fn are_hidden(&self) -> bool {
-        let enough = HIDDEN * self.patience.as_secs_f64();
+        let enough = HIDDEN_FACTOR * self.patience.as_secs_f64();
         self.waited > enough && self.waited > enough * self.gone
     }
 
@@ -95,7 +95,7 @@ mod tests {
             let gone = every.is_some_and(|every| number % every == 0);
             departures.waited(TimeSpan::from_secs(10), gone);
         }
-        departures.was_full(at(100));
+        departures.note_full_queue(at(100));
         departures
     }
 
@@ -118,14 +118,14 @@ mod tests {
     fn short_waits_that_nobody_leaves_say_nothing() {
         let mut departures = Departures::new(PATIENCE);
         (0..100_000).for_each(|_| departures.waited(TimeSpan::from_millis(110), false));
-        departures.was_full(at(100));
+        departures.note_full_queue(at(100));
         assert!(!departures.presume_gone(at(101), OLD));
     }
 
     #[test]
     fn at_first_nothing_is_presumed() {
         let mut departures = Departures::new(PATIENCE);
-        departures.was_full(at(100));
+        departures.note_full_queue(at(100));
         assert!(!departures.presume_gone(at(101), OLD));
     }
 }

@@ -2,7 +2,8 @@
 
 use bywash_units::Ratio;
 
-/// The counter of the floor share. Each dispatch adds `share` of a floor dispatch.
+/// The counter of the floor share. Each dispatch adds `share` to `earned`. The dispatch that brings
+/// the sum to 1 belongs to the floor share.
 #[derive(Debug)]
 pub(crate) struct Floor {
     share: Ratio,

@@ -10,21 +10,21 @@
 //!
 //! **Trust.** An entry also describes how the clients of one holder have behaved. That holder is
 //! identified by further bits of the hash. Any other holder with the same entry is unknown.
-//! - The entry has a balance. An answer that its client took at once adds one, up to
+//! - The entry has a balance. An answer that its client read without delay adds one, up to
 //!   [`MOST_TRUST`].
-//! - A request that was stopped because its client is slow subtracts [`STOP_COSTS`].
+//! - A request that was stopped because its client is slow subtracts [`STOP_PENALTY`].
 //! - A holder whose balance is negative is [`Trust::Slow`], until answers to its other requests
-//!   have made up for the stop. It is slow for [`FIRST_TIME`] seconds at most. That time doubles
-//!   with each further stop, up to [`KEPT`] seconds.
+//!   have made up for the stop. It is slow for [`FIRST_SLOW_SECONDS`] seconds at most. That time
+//!   doubles with each further stop, up to [`RETENTION_SECONDS`] seconds.
 //! - An address that many people share is therefore judged by all of them.
-//! - A balance that has not changed for [`KEPT`] seconds is forgotten.
+//! - A balance that has not changed for [`RETENTION_SECONDS`] seconds is forgotten.
 //!
 //! An event of another holder may overwrite the entry. A stop always does. An answer does unless
 //! the present holder is slow. A refusal does only if nothing is known of the present holder.
 //!
-//! **Insistence.** A holder is insistent if it is refused more than [`REFUSALS`] times, each less
-//! than [`REFUSED`] seconds after the one before. In one second at most [`AT_ONCE`] refusals count,
-//! because one page may ask for many things.
+//! **Insistence.** A holder is insistent if it is refused more than [`TOLERATED_REFUSALS`] times,
+//! each less than [`REFUSAL_WINDOW`] seconds after the one before. In one second at most
+//! [`MAX_REFUSALS_PER_SECOND`] refusals count, because one page may ask for many things.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -36,27 +36,26 @@ use super::principals::Principal;
 /// The number of entries of the table; a power of two.
 const ENTRIES: usize = 65_536;
 
-/// The maximum balance. A holder reaches it after its clients have taken many answers at once, and
-/// it makes up for eight stops.
+/// The maximum balance. It makes up for eight stops.
 const MOST_TRUST: i8 = 64;
 /// The amount that one stop subtracts from the balance: as much as this number of answers adds.
-const STOP_COSTS: i8 = 8;
+const STOP_PENALTY: i8 = 8;
 /// The number of seconds for which a holder is slow after its first stop, at most.
-const FIRST_TIME: u32 = 60;
+const FIRST_SLOW_SECONDS: u32 = 60;
 /// The number of seconds without a change after which the past of a holder is forgotten. It is also
 /// the longest time for which a holder is slow.
-const KEPT: u32 = 600;
-/// The number of counted refusals up to which a holder is not insistent.
-const REFUSALS: u8 = 2;
+const RETENTION_SECONDS: u32 = 600;
+/// A holder is insistent if it has more than this number of counted refusals.
+const TOLERATED_REFUSALS: u8 = 2;
 /// The maximum number of refusals within one second that count.
-const AT_ONCE: u8 = 2;
-/// The number of seconds within which a further refusal counts as following the one before.
-const REFUSED: u32 = 10;
+const MAX_REFUSALS_PER_SECOND: u8 = 2;
+/// A refusal adds to the earlier ones only if it comes less than this many seconds after the last.
+const REFUSAL_WINDOW: u32 = 10;
 
 /// How the clients of a holder have behaved in the last minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// The clients take their answers at once.
+    /// The clients read their answers without delay.
     Known,
     /// The behaviour of the clients is unknown.
     Unknown,
@@ -102,10 +101,11 @@ struct Counts {
 struct Past {
     tag: u16,
     balance: i8,
-    /// The number of stops in a row, each less than [`KEPT`] seconds after the one before.
+    /// The number of stops in a row, each less than [`RETENTION_SECONDS`] seconds after the one
+    /// before.
     stops: u8,
     refusals: u8,
-    /// The number of refusals counted in the second `refused`; at most [`AT_ONCE`].
+    /// The number of refusals counted in the second `refused`; at most [`MAX_REFUSALS_PER_SECOND`].
     refusals_at_once: u8,
     /// The second in which the balance last changed.
     changed: u32,
@@ -143,25 +143,25 @@ impl Holders {
         holder.map(|Holder { entry, .. }| &mut self.counts[usize::from(entry)])
     }
 
-    pub(crate) fn waits(&mut self, holder: Option<Holder>) {
+    pub(crate) fn add_waiting(&mut self, holder: Option<Holder>) {
         if let Some(counts) = self.at(holder) {
             counts.waiting += 1;
         }
     }
 
-    pub(crate) fn waits_no_longer(&mut self, holder: Option<Holder>) {
+    pub(crate) fn remove_waiting(&mut self, holder: Option<Holder>) {
         if let Some(counts) = self.at(holder) {
             counts.waiting -= 1;
         }
     }
 
-    pub(crate) fn runs(&mut self, holder: Option<Holder>) {
+    pub(crate) fn add_running(&mut self, holder: Option<Holder>) {
         if let Some(counts) = self.at(holder) {
             counts.running += 1;
         }
     }
 
-    pub(crate) fn runs_no_longer(&mut self, holder: Option<Holder>) {
+    pub(crate) fn remove_running(&mut self, holder: Option<Holder>) {
         if let Some(counts) = self.at(holder) {
             counts.running -= 1;
         }
@@ -177,8 +177,9 @@ impl Holders {
         holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].running)
     }
 
-    /// Notes that a client of the holder has taken its answer at once, which improves the balance.
-    pub(crate) fn took_answer(&mut self, now: Time, holder: Option<Holder>) {
+    /// Notes that a client of the holder has read its answer without delay, which improves the
+    /// balance.
+    pub(crate) fn note_prompt_read(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         if let Some(past) = self.past_for(now, holder, |other| !other.is_slow(now)) {
             past.balance = past.balance.saturating_add(1).min(MOST_TRUST);
@@ -190,9 +191,9 @@ impl Holders {
     /// balance.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        let mut lasts = FIRST_TIME;
+        let mut lasts = FIRST_SLOW_SECONDS;
         if let Some(past) = self.past_for(now, holder, |_| true) {
-            past.balance = (past.balance - STOP_COSTS).max(-STOP_COSTS);
+            past.balance = (past.balance - STOP_PENALTY).max(-STOP_PENALTY);
             past.stops = past.stops.saturating_add(1);
             (past.changed, past.stopped) = (now, now);
             lasts = past.is_slow_for();
@@ -202,7 +203,7 @@ impl Holders {
 
     /// Notes that a request of the holder was refused. Refusals in quick succession make a holder
     /// insistent.
-    pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
+    pub(crate) fn note_refusal(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         // Refusals cost a client nothing. So they must not overwrite what answers and stops say
         // about another holder.
@@ -211,11 +212,11 @@ impl Holders {
         if past.refused != now {
             past.refusals_at_once = 0;
         }
-        if now.saturating_sub(past.refused) >= REFUSED {
+        if now.saturating_sub(past.refused) >= REFUSAL_WINDOW {
             past.refusals = 0;
         }
         past.refused = now;
-        if past.refusals_at_once < AT_ONCE {
+        if past.refusals_at_once < MAX_REFUSALS_PER_SECOND {
             past.refusals_at_once += 1;
             past.refusals = past.refusals.saturating_add(1);
         }
@@ -232,7 +233,8 @@ impl Holders {
         if past.is_slow(now) {
             return Trust::Slow;
         }
-        let insists = past.refusals > REFUSALS && now.saturating_sub(past.refused) < REFUSED;
+        let insists =
+            past.refusals > TOLERATED_REFUSALS && now.saturating_sub(past.refused) < REFUSAL_WINDOW;
         if past.is_known(now) {
             Trust::Known
         } else if insists {
@@ -242,7 +244,7 @@ impl Holders {
         }
     }
 
-    /// Returns the past of the holder, for a change. If the entry describes another holder,
+    /// Returns the past of the holder, to be changed. If the entry describes another holder,
     /// `may_go` decides whether that holder's past is dropped. If it may not be dropped, returns
     /// `None`.
     fn past_for(
@@ -269,7 +271,7 @@ impl Holders {
 
 impl Past {
     const fn is_old(&self, now: u32) -> bool {
-        now.saturating_sub(self.changed) >= KEPT
+        now.saturating_sub(self.changed) >= RETENTION_SECONDS
     }
 
     const fn is_known(&self, now: u32) -> bool {
@@ -283,7 +285,7 @@ impl Past {
     /// Returns for how many seconds after the last stop the holder is slow, at most.
     const fn is_slow_for(&self) -> u32 {
         let doublings = self.stops.saturating_sub(1) as u32;
-        if doublings > 3 { KEPT } else { FIRST_TIME << doublings }
+        if doublings > 3 { RETENTION_SECONDS } else { FIRST_SLOW_SECONDS << doublings }
     }
 }
 
@@ -321,15 +323,15 @@ mod tests {
     fn what_is_known_of_one_holder_is_not_believed_of_another_with_its_entry() {
         let [one, other] = two();
         let mut holders = Holders::new();
-        holders.took_answer(at(0), one);
+        holders.note_prompt_read(at(0), one);
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Known, Trust::Unknown]);
         holders.was_slow(at(0), other);
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Unknown, Trust::Slow]);
         // An answer of another holder does not overwrite the entry of a slow one, until the slow
         // one's time has ended.
-        holders.took_answer(at(59), one);
+        holders.note_prompt_read(at(59), one);
         assert_eq!(holders.trust(at(59), other), Trust::Slow);
-        holders.took_answer(at(60), one);
+        holders.note_prompt_read(at(60), one);
         assert_eq!(
             [one, other].map(|it| holders.trust(at(60), it)),
             [Trust::Known, Trust::Unknown]
@@ -340,9 +342,9 @@ mod tests {
     fn a_refusal_makes_no_answer_of_another_holder_forgotten() {
         let [one, other] = two();
         let mut holders = Holders::new();
-        holders.took_answer(at(20), one);
+        holders.note_prompt_read(at(20), one);
         for second in 20..30 {
-            holders.was_refused(at(second), other);
+            holders.note_refusal(at(second), other);
         }
         assert_eq!(holders.trust(at(30), one), Trust::Known);
     }
@@ -350,7 +352,7 @@ mod tests {
     #[test]
     fn trust_is_forgotten() {
         let (known, mut holders) = (Some(holder(1)), Holders::new());
-        holders.took_answer(at(5), known);
+        holders.note_prompt_read(at(5), known);
         assert_eq!(holders.trust(at(604), known), Trust::Known);
         assert_eq!(holders.trust(at(605), known), Trust::Unknown);
     }
@@ -375,13 +377,13 @@ mod tests {
     fn requests_that_are_refused_at_once_count_twice_at_most() {
         let (browser, mut holders) = (Some(holder(1)), Holders::new());
         for _ in 0..6 {
-            holders.was_refused(at(20), browser);
+            holders.note_refusal(at(20), browser);
         }
         assert_eq!(holders.trust(at(20), browser), Trust::Unknown);
-        holders.was_refused(at(29), browser);
+        holders.note_refusal(at(29), browser);
         assert_eq!(holders.trust(at(29), browser), Trust::Insistent);
         assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
-        holders.was_refused(at(39), browser);
+        holders.note_refusal(at(39), browser);
         assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
     }
 

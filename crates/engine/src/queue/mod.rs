@@ -68,7 +68,7 @@ pub struct Waiting {
     pub repeats: Repeats,
     /// The key by which a repetition of this request is recognised.
     pub attempt: Option<AttemptKey>,
-    /// The principal whose limit of waiting requests the request counts against, if any.
+    /// The principal against whose limit of waiting requests this request counts, if there is one.
     pub principal: Option<Principal>,
     /// The session or address that holds the slot while the request runs, if it is known.
     pub(crate) holder: Option<Holder>,
@@ -171,19 +171,19 @@ impl QueueView<'_> {
     }
 
     /// Returns whether a waiting request may get a slot that is free. An unfinished request may not
-    /// while unfinished requests hold as many slots as they may.
+    /// if unfinished requests already hold their maximum number of slots.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
         self.requests.may_run(id)
     }
 
-    /// Returns whether unfinished requests hold as many slots as they may.
+    /// Returns whether unfinished requests hold their maximum number of slots.
     pub(crate) fn unfinished_is_full(&self) -> bool {
         self.requests.unfinished_is_full()
     }
 
     /// Returns how a request ranks because of the past behaviour of its holder's clients.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
-        if !self.requests.looks_at_holders(self.now) {
+        if !self.requests.considers_holders(self.now) {
             return Behaved::Well;
         }
         let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
@@ -255,8 +255,9 @@ pub trait Scheduler: Send {
         None
     }
 
-    /// Forgets a waiting request that has left the queue for another reason than a call of this
-    /// trait.
+    /// Forgets a waiting request that the engine takes out of the queue. The engine does not call
+    /// this for requests that [`Scheduler::push`], [`Scheduler::pop`] or [`Scheduler::discard`]
+    /// took out.
     fn remove(&mut self, view: &QueueView<'_>, id: RequestId) {
         let _ = (view, id);
     }
@@ -276,8 +277,8 @@ pub trait Scheduler: Send {
         0.0
     }
 
-    /// Returns the request that gets a slot that becomes free now: a waiting one, or `new`, which
-    /// has not been queued yet.
+    /// Returns the request that would get a slot if one became free now: a waiting one, or `new`,
+    /// which has not been queued yet.
     fn goes_first(&mut self, view: &QueueView<'_>, new: RequestId) -> RequestId {
         let _ = view;
         new
@@ -298,7 +299,7 @@ pub trait Scheduler: Send {
     fn lifo(&self) -> bool;
 }
 
-/// The fraction of a queue's places in use from which on the queue is about to lose requests.
+/// A queue with at least this fraction of its places in use is about to lose requests.
 const NEARLY_FULL: f64 = 7.0 / 8.0;
 
 /// Returns the pressure on a queue with `places` places, of which `taken` are in use. It is 1 when

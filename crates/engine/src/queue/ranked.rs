@@ -87,8 +87,8 @@ pub(super) struct Ranked<R> {
 /// or ends.
 const MOST_REGROUPED: usize = 4096;
 
-/// The divisor for the wait that counts as long. The shorter of the clients' median patience and
-/// `max_wait`, divided by this, is the wait of the oldest request at which losses are imminent.
+/// Losses are imminent when the oldest request has waited for 1/`LONG_WAIT` of the clients' median
+/// patience or of `max_wait`, whichever is shorter.
 const LONG_WAIT: u64 = 10;
 
 /// The maximum number of requests that are set back before one slot is given.
@@ -173,12 +173,12 @@ impl<R: Ranking> Ranked<R> {
             .map(|group| self.groups.iter(group).take(MOST_REGROUPED).collect::<Vec<_>>());
         let all: Vec<Vec<RequestId>> = grouped.chain(behind).collect();
         for id in all.into_iter().flatten() {
-            self.changes_cell(view, id, self.cell_of(view, view.waiting(id)));
+            self.move_to_cell(view, id, self.cell_of(view, view.waiting(id)));
         }
     }
 
     /// Moves a request from its present cell to the back of the cell `cell`.
-    fn changes_cell(&mut self, view: &QueueView<'_>, id: RequestId, cell: usize) {
+    fn move_to_cell(&mut self, view: &QueueView<'_>, id: RequestId, cell: usize) {
         let before = self.cells.remove(id);
         if let Some(before) = before {
             self.occupied.set(self.rank[before], self.cells.length(before) > 0);
@@ -210,7 +210,7 @@ impl<R: Ranking> Ranked<R> {
     }
 
     /// Returns whether newest first is in force in the group of this request.
-    fn lifo_with(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
+    fn is_lifo_for(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
         let group = self.ranking.group(view.waiting(id));
         self.lifo_in(view, group)
     }
@@ -225,7 +225,7 @@ impl<R: Ranking> Ranked<R> {
         let one = self.end_of_cell(view, complete, to_serve);
         let other = if may_run { self.end_of_cell(view, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-        let newest = self.lifo_with(view, one);
+        let newest = self.is_lifo_for(view, one);
         let is_older = view.waiting(one).since <= view.waiting(other).since;
         Some(if is_older == (newest == to_serve) { other } else { one })
     }
@@ -236,7 +236,7 @@ impl<R: Ranking> Ranked<R> {
         cell: usize,
         to_serve: bool,
     ) -> Option<RequestId> {
-        let newest = self.lifo_with(view, self.cells.front(cell)?);
+        let newest = self.is_lifo_for(view, self.cells.front(cell)?);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
@@ -257,7 +257,7 @@ impl<R: Ranking> Ranked<R> {
             if longest.is_some_and(|(before, _)| before <= since) {
                 continue;
             }
-            let lifo = self.lifo_with(view, head);
+            let lifo = self.is_lifo_for(view, head);
             let newest = view.newest_of(class).filter(|_| lifo);
             let oldest = view.of_class(class).take(MOST_SET_BACK);
             let may = |id: &RequestId| {
@@ -277,7 +277,7 @@ impl<R: Ranking> Ranked<R> {
 
     fn enter_cell(&mut self, view: &QueueView<'_>, id: RequestId) {
         let cell = self.cell_of(view, view.waiting(id));
-        self.changes_cell(view, id, cell);
+        self.move_to_cell(view, id, cell);
     }
 
     fn leave_cell(&mut self, view: &QueueView<'_>, id: RequestId) -> bool {
@@ -289,7 +289,7 @@ impl<R: Ranking> Ranked<R> {
         true
     }
 
-    /// Returns the best rank that has a request that may get a slot.
+    /// Returns the best rank at which a waiting request may get a slot.
     fn best(&self, view: &QueueView<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
         while self.behind.is_unfinished(rank) && view.unfinished_is_full() {
@@ -320,7 +320,7 @@ impl<R: Ranking> Ranked<R> {
             } else {
                 return Some(id);
             };
-            self.changes_cell(view, id, goes);
+            self.move_to_cell(view, id, goes);
         }
         let best = self.best(view)?;
         self.end_of(view, best, true)
@@ -347,7 +347,7 @@ impl<R: Ranking> Ranked<R> {
         let worst = self.occupied.worst();
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
-            let newest = self.lifo_with(view, id);
+            let newest = self.is_lifo_for(view, id);
             // The arriving request is the newest among equals. So it is the worst of them only if
             // the oldest goes first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
@@ -395,7 +395,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
             self.detector.arrived(view.now, push != Push::Queued);
         }
         if !matches!(push, Push::Queued | Push::Refused(Reason::PrincipalCap)) {
-            self.departures.was_full(view.now);
+            self.departures.note_full_queue(view.now);
         }
         push
     }
@@ -445,8 +445,8 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         self.detector.meter()
     }
 
-    /// Returns the pressure on requests like this one. The oldest request of the same group or a
-    /// better one counts. Groups that rank behind do not count: their requests wait long whenever
+    /// Returns the pressure on requests like this one. The oldest request of the same group or of a
+    /// better one decides. Groups that rank behind do not count: their requests wait long whenever
     /// better ones keep coming.
     fn pressure(&self, view: &QueueView<'_>, waiting: &Waiting, max_wait: TimeSpan) -> f64 {
         let groups = 0..=self.ranking.group(waiting);
@@ -463,7 +463,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         let arriving = self.rank[self.cell_of(view, view.waiting(new))];
         let best = self.best(view).unwrap_or(arriving);
         // Among requests of equal rank `new` is the newest.
-        let is_ahead = arriving < best || (arriving == best && self.lifo_with(view, new));
+        let is_ahead = arriving < best || (arriving == best && self.is_lifo_for(view, new));
         if is_ahead && !view.exceeds_share(new, self.running_share) { new } else { first }
     }
 

@@ -27,7 +27,7 @@ struct Entry {
     is_answered: bool,
 }
 
-/// The minimum share of the slots that unfinished requests may hold together.
+/// Unfinished requests together may hold this share of the slots, or `slow_share` if that is more.
 const UNFINISHED: Ratio = Ratio::new(0.5);
 
 /// The counts of unfinished requests: those of new sessions whose bodies have not been received
@@ -81,8 +81,8 @@ impl Requests {
         let entry = Entry { waiting, state: State::Waiting, is_answered: false };
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
-            // Make room now. A number may become one of a request that can be stopped long after
-            // its first use.
+            // Make room now, so that `mark_stoppable` never allocates. It may need the room long
+            // after the number was first used.
             self.cancellable.make_room(self.entries.len());
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
@@ -107,7 +107,7 @@ impl Requests {
         self.arrivals.push_back(0, id);
         let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
         self.by_class.push_back(class.index(), id);
-        self.holders.waits(holder);
+        self.holders.add_waiting(holder);
         self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
@@ -124,16 +124,16 @@ impl Requests {
     }
 
     /// Notes that a running request can be stopped from now on.
-    pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
+    pub(crate) fn mark_stoppable(&mut self, id: RequestId) {
         let Waiting { stops_as, standing, .. } = self.entries[id.index()].waiting;
         self.cancellable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
     /// Notes that the response to a request has begun, so that the request cannot be stopped any
     /// more.
-    pub(crate) fn answer_begins(&mut self, id: RequestId) {
+    pub(crate) fn note_answer_begun(&mut self, id: RequestId) {
         self.entries[id.index()].is_answered = true;
-        self.cannot_be_stopped(id);
+        self.mark_unstoppable(id);
     }
 
     /// Returns whether the response to a request has begun.
@@ -142,7 +142,7 @@ impl Requests {
     }
 
     /// Notes that a running request cannot be stopped any more.
-    pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
+    pub(crate) fn mark_unstoppable(&mut self, id: RequestId) {
         self.cancellable.remove(id);
     }
 
@@ -168,7 +168,7 @@ impl Requests {
     pub(crate) fn leave_queue(&mut self, id: RequestId) {
         if self.arrivals.remove(id).is_some() {
             self.by_class.remove(id);
-            self.holders.waits_no_longer(self.entries[id.index()].waiting.holder);
+            self.holders.remove_waiting(self.entries[id.index()].waiting.holder);
             self.unfinished.waiting -= u32::from(self.waiting(id).unfinished);
         }
     }
@@ -176,14 +176,14 @@ impl Requests {
     /// Notes that a request holds a slot from `now` on.
     pub(crate) fn run(&mut self, now: Time, id: RequestId) {
         self.set(id, State::Running(now));
-        self.holders.runs(self.entries[id.index()].waiting.holder);
+        self.holders.add_running(self.entries[id.index()].waiting.holder);
         self.unfinished.running += u32::from(self.waiting(id).unfinished);
     }
 
     /// Notes that a request has given its slot back.
     pub(crate) fn end(&mut self, id: RequestId) {
         self.set(id, State::Free);
-        self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
+        self.holders.remove_running(self.entries[id.index()].waiting.holder);
         self.unfinished.running -= u32::from(self.waiting(id).unfinished);
     }
 
@@ -192,11 +192,11 @@ impl Requests {
         self.holders.running(self.entries[id.index()].waiting.holder)
     }
 
-    /// Notes that a client has taken its answer at once. This counts for the request's session and
-    /// for its address.
-    pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
+    /// Notes that a client has read its answer without delay. This counts for the request's session
+    /// and for its address.
+    pub(crate) fn note_prompt_read(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
-            self.holders.took_answer(now, holder);
+            self.holders.note_prompt_read(now, holder);
         }
     }
 
@@ -216,7 +216,7 @@ impl Requests {
 
     /// Makes requests of unknown holders wait behind those of known ones until `then`, if that is
     /// later than before.
-    pub(crate) fn is_attacked_until(&mut self, then: Time) {
+    pub(crate) fn extend_attack(&mut self, then: Time) {
         self.attacked = self.attacked.max(then);
     }
 
@@ -232,42 +232,42 @@ impl Requests {
 
     /// Returns whether the behaviour of clients matters now: some holder may be slow, or there is
     /// an attack.
-    pub(super) fn looks_at_holders(&self, now: Time) -> bool {
+    pub(super) fn considers_holders(&self, now: Time) -> bool {
         self.is_attacked(now) || self.holders.may_be_slow(now)
     }
 
     /// Notes that a request was refused. This is recorded only while the behaviour of clients
     /// matters, because each access to the table of holders may miss the cache.
-    pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
-        if !self.looks_at_holders(now) {
+    pub(crate) fn note_refusal(&mut self, now: Time, id: RequestId) {
+        if !self.considers_holders(now) {
             return;
         }
-        self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
+        self.holders.note_refusal(now, self.entries[id.index()].waiting.holder);
     }
 
     /// Sets the number of slots. Unfinished requests may hold half of them, or the fraction
     /// `slow_share` if that is more, but at least one.
-    pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Ratio) {
+    pub(crate) fn set_slots(&mut self, slots: u32, slow_share: Ratio) {
         self.slots = slots;
         let share = slow_share.get().max(UNFINISHED.get());
         self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
     }
 
     /// Notes that the body of a running request is now complete.
-    pub(crate) fn finishes_body(&mut self, id: RequestId) {
+    pub(crate) fn note_body_complete(&mut self, id: RequestId) {
         if let State::Running(_) = self.state(id) {
             let waiting = &mut self.entries[id.index()].waiting;
             self.unfinished.running -= u32::from(core::mem::take(&mut waiting.unfinished));
         }
     }
 
-    /// Returns whether unfinished requests hold as many slots as they may.
+    /// Returns whether unfinished requests hold their maximum number of slots.
     pub(crate) const fn unfinished_is_full(&self) -> bool {
         self.unfinished.running >= self.unfinished.most
     }
 
-    /// Returns whether unfinished requests wait that may not run, because others hold as many slots
-    /// as they may.
+    /// Returns whether unfinished requests wait because others already hold the maximum number of
+    /// slots for unfinished requests.
     pub(crate) const fn has_blocked_uploads(&self) -> bool {
         self.unfinished_is_full() && self.unfinished.waiting > 0
     }

@@ -51,8 +51,9 @@ impl Ranking for ByStanding {
         2 * self.group(waiting) + usize::from(last)
     }
 
-    /// Each standing is a group, and the first requests of minor classes are another. These wait
-    /// for long whenever clients request other pages. That is not an overload of those pages.
+    /// Each standing is a group, and the first requests of minor classes are another. First
+    /// requests of minor classes wait long whenever other pages are in demand. That does not mean
+    /// that those other pages are overloaded.
     fn group(&self, waiting: &Waiting) -> usize {
         let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
         waiting.standing.index() + usize::from(is_minor)

@@ -31,7 +31,7 @@ pub fn value_index(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn S
 
 /// The ranking by value. There is a cell for each combination of standing, class and signals, and
 /// another one for its retries. Impossible cells stay empty. While nothing is known, the cells of
-/// the first class stand for all classes.
+/// the first class are used for all classes.
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,

@@ -32,7 +32,7 @@ impl RetryAfter {
 
     /// Counts a served request.
     pub fn served(&mut self, now: Time) {
-        self.look(now);
+        self.advance(now);
         self.served = self.served.saturating_add(1);
     }
 
@@ -40,13 +40,13 @@ impl RetryAfter {
     /// the time in which the requests that wait now will have been served. `is_load` says whether
     /// the request is refused because of overload. Only such refusals lengthen the pause.
     pub fn refused(&mut self, now: Time, drain: TimeSpan, is_load: bool) -> TimeSpan {
-        self.look(now);
+        self.advance(now);
         self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
     }
 
     /// Ends the pause if its time has passed, and sets the length of the next one.
-    fn look(&mut self, now: Time) {
+    fn advance(&mut self, now: Time) {
         let passed = now.since(self.since);
         if passed < self.pressure {
             return;

@@ -106,7 +106,7 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
 
 /// How far the table's clock is ahead of the driver's clock. The offset leaves room for restored
 /// sessions that were last served before the driver's clock started.
-const BEFORE: TimeSpan = TimeSpan::from_secs(100 * 365 * 86_400);
+const CLOCK_OFFSET: TimeSpan = TimeSpan::from_secs(100 * 365 * 86_400);
 
 /// The table of the sessions that were served recently. See the module documentation.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ struct Session {
     served: ClassSet,
     /// The address at which the session was last served.
     address: Option<AddressKey>,
-    /// The time at which the session was last served, on the table's own clock ([`BEFORE`]).
+    /// The time at which the session was last served, on the table's own clock ([`CLOCK_OFFSET`]).
     last: Time,
     walk: Walk,
 }
@@ -166,15 +166,15 @@ impl Sessions {
         begins || service.had_begun || key.is_some_and(|key| self.path(now, key).is_some())
     }
 
-    /// Notes that a session was served a request. Returns whether the session is remembered, which
-    /// is not so if the answer does not begin a session. A full table evicts another session.
+    /// Notes that a session was served a request. Returns whether the session is now remembered;
+    /// `false` means that the answer does not begin a session. A full table evicts another session.
     pub fn served(&mut self, now: Time, key: SessionKey, service: Service) -> bool {
         if !self.gets_on(now, Some(key), &service) {
             return false;
         }
         let Service { class, address, had_begun, succeeded, .. } = service;
         let walk = if had_begun { Walk::SOMEWHERE } else { Walk::UNKNOWN };
-        let last = now + BEFORE;
+        let last = now + CLOCK_OFFSET;
         let begun = Session { key, served: ClassSet::NONE, address, last, walk };
         let known = self.indices.get(&key).copied();
         let index = known.unwrap_or_else(|| self.index_for(now, begun));
@@ -197,7 +197,7 @@ impl Sessions {
     pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Position> {
         let index = self.indices.get(&key)?;
         let session = &mut self.known[*index as usize];
-        let is_old = (now + BEFORE).since(session.last) > self.ttl;
+        let is_old = (now + CLOCK_OFFSET).since(session.last) > self.ttl;
         if is_old { None } else { session.walk.asks(class) }
     }
 
@@ -263,7 +263,7 @@ impl Sessions {
         let victim = self.victim(now, newcomer);
         let Session { key, last, .. } = self.known[victim.index as usize];
         self.indices.remove(&key);
-        if (now + BEFORE).since(last) <= self.ttl {
+        if (now + CLOCK_OFFSET).since(last) <= self.ttl {
             match victim.segment {
                 Segment::Fresh => self.evictions.fresh += 1,
                 Segment::Proven => self.evictions.proven += 1,
@@ -278,7 +278,7 @@ impl Sessions {
     fn victim(&self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let too_old = |segment| {
             let index = self.segments.oldest(segment)?;
-            let is_old = (now + BEFORE).since(self.known[index as usize].last) > self.ttl;
+            let is_old = (now + CLOCK_OFFSET).since(self.known[index as usize].last) > self.ttl;
             is_old.then_some(Victim { index, segment, over_quota: false })
         };
         let old = [Segment::Proven, Segment::Fresh].into_iter().find_map(too_old);
@@ -325,7 +325,7 @@ impl Sessions {
         slice: &mut Vec<Remembered>,
     ) -> Slice {
         if cursor.layout != self.layout {
-            // A cursor at the start has produced no slice, so nothing is void.
+            // A cursor at the start has produced no slice, so no slice has to be dropped.
             let begins = cursor.next == 0;
             *cursor = Cursor { layout: self.layout, next: 0 };
             if !begins {
@@ -334,7 +334,7 @@ impl Sessions {
         }
         let end = cursor.next.saturating_add(most).min(self.known.len());
         let remembered = |Session { key, served, last, .. }: &Session| {
-            let age = (now + BEFORE).since(*last);
+            let age = (now + CLOCK_OFFSET).since(*last);
             (age <= self.ttl).then_some(Remembered { key: *key, age, served: *served })
         };
         slice.extend(self.known[cursor.next.min(end)..end].iter().filter_map(remembered));
@@ -353,7 +353,7 @@ impl Sessions {
     /// restore the session that was served longest ago first.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
-        let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
+        let (last, segment) = (now + CLOCK_OFFSET - age, segment(self.proving, served));
         if age > self.ttl || self.indices.contains_key(&key) {
             return false;
         }
@@ -378,7 +378,7 @@ impl Sessions {
     /// Returns the classes that a session was served; `None` if the session is not remembered.
     pub fn path(&self, now: Time, key: SessionKey) -> Option<ClassSet> {
         let session = &self.known[*self.indices.get(&key)? as usize];
-        ((now + BEFORE).since(session.last) <= self.ttl).then_some(session.served)
+        ((now + CLOCK_OFFSET).since(session.last) <= self.ttl).then_some(session.served)
     }
 
     /// Returns the standing of a request of `class` that claims the session `key`. The standing

@@ -11,13 +11,13 @@
 //! second access does. Here that would cost an attacker only one more cheap request for each
 //! invented cookie. A proof costs what the site asks of its buyers.
 //!
-//! **A quota for each address.** A proof is cheap if a product page is one. So an address that
-//! holds more sessions of a segment than its quota, and most of all addresses, loses its own
-//! session that was served longest ago. The quota is a 1024th of the table, and 16 sessions at
-//! least. Addresses are compared by the binary logarithm of the number of sessions that they hold.
-//! Among equals, the address of the new session comes first. If no address holds more than its
-//! quota, the session of the segment that was served longest ago is evicted. A table that is not
-//! full has no quota.
+//! **A quota for each address.** A proof is cheap if the answer to a product page is enough for it.
+//! So an address that holds more sessions of a segment than its quota, and most of all addresses,
+//! loses its own session that was served longest ago. The quota is a 1024th of the table, and 16
+//! sessions at least. Addresses are compared by the binary logarithm of the number of sessions that
+//! they hold. Among equals, the address of the new session comes first. If no address holds more
+//! than its quota, the session of the segment that was served longest ago is evicted. A table that
+//! is not full has no quota.
 //!
 //! This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest queue. As
 //! there, addresses are distinguished by a keyed hash in a table of fixed size. Nothing is
@@ -29,10 +29,9 @@ use super::Segment;
 use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The divisor of the table's capacity that gives the number of places reserved for fresh sessions.
-/// Proven ones have the rest.
+/// 1/`RESERVE` of the table's places are reserved for fresh sessions. Proven ones have the rest.
 const RESERVE: u32 = 2;
-/// The divisor of the table's capacity that gives the quota of one address in a segment.
+/// The quota of one address in a segment is 1/`QUOTA` of the table's places.
 const QUOTA: u32 = 1024;
 /// The minimum quota in sessions. It lets a household or a small office keep its sessions even in a
 /// small table.
@@ -91,12 +90,12 @@ impl Segments {
         self.recency.remove(id);
         self.recency.push_back(segment as usize, id);
         if let Some(list) = self.of_address.remove(id) {
-            self.has_changed(list, self.of_address.length(list) + 1);
+            self.update_weight(list, self.of_address.length(list) + 1);
         }
         if let Some(address) = address {
             let list = self.list(segment, address);
             self.of_address.push_back(list, id);
-            self.has_changed(list, self.of_address.length(list) - 1);
+            self.update_weight(list, self.of_address.length(list) - 1);
         }
     }
 
@@ -158,7 +157,7 @@ impl Segments {
 
     /// Moves the list of an address to the place for its weight, if the weight has changed.
     /// `before` is the list's earlier length.
-    fn has_changed(&mut self, list: usize, before: u32) {
+    fn update_weight(&mut self, list: usize, before: u32) {
         let weight = self.weight(self.of_address.length(list));
         if weight == self.weight(before) {
             return;

@@ -10,7 +10,7 @@ pub(super) struct Walk {
     at: Option<Position>,
     /// The classes that the session has asked for since that page.
     requested: ClassSet,
-    /// The number of pages of the session that were counted, up to [`PAGES`].
+    /// The number of pages of the session that were counted, up to [`MAX_PAGES`].
     pages: u8,
     /// The signals that the session showed when it began.
     signals: Signals,
@@ -18,7 +18,7 @@ pub(super) struct Walk {
     entry: Option<ClassId>,
     /// The classes of all counted pages of the session.
     seen: ClassSet,
-    /// The classes whose revenue was counted once for the session.
+    /// The classes whose revenue was already counted for the session.
     credited: ClassSet,
     /// Whether the session has made an order.
     ordered: bool,
@@ -37,7 +37,7 @@ impl Walk {
     };
     /// The maximum number of pages of one session that count. More pages, as robots request them,
     /// say nothing about visitors.
-    const PAGES: u8 = 100;
+    const MAX_PAGES: u8 = 100;
     /// The walk of a session whose beginning and position are unknown.
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };
 
@@ -46,16 +46,18 @@ impl Walk {
     pub(super) fn asks(&mut self, class: ClassId) -> Option<Position> {
         let is_first = self.requested.is_empty();
         self.requested = self.requested.with(class);
-        self.at.filter(|_| is_first && self.pages < Self::PAGES)
+        self.at.filter(|_| is_first && self.pages < Self::MAX_PAGES)
     }
 
     /// Notes that the session is served a page, and returns the step that the session graph learns.
     ///
-    /// The next page of a walk is the first one served of those that the session asked for since
-    /// the previous page. So the walk continues after a refused request, or after an answer that
-    /// came when its client had left. Other answers and repeated answers do not count as pages. The
-    /// first order of a class always counts, whatever else was fetched meanwhile and however often
-    /// the session tried before.
+    /// A served page counts as the next page of the walk in three cases:
+    /// - it is the session's first page;
+    /// - the session has asked for its class since the last counted page;
+    /// - it brings revenue, and no page of its class has brought revenue in this session before.
+    ///
+    /// Other pages, such as a repeated answer, do not move the walk. A request that was refused, or
+    /// whose client left before the answer, does not end the walk.
     pub(super) fn steps(&mut self, page: Page) -> Step {
         let Page { class, signals, brings_revenue } = page;
         let first = self.pages == 0;
@@ -65,7 +67,7 @@ impl Walk {
         let here = ClassSet::NONE.with(class);
         let orders = brings_revenue && !self.credited.meets(here);
         let goes_on = first || orders || self.requested.meets(here);
-        let visit = (goes_on && self.pages < Self::PAGES).then_some(Position { class, first });
+        let visit = (goes_on && self.pages < Self::MAX_PAGES).then_some(Position { class, first });
         if goes_on {
             self.pages = self.pages.saturating_add(1);
             (self.at, self.requested) = (Some(Position { class, first }), ClassSet::NONE);
@@ -99,7 +101,7 @@ impl Walk {
     }
 }
 
-/// A page that a session is served, as the walk needs it.
+/// The facts that the walk needs about a page that a session is served.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     /// The page's class.
@@ -226,7 +228,7 @@ mod tests {
             walk.asks(MAIN);
             counted += u32::from(walk.steps(page(MAIN, CART)).visit.is_some());
         }
-        assert_eq!(counted, u32::from(Walk::PAGES));
+        assert_eq!(counted, u32::from(Walk::MAX_PAGES));
         assert!(!walk.steps(Page { brings_revenue: true, ..page(LOGIN, CART) }).brings_revenue);
     }
 }

@@ -71,15 +71,15 @@ pub trait Terminate: Debug + Send {
     fn may_run(&self, class: ClassId, bounds: Bounds) -> TimeSpan;
 
     /// Returns the promise of a request of this class that has run for `age`: the expected number
-    /// of completed requests per second if it continues. The span for which that number is greatest
-    /// counts. Returns `None` if the policy does not compare requests, or knows too little.
+    /// of completed requests per second if it continues for the time that makes this number
+    /// greatest. Returns `None` if the policy does not compare requests, or knows too little.
     fn promise(&mut self, now: Time, class: ClassId, age: TimeSpan) -> Option<f64> {
         let _ = (now, class, age);
         None
     }
 }
 
-/// A request that has run, as a policy learns from it.
+/// The facts that a policy learns about a request that has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// The request's class.

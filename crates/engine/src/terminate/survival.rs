@@ -11,14 +11,15 @@
 //! left out, it would look like an application that does not fail. The estimate ignores that
 //! failing requests give their slots back earlier.
 //!
-//! Ages are counted in steps, four to a doubling, and old counts fade. Where little is known about
-//! an age, a request is assumed to be done at the rate of the last doubling before. It is also
-//! assumed to be done by twice its age with at least an even chance. A lower guess would confirm
-//! itself, because a request that is stopped shows no more.
+//! Ages are counted in steps, four for each doubling of the age. Older counts have less weight
+//! (exponential decay). Where little is known about an age, a request is assumed to be done at the
+//! rate of the last doubling before. It is also assumed to be done by twice its age with at least
+//! an even chance. A lower guess would confirm itself, because a stopped request never shows how
+//! long it would have run.
 //!
-//! Only requests that are done make old counts fade. So the requests that were cut off at one age
-//! count at most [`MOST`] times as much as all those that were done. Otherwise clients that leave
-//! could in time make it appear that no request of a class is ever done.
+//! Only requests that are done reduce the weight of old counts. So the requests that were cut off
+//! at one age count at most [`MOST`] times as much as all those that were done. Otherwise clients
+//! that leave could in time make it appear that no request of a class is ever done.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,19 +29,19 @@ use bywash_units::TimeSpan;
 /// The end of the first step of age, in seconds.
 const FIRST: f64 = 1e-4;
 /// The number of steps in which the age doubles.
-const FINENESS: f64 = 4.0;
+const STEPS_PER_DOUBLING: f64 = 4.0;
 /// The number of steps of age. The last one ends beyond an hour.
 const STEPS: usize = 104;
-/// The number of later completions after which a request counts 1/e (about a third) of the newest.
-const FADING: f64 = 10_000.0;
-/// The minimum fraction of requests that a span must see done to count for the promise. Shorter
-/// spans may look good by chance.
-const SOME: f64 = 0.1;
+/// After this many later completions, a request counts 1/e (about a third) of the newest.
+const FADING_COMPLETIONS: f64 = 10_000.0;
+/// A span of time counts for the promise only if at least this fraction of requests is done in it.
+/// Shorter spans may look good by chance.
+const MIN_DONE_FRACTION: f64 = 0.1;
 /// The maximum weight of the requests cut off at one age, as a multiple of the weight of all
 /// requests that were done.
 const MOST: f64 = 16.0;
 /// The weight of the assumption about an age for which little is known, in requests.
-const GUESS: f64 = 1.0;
+const PRIOR_WEIGHT: f64 = 1.0;
 
 /// The learned service times of one class. See the module documentation.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub struct Survival {
     cut: Vec<f64>,
     /// The weight of all requests that were done.
     all_done: f64,
-    /// The weight of the next request, which grows so that older ones fade in comparison.
+    /// The weight of the next request, which grows so that older ones count less in comparison.
     weight: f64,
     /// The promise at the beginning of each step of age: the maximum, over all spans from there, of
     /// the requests done per second.
@@ -76,10 +77,10 @@ impl Survival {
     /// what the request asked for.
     pub fn learn(&mut self, took: TimeSpan, done: bool) {
         let step = step(took);
-        // Requests that were cut off do not make old counts fade: clients that leave early must not
-        // erase what was learned.
+        // Requests that were cut off do not reduce the weight of old counts: clients that leave
+        // early must not erase what was learned.
         if !done {
-            if self.cut[step] < MOST * (self.all_done + GUESS * self.weight) {
+            if self.cut[step] < MOST * (self.all_done + PRIOR_WEIGHT * self.weight) {
                 self.cut[step] += self.weight;
                 self.is_stale = true;
             }
@@ -88,7 +89,7 @@ impl Survival {
         self.done[step] += self.weight;
         self.all_done += self.weight;
         self.is_stale = true;
-        self.weight *= 1.0 + 1.0 / FADING;
+        self.weight *= 1.0 + 1.0 / FADING_COMPLETIONS;
         if self.weight > 1e100 {
             for count in self.done.iter_mut().chain(&mut self.cut) {
                 *count /= self.weight;
@@ -126,7 +127,7 @@ impl Survival {
                 // A request that is done in a step is done halfway through the step on average.
                 seconds += width * (left - done / 2.0);
                 left -= done;
-                if 1.0 - left >= SOME {
+                if 1.0 - left >= MIN_DONE_FRACTION {
                     most = most.max((1.0 - left) / seconds);
                 }
             }
@@ -150,7 +151,7 @@ impl Survival {
         let (mut chances, mut left) = ([0.0; STEPS], [1.0; STEPS + 1]);
         for step in 0..STEPS {
             if step >= earliest {
-                let guess = GUESS * self.weight;
+                let guess = PRIOR_WEIGHT * self.weight;
                 let guessed = guessed(step, widths, &chances, &left);
                 chances[step] = (self.done[step] + guess * guessed) / (there[step] + guess);
             }
@@ -161,26 +162,27 @@ impl Survival {
 }
 
 /// Returns the assumed probability of being done in a step about which nothing is known. It is the
-/// larger of two: at the rate of the last doubling of age, or at an even chance by twice the age. A
-/// request that is underestimated is stopped, and so never corrects the estimate.
+/// larger of two probabilities. One follows from the rate of the last doubling of age. The other
+/// follows from an even chance to be done by twice the age. A request that is underestimated is
+/// stopped, and so never corrects the estimate.
 fn guessed(
     step: usize,
     widths: &[f64; STEPS],
     chances: &[f64; STEPS],
     left: &[f64; STEPS + 1],
 ) -> f64 {
-    let before = step.saturating_sub(FINENESS as usize)..step;
+    let before = step.saturating_sub(STEPS_PER_DOUBLING as usize)..step;
     let done: f64 = before.clone().map(|step| left[step] * chances[step]).sum();
     let seconds: f64 =
         before.map(|step| widths[step] * left[step] * (1.0 - chances[step] / 2.0)).sum();
     let as_before =
         if seconds > 0.0 { 1.0 - libm::exp(-done / seconds * widths[step]) } else { 0.0 };
-    as_before.max(1.0 - libm::exp2(-1.0 / FINENESS))
+    as_before.max(1.0 - libm::exp2(-1.0 / STEPS_PER_DOUBLING))
 }
 
 /// Returns the age at which a step ends, in seconds.
 fn end(step: usize) -> f64 {
-    FIRST * libm::exp2(step as f64 / FINENESS)
+    FIRST * libm::exp2(step as f64 / STEPS_PER_DOUBLING)
 }
 
 /// Returns the step of age in which `age` lies. Ages beyond the last step belong to it.
@@ -189,7 +191,7 @@ fn step(age: TimeSpan) -> usize {
     if age == TimeSpan::ZERO {
         return 0;
     }
-    let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
+    let steps = libm::ceil(STEPS_PER_DOUBLING * libm::log2(age.as_secs_f64() / FIRST));
     // The cast also maps NaN and ages below the first step to step 0.
     steps.clamp(0.0, (STEPS - 1) as f64) as usize
 }

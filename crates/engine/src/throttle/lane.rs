@@ -19,7 +19,7 @@ pub(super) struct Lane {
     gap: Option<TimeSpan>,
     /// The time of the last start of a request.
     started: Time,
-    /// The time since when some request has been waiting; `None` if none waits.
+    /// The time since which at least one request has waited; `None` if none waits.
     waits_since: Option<Time>,
 }
 
@@ -82,7 +82,8 @@ impl Lane {
         if length == 0 && !is_full && self.tokens.is_none() {
             return TimeSpan::ZERO;
         }
-        // If none has started for long although one waited, the next gap is at least that long.
+        // If no request has started for long although some waited, the next gap is at least that
+        // long.
         let present =
             now.since(self.waits_since.map_or(self.started, |since| since.max(self.started)));
         let seen = self.gap.unwrap_or(TimeSpan::ZERO).max(present);
@@ -97,8 +98,8 @@ impl Lane {
         self.next_start(runs).is_some_and(|at| at <= now)
     }
 
-    /// Returns the time from which on a request may start while `runs` others run. Returns `None`
-    /// if one of those has to end first.
+    /// Returns the earliest time at which a request may start while `runs` others run. Returns
+    /// `None` if one of those has to end first.
     pub(super) fn next_start(&self, runs: u32) -> Option<Time> {
         let ready = self.tokens.map_or(Time::ZERO, |tokens| tokens.ready());
         (runs < self.rule.max_concurrency.max(1)).then_some(ready)

@@ -1,4 +1,4 @@
-//! Throttles: rules that restrict elephants, as an operator has approved.
+//! Throttles: rules, approved by an operator, that restrict elephants (expensive requests).
 //!
 //! Source: `policies.md` §9. Paper 5 restricts elephants in the network, after their work is done
 //! [paper 5.6]. Here they wait before the work. A request under a rule does not wait in the common

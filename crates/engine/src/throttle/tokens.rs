@@ -7,13 +7,13 @@ use bywash_units::{Rate, Time, TimeSpan};
 pub(super) struct Tokens {
     /// The minimum mean time between two starts.
     gap: TimeSpan,
-    /// The time from which on another request may start.
+    /// The earliest time at which another request may start.
     ready: Time,
 }
 
 impl Tokens {
-    /// Creates a bucket with this rate, with a token from `now` on. A rate of zero counts as one
-    /// start per day: a waiting request is refused long before.
+    /// Creates a bucket with this rate, which has a token at `now`. A rate of zero counts as one
+    /// start per day: a waiting request is refused long before it could start.
     pub(super) fn new(now: Time, rate: Rate) -> Self {
         const DAY: f64 = 86_400.0;
         Self { gap: TimeSpan::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }

@@ -8,7 +8,8 @@
 //! The graph counts what a visitor *asked for* after a page that was served in time, once for each
 //! such page. So a refused request still counts as asked for, and a page that was served after its
 //! client had left does not count. Otherwise overload would lower the worth of browsing by losing
-//! requests, and the lower worth would lose more of them. Counts fade with a half-life.
+//! requests, and the lower worth would lose more of them. Older counts have less weight
+//! (exponential decay with a half-life).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,7 +46,8 @@ pub struct Step {
     pub ordered: bool,
 }
 
-/// The faded counts of one class, in the form in which they are kept across a restart.
+/// The counts of one class, in the form in which they are kept across a restart. Older observations
+/// count less.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// The number of later visits (those that did not begin a session), and the number of times
@@ -64,7 +66,8 @@ pub struct Counts {
     pub reached: (f64, f64),
 }
 
-/// The session graph: fading counts of visits, of the next class asked for, and of revenue.
+/// The session graph: counts of visits, of the next class asked for, and of revenue. Older
+/// observations count less.
 #[derive(Clone, Debug)]
 pub struct Graph {
     classes: usize,
@@ -87,14 +90,13 @@ pub struct Graph {
     reached_revenue: Vec<f64>,
 }
 
-/// The weight of the graph's prediction against the measured revenue of sessions, in orders.
-/// Measured revenue weighs as much as the prediction when it rests on this many orders, made or
-/// missing.
-const BELIEF: f64 = 5.0;
-/// The weight, in visits, of the probabilities over first and later visits together, when the
-/// probabilities of one state are estimated.
-const BORROWED: f64 = 20.0;
-/// The minimum number of visits to a class, first and later ones, for a statement about it.
+/// The weight of the graph's prediction, in orders. Measured revenue weighs as much as the
+/// prediction when it rests on this many orders, made or missing.
+const PRIOR_ORDERS: f64 = 5.0;
+/// The probabilities of one state are estimated as if it had this many more visits, with the
+/// probabilities over first and later visits together.
+const POOLED_VISITS: f64 = 20.0;
+/// A class counts as known if it has at least this many visits, first and later ones together.
 const FEW: f64 = 20.0;
 /// The upper bound of any restored count.
 const MOST_COUNT: f64 = 1e12;
@@ -206,12 +208,12 @@ impl Graph {
         // The evidence is the larger of two numbers: the orders that were made, and the orders that
         // should have been made.
         let evidence = revenue.max(came * utility) / order;
-        let weight = evidence / (evidence + BELIEF);
+        let weight = evidence / (evidence + PRIOR_ORDERS);
         1.0 + weight * (revenue / came.max(1.0) / utility - 1.0)
     }
 
-    /// Returns the faded counts of a class, to be kept across a restart. Counts of the next class
-    /// are in the order of class indices.
+    /// Returns the counts of a class, to be kept across a restart. Counts of the next class are in
+    /// the order of class indices.
     pub fn counts(&self, class: ClassId) -> Counts {
         let of = |first| {
             let state = self.state(Position { class, first });
@@ -263,12 +265,12 @@ impl Graph {
         }
     }
 
-    /// Returns the faded number of orders over all classes.
+    /// Returns the number of orders over all classes; older orders count less.
     pub fn orders(&self) -> f64 {
         self.orders.iter().sum()
     }
 
-    /// Returns the faded number of visits to a position.
+    /// Returns the number of visits to a position; older visits count less.
     pub fn visits(&self, position: Position) -> f64 {
         self.visits[self.state(position)]
     }
@@ -289,7 +291,7 @@ impl Graph {
         let ((late, late_visits), (early, early_visits)) = (row(later), row(later + n));
         let shared = (late + early) / (late_visits + early_visits).max(1.0);
         let (seen, visits) = if from.first { (early, early_visits) } else { (late, late_visits) };
-        (seen + BORROWED * shared) / (visits + BORROWED)
+        (seen + POOLED_VISITS * shared) / (visits + POOLED_VISITS)
     }
 
     /// Returns the probability of each class to be requested after `from`, by class index. Their

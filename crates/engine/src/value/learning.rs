@@ -2,11 +2,11 @@
 //!
 //! The published values are *unknown* (version 0) until there are enough orders for a ranking by
 //! them to be better than a ranking by standing alone. From then on they are *known*. Every
-//! [`Learn::every`], at the next event, the counts fade and the index is computed again. No index
-//! and no lift changes between two publications by more than [`Learn::max_change_per_hour`] allows.
-//! Therefore an attacker who wants to distort the index has to keep paying for hours, visibly. The
-//! bound also holds across a restart and a reload, because the published values are kept with the
-//! counts.
+//! [`Learn::every`], at the next event, the weight of older counts is reduced and the index is
+//! computed again. No index and no lift changes between two publications by more than
+//! [`Learn::max_change_per_hour`] allows. Therefore an attacker who wants to distort the index has
+//! to keep paying for hours, visibly. The bound also holds across a restart and a reload, because
+//! the published values are kept with the counts.
 //!
 //! A fixed value is neither corrected by measured revenue nor bounded. When it is removed from the
 //! configuration, the first learned value is not bounded either.
@@ -30,7 +30,8 @@ pub struct Learn {
     pub half_life: TimeSpan,
     /// The maximum factor by which a published value grows or shrinks within an hour; at least 1.
     pub max_change_per_hour: f64,
-    /// The minimum faded number of orders before any value is published; at least 1.
+    /// The minimum number of orders before any value is published; at least 1. Older orders count
+    /// less.
     pub orders: u32,
     /// A number that identifies the kinds of signals in the configuration. When the number changes,
     /// the counts of signals are forgotten.
@@ -75,9 +76,9 @@ pub struct Learning {
 pub struct Learned {
     /// The class that the values are about.
     pub class: ClassId,
-    /// The faded number of visits to this class that began a session.
+    /// The number of visits to this class that began a session. Older visits count less.
     pub first_visits: f64,
-    /// The faded number of visits to this class that did not begin a session.
+    /// The number of visits to this class that did not begin a session. Older visits count less.
     pub later_visits: f64,
     /// The probability that a session asks for each class next, by class index.
     pub next: Vec<f64>,
@@ -192,7 +193,7 @@ impl Learning {
         self.at_once
     }
 
-    /// Fades the counts, computes the index again and publishes it.
+    /// Reduces the weight of older counts, computes the index again and publishes it.
     pub fn publish(&mut self, now: Time, classes: &[Class]) {
         let seconds = now.since(self.last).as_secs_f64();
         let kept = libm::exp2(-seconds / self.learn.half_life.as_secs_f64());
@@ -285,16 +286,16 @@ impl Learning {
         (0..classes.len()).map(of).collect()
     }
 
-    /// Returns three numbers for the sessions that began with these signals: their faded number,
-    /// the faded number of them that ordered, and their lift. The lift is the ratio of their
-    /// probability to order to that of all sessions.
+    /// Returns three numbers for the sessions that began with these signals: their number, the
+    /// number of them that ordered, and their lift. Older sessions count less. The lift is the
+    /// ratio of their probability to order to that of all sessions.
     pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
         let (sessions, ordered) = self.lift.counts(signals);
         (sessions, ordered, self.lift.of(signals))
     }
 
-    /// Returns the faded counts of a class and its published index, to be kept across a restart.
-    /// The index is `None` if it is not known.
+    /// Returns the counts of a class and its published index, to be kept across a restart. The
+    /// index is `None` if it is not known.
     pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
         let [later, first] = [Position::later(class), Position::first(class)];
         let published = self.values.index(later).zip(self.values.index(first));
@@ -312,8 +313,9 @@ impl Learning {
     }
 
     /// Returns the number that identifies the kinds of signals ([`Learn::kinds`]), and three
-    /// numbers for each combination of signals ([`Signals::index`]). They are the sessions that
-    /// began with it, those of them that ordered (both faded), and the published lift.
+    /// numbers for each combination of signals ([`Signals::index`]). They are the number of
+    /// sessions that began with it, the number of those that ordered, and the published lift. Older
+    /// sessions count less.
     pub fn signal_counts(&self) -> (u64, Vec<[f64; 3]>) {
         let of = |signals| {
             let (sessions, ordered) = self.lift.counts(signals);
@@ -339,7 +341,7 @@ impl Learning {
         self.values.version() > 0
     }
 
-    /// Returns the faded number of orders over all classes.
+    /// Returns the number of orders over all classes; older orders count less.
     pub fn orders(&self) -> f64 {
         self.graph.orders()
     }

@@ -12,8 +12,8 @@
 
 use crate::request::Signals;
 
-/// Fading counts of sessions and of those that ordered, by the combination of signals that they
-/// showed when they began.
+/// The counts of sessions and of those that ordered, by the combination of signals that they showed
+/// when they began. Older sessions count less.
 #[derive(Clone, Debug)]
 pub struct Lift {
     sessions: [f64; Signals::MOST],
@@ -21,8 +21,8 @@ pub struct Lift {
 }
 
 /// The weight, in orders, of the assumption that all sessions order equally often.
-const BELIEF: f64 = 5.0;
-/// The maximum lift. The minimum is one divided by it.
+const PRIOR_ORDERS: f64 = 5.0;
+/// The maximum lift. The minimum is 1/`MOST`.
 const MOST: f64 = 100.0;
 
 impl Lift {
@@ -59,26 +59,26 @@ impl Lift {
         self.ordered.iter().sum::<f64>() / self.sessions.iter().sum::<f64>().max(1.0)
     }
 
-    /// Returns the faded number of sessions that began with these signals, and the faded number of
-    /// them that ordered.
+    /// Returns the number of sessions that began with these signals, and the number of them that
+    /// ordered. Older sessions count less.
     pub const fn counts(&self, signals: Signals) -> (f64, f64) {
         (self.sessions[signals.index()], self.ordered[signals.index()])
     }
 
     /// Returns the lift of these signals: the share of the sessions with them that order, divided
-    /// by the share of all sessions.
+    /// by the share of all sessions that order.
     pub fn of(&self, signals: Signals) -> f64 {
         let mean = self.mean();
         if mean <= 0.0 {
             return 1.0;
         }
         let (sessions, ordered) = self.counts(signals);
-        let rate = (ordered + BELIEF) / (sessions + BELIEF / mean);
+        let rate = (ordered + PRIOR_ORDERS) / (sessions + PRIOR_ORDERS / mean);
         possible(rate / mean)
     }
 }
 
-/// Returns the valid lift nearest to a number.
+/// Returns the valid lift nearest to a number; 1 for an infinite number or NaN.
 pub(super) fn possible(lift: f64) -> f64 {
     if lift.is_finite() { lift.clamp(1.0 / MOST, MOST) } else { 1.0 }
 }

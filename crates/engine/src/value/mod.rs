@@ -3,7 +3,7 @@
 //! Source: `policies.md` §1, «value index» and «Learning»; research on the limits of policies. The
 //! worth is learned while the site runs:
 //!
-//! - [`graph`] counts which classes sessions ask for after which, and the revenue;
+//! - [`graph`] counts which class sessions ask for after each class, and the revenue;
 //! - [`lift`] counts what entry signals mean;
 //! - [`work`] measures what a visit to a class costs and how often it completes;
 //! - [`gittins`] turns these three into an index;
@@ -12,7 +12,7 @@
 //!   does not change at all.
 //!
 //! An attacker who wants to raise the worth of their own requests must make orders. To lower the
-//! worth of others' requests, they must be served many sessions that do not order, for hours.
+//! worth of others' requests, they must begin many served sessions that do not order, for hours.
 
 pub mod gittins;
 pub mod graph;

@@ -18,7 +18,7 @@ pub struct Works(Vec<Work>);
 #[derive(Clone, Copy, Debug)]
 struct Work {
     mean_service: MeanService,
-    /// The recent fraction of the requests that ran which were answered in time.
+    /// Among the requests that ran recently, the fraction that was answered in time.
     completes: f64,
 }
 

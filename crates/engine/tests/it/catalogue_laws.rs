@@ -293,8 +293,8 @@ impl Model {
         assert_eq!(shed, expired, "the oldest first, each at its time");
     }
 
-    /// Checks the requests that expired after slots were given. Giving slots may have shown that
-    /// some clients have presumably left.
+    /// Checks the requests that expired after slots were given. Before it gives a slot, the engine
+    /// also refuses requests whose clients have presumably left.
     fn expire(&mut self, actions: &[Action]) {
         let is_due =
             |setup: &Setup, now, since| setup.options.max_wait.is_some_and(|w| since + w <= now);

@@ -1,5 +1,5 @@
-//! Tests of concurrency limits: laws of every limit, whatever happens to it, and the results of our
-//! own where the right answer is known.
+//! Tests of concurrency limits: laws of every limit, whatever happens to it, and the results of
+//! bywash's own limit (`slope`) where the right answer is known.
 
 use std::collections::VecDeque;
 

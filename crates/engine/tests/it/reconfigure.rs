@@ -1,5 +1,5 @@
-//! Tests of new configurations while requests run and wait, with one small case each.
-//! `catalogue_laws` tests that nothing is lost whatever happens.
+//! Tests of new configurations that are applied while requests run and wait: one small case for
+//! each effect. `catalogue_laws` tests that nothing is lost whatever happens.
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{

@@ -135,7 +135,7 @@ impl Reference {
     }
 
     /// Returns the session to evict. It is the first proven one that is too old, or else the first
-    /// fresh one that is. Otherwise it is the first of the segment that has to make room.
+    /// fresh one that is too old. Otherwise it is the first of the segment that has to make room.
     fn makes_room(&self, now: Time, capacity: usize) -> usize {
         let is_proven = |(_, path, _): &(u64, Vec<ClassId>, Time)| {
             path.iter().any(|class| [LOGIN, SHIPPING, PAYMENT, CONFIRM].contains(class))
@@ -192,8 +192,9 @@ fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
 }
 
 /// Returns how many of `buyers` buyers keep their standing during an attack. `behind` gives the
-/// address of each buyer. Between two steps of the buyers each attacking address uses `hits` new
-/// sessions, each of which is served all classes of the attack.
+/// address of each buyer. `attack` has three parts: the number of attacking addresses, the number
+/// of new sessions that each uses between two steps of the buyers, and the classes that each of
+/// these sessions is served.
 fn keep(buyers: u64, behind: impl Fn(u64) -> u64, attack: (u64, u64, &[ClassId])) -> u64 {
     const STEPS: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
     let mut site = site(10_000);

@@ -1,5 +1,5 @@
-//! Tests of the running share (what one holder may have while others wait), and of the share of
-//! slow clients.
+//! Tests of the running share (the share of the slots that one holder may have while others wait),
+//! and of the share of slow clients.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,8 @@ fn site(slots: u32, given: &[(&str, &str)]) -> Site {
     Site::with("session-first", given, classes(), options)
 }
 
-/// Makes a request from an address that does not count for waiting, as the gateway does by default.
+/// Makes a request that does not count against its address while it waits, as is the gateway's
+/// default.
 fn from(site: &mut Site, address: u64) -> RequestId {
     let address = Some(AddressKey(address));
     site.request(Request { address, charged: false, ..Request::of(MAIN) })
@@ -430,7 +431,7 @@ fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_pa
 #[test]
 fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_evicted() {
     let mut site = site(2, &[("capacity", "3")]);
-    // One stop fewer than makes an attack.
+    // These are one stop fewer than the engine takes for an attack.
     stop_from(&mut site, 1..=12);
     let ids = [from(&mut site, 99), from(&mut site, 99)];
     let (first, known, second) = (from(&mut site, 160), from(&mut site, 50), from(&mut site, 161));
@@ -699,7 +700,7 @@ fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait
 }
 
 /// Checks after random events that uploads of new sessions hold no more than half of the slots.
-/// Checks that no request waits that may have a free slot.
+/// Checks that no request that may run waits while a slot is free.
 #[test]
 fn a_free_slot_is_only_kept_from_uploads() {
     for seed in 0..300 {

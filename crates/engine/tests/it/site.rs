@@ -205,7 +205,7 @@ impl Site {
         self.now = then;
     }
 
-    /// Lets time pass until `then`, for a concurrency limit. A call of its timer may lead to no
+    /// Lets time pass until `then`, as `pass` does. The timer of a concurrency limit may lead to no
     /// action.
     pub(crate) fn run_to(&mut self, then: Time) {
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {

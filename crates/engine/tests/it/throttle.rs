@@ -238,8 +238,8 @@ fn a_rule_that_is_changed_keeps_who_waits_and_counts_who_runs() {
     assert_eq!(counts, [(RuleId(1), 0, 0), (RULE, 1, 2)]);
 }
 
-/// Checks random events. Never do more requests run than may. An elephant starts only when no ant
-/// waits, or by the floor share. Each request gets one answer.
+/// Checks random events. No more requests run than the rules allow. An elephant starts only when no
+/// ant waits, or by the floor share. Each request gets one answer.
 #[test]
 fn whatever_happens_ants_are_first_and_every_request_is_answered_once() {
     for seed in 0..200 {

@@ -1,5 +1,5 @@
-//! Tests of the scheduler by worth: what it learns from sessions, and the requests that it serves
-//! first.
+//! Tests of the scheduler `value-index`: what it learns from sessions, and the requests that it
+//! serves first.
 
 use bywash_engine::{
     Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, Service,

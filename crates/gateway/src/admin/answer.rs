@@ -88,8 +88,8 @@ pub(super) fn fields(kind: &str) -> Fields {
     fields
 }
 
-/// The content security policy of all answers. A page may load resources from this listener only
-/// and run nothing else. So no text in a document can become a script, wherever it is inserted.
+/// The content security policy of all answers. A page may load resources only from this listener,
+/// and may not run inline scripts. So text that is inserted into a page never runs as a script.
 const POLICY: &[u8] =
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \

@@ -65,7 +65,8 @@ impl Caller {
     }
 }
 
-/// The credentials of a watching connection. They are checked again and again while it watches.
+/// The credentials of a connection that follows events or requests. They are checked again about
+/// once a second while it follows them.
 pub(super) struct Credentials {
     /// The token; `None` if the request had none. The unix socket needs none.
     token: Option<Vec<u8>>,
@@ -83,9 +84,9 @@ impl Credentials {
     }
 }
 
-/// Answers `/v1/proof`: proves that this gateway has the operators' key. A client that has the key
-/// as well asks for that before it sends a token, because another program may listen here. The
-/// proof is bound to the address `place`, so that it cannot be relayed from another gateway.
+/// Answers `/v1/proof`: proves that this gateway has the operators' key. A client with the same key
+/// asks for this proof before it sends a token, because another program may listen at this address.
+/// The proof is bound to the address `place`, so that it cannot be relayed from another gateway.
 /// Returns an error if the nonce is not 32 hexadecimal digits or the key cannot be read.
 pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answered {
     let is_fit =
@@ -97,8 +98,8 @@ pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answer
     Ok(document(&Proof { proof }))
 }
 
-/// Returns the caller if the request may have this access. Otherwise returns why not: the host, the
-/// origin, the token, or a missing header field.
+/// Returns the caller of a request that is allowed this `access`. Otherwise returns an error that
+/// names the cause: the host, the origin, the token, or a missing header field.
 pub(super) fn authorize(
     shared: &Shared,
     is_local: bool,
@@ -114,7 +115,7 @@ pub(super) fn authorize(
     if access == Access::Anybody {
         return Ok(Caller::Local);
     }
-    comes_from_here(request)?;
+    check_origin(request)?;
     let caller =
         if is_local { Caller::Local } else { Caller::Named(proven(shared, token(request))?) };
     if matches!(&caller, Caller::Named(operator) if access == Access::Decider && !operator.decides)
@@ -135,7 +136,7 @@ fn forbidden(why: &str) -> Refused {
 
 /// Checks that the request comes from the console, if it states its origin. Returns an error
 /// otherwise.
-fn comes_from_here(request: &Request) -> Result<(), Refused> {
+fn check_origin(request: &Request) -> Result<(), Refused> {
     let field = |name: &[u8]| request.fields.named(name).next();
     let own = [b"http://", request.authority.as_ref()].concat();
     let is_own = |origin: &[u8]| origin.eq_ignore_ascii_case(&own);

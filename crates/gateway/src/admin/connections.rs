@@ -1,10 +1,10 @@
 //! Limits the connections of operators, so that no local user can lock out operators, probes and
 //! decisions.
 //!
-//! Every user of the machine can connect on loopback, and hold as many connections as the limit
-//! allows. So a connection counts as known only if it came by the unix socket, or once a request on
-//! it had a valid token. When all places are taken, one connection is evicted: the oldest unknown
-//! one, or else the oldest on which no request is being answered.
+//! Every user of the machine can connect on loopback, and could occupy all [`MOST`] places. So when
+//! all places are taken, a new connection evicts the oldest *unknown* one, or else the oldest one
+//! on which no request is being answered. A connection is known if it came by the unix socket, or
+//! once a request on it had a valid token.
 //!
 //! Watching connections (`/v1/events`, `/v1/tap`) stay for hours. They answer a request all that
 //! time, so they are never evicted. Therefore only a part of the connections may watch, and one
@@ -29,7 +29,7 @@ const WATCHERS_OF_ONE: usize = 16;
 #[derive(Default)]
 pub(super) struct AdminConnections(RefCell<VecDeque<Weak<AdminConnection>>>);
 
-/// The name of the operator who watches by a connection; `None` on the unix socket, where there are
+/// The operator of a watching connection, by name; `None` on the unix socket, where operators have
 /// no names.
 #[derive(Clone, Debug)]
 struct Watcher(Option<String>);
@@ -41,22 +41,22 @@ pub(super) struct AdminConnection {
     pub(super) is_known: Cell<bool>,
     /// Whether a request on the connection is being answered.
     pub(super) is_busy: Cell<bool>,
-    /// The operator who watches by the connection; `None` if it does not watch.
+    /// The operator of the connection if it watches; `None` if it does not.
     watches: RefCell<Option<Watcher>>,
     /// Signals that the connection is evicted.
-    leaves: Notify,
+    evicted: Notify,
 }
 
 /// The reason why a connection may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
-    /// The number of connections that watch has reached the total that is allowed.
+    /// The operators together have [`WATCHERS`] watching connections already.
     #[error(
         "{WATCHERS} connections already follow /v1/events or /v1/tap, and the gateway allows no \
          more: close some"
     )]
     All,
-    /// The number of this operator's connections that watch has reached the limit of one operator.
+    /// The operator already has [`WATCHERS_OF_ONE`] watching connections.
     #[error(
         "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
          top`, `bywash tap`), and the gateway allows no more for one name: close some"
@@ -81,7 +81,7 @@ impl AdminConnections {
             if let Some(connection) =
                 connections.remove(makes_room).and_then(|connection| connection.upgrade())
             {
-                connection.leaves.notify_one();
+                connection.evicted.notify_one();
             }
         }
         let connection = Rc::default();
@@ -116,8 +116,8 @@ impl AdminConnections {
 
 impl AdminConnection {
     /// Waits until the connection is evicted.
-    pub(super) async fn leaves(&self) {
-        self.leaves.notified().await;
+    pub(super) async fn wait_for_eviction(&self) {
+        self.evicted.notified().await;
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
 
     fn is_evicted(connection: &AdminConnection) -> bool {
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-        std::pin::pin!(connection.leaves()).poll(&mut cx).is_ready()
+        std::pin::pin!(connection.wait_for_eviction()).poll(&mut cx).is_ready()
     }
 
     #[test]

@@ -28,9 +28,9 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     let entries = findings.store.get().entries().iter();
     Elephants {
         revision: findings.revision,
-        seen_s: findings.sight.seen().as_secs_f64(),
-        missed: findings.sight.missed(),
-        resources: findings.sight.looked(),
+        seen_s: findings.watch_report.seen().as_secs_f64(),
+        missed: findings.watch_report.missed(),
+        resources: findings.watch_report.resource_reports(),
         lanes: shared.elephants.lanes.status(),
         kept: findings.store.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
@@ -48,7 +48,7 @@ fn shown(shared: &Shared, number: u32) -> Result<Elephant, Refused> {
     let findings = shared.elephants.findings();
     let entry = findings.store.get().entry(number).map_err(Refused::not_found)?;
     let mut elephant = described(shared, entry, &throttled);
-    elephant.under = under(shared, entry);
+    elephant.under = measure_under_rule(shared, entry);
     let within = shared.elephants.watched().within(&[&entry.pattern]);
     elephant.within = Some(within.into_iter().flatten().collect());
     Ok(elephant)
@@ -60,8 +60,8 @@ pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
     })
 }
 
-/// Returns the predicted effect of a rule for this elephant, with the changed limits. Decides
-/// nothing.
+/// Returns the predicted effect of a rule for this elephant with the limits in `preview`. Puts no
+/// rule in force.
 pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
     let number = number_of(number)?;
     let findings = shared.elephants.findings();
@@ -81,7 +81,7 @@ pub(super) enum Verb {
 }
 
 /// Carries out an operator's decision about the elephant with this number, and returns the elephant
-/// after it. Returns an error if the decision is not possible.
+/// as it is afterwards. Returns an error if the decision is not possible.
 pub(super) async fn decide(
     shared: &Shared,
     caller: &Caller,
@@ -151,7 +151,7 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
 }
 
 /// Returns the elephant after a decision, with a remark if the decision could not be saved. Returns
-/// an error if there was no decision.
+/// an error if `decided` is one.
 async fn document_of(
     shared: &Shared,
     number: u32,
@@ -183,7 +183,8 @@ const fn code_of(why: &Undoable) -> Code {
 }
 
 /// Describes an entry: its predicted effect, the requests that wait and run under its rule, and the
-/// lanes for its bytes. All of this is cheap to compute, because there may be many entries.
+/// lanes for its bytes. The description must be cheap to compute, because there may be many
+/// entries.
 fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
     let proposed = entry.with(Change::default()).ok();
     let (effect, unpredicted) = proposed.map_or((None, None), |limits| effect(entry, &limits));
@@ -204,8 +205,8 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
     }
 }
 
-/// Explains how a request evades a rule with this pattern; `None` if the pattern allows other
-/// parameters already.
+/// Explains that a request with an additional parameter evades a rule with this pattern. Returns
+/// `None` if the pattern already allows other parameters.
 fn evaded(pattern: &str) -> Option<String> {
     let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
     Some(format!(
@@ -217,7 +218,7 @@ fn evaded(pattern: &str) -> Option<String> {
 
 /// Measures how the site performs under this entry's rule, over the last minute or since the rule
 /// began. Returns `None` if no rule is in force.
-fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
+fn measure_under_rule(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
     let holds = wall_clock::now().duration_since(rule.since).unsigned_abs();
     let lasted = TimeSpan::from(holds).min(MINUTE);

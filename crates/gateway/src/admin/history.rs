@@ -2,10 +2,11 @@
 //! sums of a window. The latter streams every second as it ends, and changed revisions, as
 //! server-sent events.
 //!
-//! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
-//! id that it has received, and gets all seconds since. It gets all recorded seconds, and the
-//! instruction to discard its own, in two cases: some of the missing seconds are gone, or the epoch
-//! differs because another process answers.
+//! The id of an event is `EPOCH-NUMBER`: the epoch stands for the process, and the number is that
+//! of the event's last second. A browser that reconnects sends the last id that it has received,
+//! and gets all seconds since. It gets all recorded seconds, and the instruction to discard its
+//! own, in two cases: some of the missing seconds are gone, or the epoch differs because another
+//! process answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,10 +113,10 @@ async fn follow(
     }
 }
 
-/// Returns an event with the rows from number `wanted` on, and advances `wanted` behind them.
-/// Returns `None` if there are no such rows.
+/// Returns an event with the rows from number `wanted` on, and sets `wanted` to the number after
+/// the last of them. Returns `None` if there are no such rows.
 fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
-    // All clients that need only the newest second get the very same bytes.
+    // All clients that need only the newest second share one event.
     if let Some((number, event)) = shared.history_recorder.newest()
         && *wanted == Some(number)
     {

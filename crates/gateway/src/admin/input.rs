@@ -42,8 +42,8 @@ pub(super) async fn parse_body<T: DeserializeOwned>(
             return Err(Refused::invalid("the body is too large: a decision has at most 16 KiB"));
         }
     }
-    // serde would accept an array in place of an object. Its errors about other values name types
-    // of the program.
+    // serde would accept an array in place of an object. For other values, its error messages would
+    // name Rust types.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refused::invalid("the body must be one JSON object: `{ … }`"));
     }
@@ -64,12 +64,12 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
 /// Returns the author, reason and duration of a decision, with an hour as the default duration.
 /// Returns an error if the duration is malformed.
 pub(super) fn meta(by: String, why: String, lasts: Option<&str>) -> Result<DecisionMeta, Refused> {
-    word_for(by, why, lasts, USUAL)
+    meta_with_default(by, why, lasts, USUAL)
 }
 
 /// Returns the author, reason and duration of a decision, with `usual` as the default duration.
 /// Returns an error if the duration is malformed.
-pub(super) fn word_for(
+pub(super) fn meta_with_default(
     by: String,
     why: String,
     lasts: Option<&str>,

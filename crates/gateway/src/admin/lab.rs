@@ -23,7 +23,7 @@ const ENDING: &str = ".json";
 pub(super) async fn list(shared: &Shared) -> Answered {
     let Some(folder) = folder(shared) else { return Ok(document(&LabResults::default())) };
     let shown = folder.display().to_string();
-    let found = beside(move || found(&folder)).await?;
+    let found = run_blocking(move || found(&folder)).await?;
     Ok(document(&match found {
         Ok(results) => LabResults { folder: Some(shown), trouble: None, results },
         Err(error) => LabResults {
@@ -38,7 +38,7 @@ pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
     let none = || Refused::not_found("no result has this name: /v1/lab lists them all");
     let folder = folder(shared).filter(|_| is_name(name)).ok_or_else(none)?;
     let path = folder.join(name);
-    let read = beside(move || bywash_files::text(&path, LARGEST)).await?;
+    let read = run_blocking(move || bywash_files::text(&path, LARGEST)).await?;
     let words = read.map_err(|why| match why {
         Unreadable::TooLarge(_) => Refused::new(Code::TooLarge, why),
         why => Refused::not_found(why),
@@ -54,7 +54,7 @@ fn folder(shared: &Shared) -> Option<PathBuf> {
     shared.settings().config.results.clone()
 }
 
-async fn beside<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     read: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let read = tokio::task::spawn_blocking(read).await;

@@ -60,7 +60,7 @@ use crate::shared::Shared;
 /// longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The maximum time for which a connection may be open without authentication.
-const LONGEST_STRANGER: Duration = Duration::from_secs(10);
+const LONGEST_UNAUTHENTICATED: Duration = Duration::from_secs(10);
 /// The maximum time for which a connection may follow events or requests.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
@@ -124,8 +124,8 @@ async fn serve(
     let place: Rc<str> = listener.place()?.into();
     // The receiver exists, because the thread that started this one waits for the signal.
     let _ = ready.send(());
-    // Until the gateway runs, another process may be the service. An error says that the gateway is
-    // gone.
+    // Do not accept before the gateway runs, because until then another process may serve
+    // operators. An error means that the gateway has ended.
     let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs).await;
     let connections: Rc<AdminConnections> = Rc::default();
     let read = Arc::clone(&shared);
@@ -160,7 +160,7 @@ async fn serve(
             // Each connection has its own task, so a client that breaks off does not affect others.
             tokio::select! {
                 () = bounded(served, &operator) => {}
-                () = connection.leaves() => {}
+                () = connection.wait_for_eviction() => {}
             }
         });
     }
@@ -170,12 +170,12 @@ async fn serve(
     Ok(())
 }
 
-/// Serves a connection for a limited time: [`LONGEST_STRANGER`], then [`LONGEST`] more if it has
-/// authenticated, then [`LONGEST_WATCH`] more if it follows events.
+/// Serves a connection for a limited time: [`LONGEST_UNAUTHENTICATED`], then [`LONGEST`] more if it
+/// has authenticated, then [`LONGEST_WATCH`] more if it follows events.
 async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
     let stages = [
-        (LONGEST_STRANGER, &operator.connection.is_known),
+        (LONGEST_UNAUTHENTICATED, &operator.connection.is_known),
         (LONGEST, &operator.watches),
         (LONGEST_WATCH, &Cell::new(false)),
     ];
@@ -208,7 +208,7 @@ impl Handler for Operator {
         body: Body,
         _client: Rc<dyn ClientConnection>,
     ) -> Reply {
-        self.held.give_back();
+        self.held.stop_counting();
         let reply = self.respond(&request, body).await.unwrap_or_else(Refused::reply);
         match self.held.take(&reply) {
             Ok(()) => reply,
@@ -224,7 +224,7 @@ impl Handler for Operator {
         plain(StatusCode::REQUEST_TIMEOUT, "").closing()
     }
 
-    fn dawdles(&self) {}
+    fn record_slow_reader(&self) {}
 
     fn enter(&self, phase: Phase) {
         self.connection.is_busy.set(matches!(phase, Phase::Busy));
@@ -235,7 +235,8 @@ impl Handler for Operator {
     }
 
     fn is_stopping(&self) -> bool {
-        // The next request should reach the next process, if there is one.
+        // While the gateway drains, each connection ends after one answer. So the client's next
+        // request reaches the next process, if there is one.
         self.shared.is_draining.load(Ordering::Relaxed)
     }
 
@@ -243,7 +244,7 @@ impl Handler for Operator {
         SLOWEST
     }
 
-    fn takes_lane(&self, _socket: BorrowedFd<'_>, _mark: &mut Mark, _answer: &mut Answer) {}
+    fn enter_lane(&self, _socket: BorrowedFd<'_>, _mark: &mut Mark, _answer: &mut Answer) {}
 
     fn speaks_http2(&self) -> bool {
         false
@@ -295,7 +296,7 @@ impl Operator {
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
-            // The head is all of the answer to `HEAD`, so the connection does not count as
+            // The answer to a `HEAD` is complete with its head, so the connection does not count as
             // watching.
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {

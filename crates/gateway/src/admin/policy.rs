@@ -8,7 +8,7 @@ use bywash_units::TimeSpan;
 
 use super::answer::{Answered, Refused, document};
 use super::auth::Caller;
-use super::input::{meta, word_for};
+use super::input::{meta, meta_with_default};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
 use crate::process::wall_clock;
@@ -111,7 +111,7 @@ pub(super) async fn undo(shared: &Shared, caller: &Caller, number: &str, undo: U
 /// Starts a bypass for a limited time, or ends it, and returns the policy after it.
 pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
-    let meta = word_for(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
+    let meta = meta_with_default(caller.author(by)?, why, lasts.as_deref(), BYPASSED)?;
     if on {
         return override_for(shared, Target::Bypass, meta, lasts.is_some(), revision).await;
     }
@@ -119,7 +119,7 @@ pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass)
     answered(shared, decided, Vec::new()).await
 }
 
-/// Returns the policy after a decision, with remarks. Returns an error if there was no decision.
+/// Returns the policy after a decision, with remarks. Returns an error if `decided` is one.
 async fn answered(
     shared: &Shared,
     decided: Result<Option<Version>, DecisionError<NotOverridden>>,

@@ -1,5 +1,5 @@
-//! Answers about single requests: one of the last with its decision and reason, a list of the last,
-//! and a stream of all that end from now on.
+//! Answers about single requests: explains one of the last requests, lists the last ones, and
+//! streams those that end from now on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

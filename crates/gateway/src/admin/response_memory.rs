@@ -16,8 +16,8 @@ use crate::request::reply::{Answer, Reply};
 
 /// The maximum total size in bytes of all counted answers.
 const MOST: usize = 64 << 20;
-/// The size in bytes up to which an answer is not counted, because one such answer per connection
-/// is little.
+/// Answers of at most this size in bytes are not counted, because one of them per connection takes
+/// little memory.
 const SMALL: usize = 64 << 10;
 
 /// The total size in bytes of the counted answers of all connections.
@@ -48,7 +48,7 @@ impl ResponseMemory {
         self.bytes.set(words.len());
         self.counted.borrow_mut().set(words.len());
         if before + words.len() > MOST {
-            self.give_back();
+            self.stop_counting();
             let why = "clients of the admin listener have not read too many answers yet: retry in \
                        a few seconds";
             return Err(Refused::new(Code::Unavailable, why));
@@ -56,8 +56,8 @@ impl ResponseMemory {
         Ok(())
     }
 
-    /// Stops counting the answer, which was read or never will be.
-    pub(super) fn give_back(&self) {
+    /// Stops counting the answer, because it was read or never will be.
+    pub(super) fn stop_counting(&self) {
         ALL.fetch_sub(self.bytes.replace(0), Ordering::Relaxed);
         self.counted.borrow_mut().set(0);
     }
@@ -65,7 +65,7 @@ impl ResponseMemory {
 
 impl Drop for ResponseMemory {
     fn drop(&mut self) {
-        self.give_back();
+        self.stop_counting();
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         assert!(one.take(&large).is_ok());
         assert!(other.take(&large).is_err(), "that is too much together");
         assert!(other.take(&small).is_ok(), "small ones are nothing");
-        one.give_back();
+        one.stop_counting();
         assert!(other.take(&large).is_ok());
         drop(other);
         assert!(one.take(&large).is_ok(), "who has gone holds nothing");

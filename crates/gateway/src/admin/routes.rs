@@ -71,8 +71,8 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
 }
 
 fn first(shared: &Shared) -> Result<String, Refused> {
-    let looked = shared.elephants.findings().sight.looked();
-    let first = looked.into_iter().next().map(|looked| looked.name);
+    let resources = shared.elephants.findings().watch_report.resource_reports();
+    let first = resources.into_iter().next().map(|resource| resource.name);
     first.ok_or_else(|| {
         Refused::not_found(
             "the gateway measures no resource: add a [resource.NAME] table to the configuration \

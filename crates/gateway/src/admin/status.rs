@@ -130,7 +130,7 @@ fn standings(metrics: &ClassMetrics) -> StandingCounts {
     }
 }
 
-/// The number of requests of a class that must have come before a warning.
+/// A class is warned about only after this many of its requests have come.
 const ENOUGH: u64 = 20;
 
 /// Returns a warning for operators if a class is of the transaction tier, but none of its requests

@@ -40,7 +40,7 @@ impl MinimumRate {
 
     /// Records that this number of bytes was transferred, which ends the present wait. Zero bytes
     /// have no effect.
-    pub(crate) fn moves(&mut self, bytes: usize) {
+    pub(crate) fn record_bytes(&mut self, bytes: usize) {
         if bytes == 0 || self.rate == 0 {
             return;
         }
@@ -100,7 +100,7 @@ mod tests {
             for _ in 0..9 {
                 let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut minimum_rate));
                 assert!(wait.await.is_err());
-                minimum_rate.moves(1);
+                minimum_rate.record_bytes(1);
             }
             // A minute in which the gateway waits for the upstream does not count.
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -115,7 +115,7 @@ mod tests {
             for _ in 0..600 {
                 let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut minimum_rate));
                 assert!(wait.await.is_err());
-                minimum_rate.moves(501);
+                minimum_rate.record_bytes(501);
             }
         });
     }
@@ -124,7 +124,7 @@ mod tests {
     fn nobody_saves_up_time() {
         run(async {
             let mut minimum_rate = MinimumRate::new(500);
-            minimum_rate.moves(5_000_000);
+            minimum_rate.record_bytes(5_000_000);
             assert_eq!(endures(&mut minimum_rate).await.as_secs(), 10);
         });
     }

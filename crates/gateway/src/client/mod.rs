@@ -61,7 +61,7 @@ pub(crate) trait Handler {
     fn too_slow(&self) -> Reply;
     /// Records that the connection is ended because the client has read its response more slowly
     /// than [`Handler::body_rate`].
-    fn dawdles(&self);
+    fn record_slow_reader(&self);
     /// Records the phase that the connection enters.
     fn enter(&self, phase: Phase);
     /// Returns whether the client has taken too long to send a request head.
@@ -74,7 +74,7 @@ pub(crate) trait Handler {
     /// Prepares for a response on a connection that carries no other response at the same time. It
     /// puts the connection into the response's lane of the network device, and stores the lane in
     /// `mark`. A throttled response that gets no lane is paced by the gateway itself.
-    fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
+    fn enter_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
     /// Returns whether the client may begin HTTP/2 with prior knowledge on this connection. It may
     /// only in cleartext; TLS negotiates the protocol.
     fn speaks_http2(&self) -> bool;
@@ -151,13 +151,15 @@ async fn connection(
     // Boxed, because the future is large and is over early in a connection's life. The HTTP/2
     // future below is boxed because most connections never start it.
     let mut ahead = Vec::new();
-    let mut whence = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead));
-    let peer = opening::in_time(client, whence.as_mut()).await.unwrap_or(Err(NotOpened::Timeout));
-    drop(whence);
+    let mut client_address =
+        Box::pin(opening::client_address(worker, &mut stream, from, &mut ahead));
+    let peer =
+        opening::in_time(client, client_address.as_mut()).await.unwrap_or(Err(NotOpened::Timeout));
+    drop(client_address);
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
     // Checked before the TLS handshake, which is the most expensive operation that an unknown
     // client can cause.
-    if !permit.belongs_to(&worker.settings(), peer.ip()) {
+    if !permit.count_for_address(&worker.settings(), peer.ip()) {
         worker.shared.metrics.connection_refused();
         return;
     }
@@ -165,11 +167,11 @@ async fn connection(
     let held = worker.shared.memory.hold(tls);
     // A client that rejects the certificate sends a TLS alert and leaves. The alert must be read
     // before the disconnect takes effect.
-    client.postpones_departure(true);
+    client.set_departure_postponed(true);
     let mut opening = Box::pin(opening::open(worker, stream, ahead, kind));
     let opened = opening::in_time(client, opening.as_mut()).await;
     drop(opening);
-    client.postpones_departure(false);
+    client.set_departure_postponed(false);
     let handshake = |how| worker.shared.metrics.handshake_ended(how);
     let opened = match opened {
         Some(Ok(opened)) => opened,
@@ -184,15 +186,15 @@ async fn connection(
     let http2 = if opened.http2 {
         Some((opened.stream, opened.input))
     } else {
-        client.may_get_response(true);
+        client.set_may_get_response(true);
         match h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await {
             h1::Ended::Closed => None,
             h1::Ended::Http2(stream, input) => Some((stream, input)),
         }
     };
-    client.may_get_response(false);
+    client.set_may_get_response(false);
     if let Some((stream, input)) = http2 {
-        client.speaks_http2();
+        client.set_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }
     drop(held);
@@ -238,8 +240,8 @@ impl Plane {
     }
 
     /// Records that bytes of a response have been sent to the client.
-    fn moves(&self) {
-        self.client.moves();
+    fn record_progress(&self) {
+        self.client.record_progress();
     }
 
     /// Charges `bytes` to the memory budget, for as long as the returned reservation lives.
@@ -250,7 +252,7 @@ impl Plane {
     /// Returns the HTTP/2 window for one stream, in bytes: `calm`, or `little` near the memory
     /// budget.
     fn window(&self, calm: u32, little: u32) -> u32 {
-        if self.worker.shared.memory.shrinks(1, 0) == 0 { little } else { calm }
+        if self.worker.shared.memory.size_under_pressure(1, 0) == 0 { little } else { calm }
     }
 
     /// Returns the maximum number of concurrent HTTP/2 streams of a connection.
@@ -286,7 +288,7 @@ impl Plane {
 
     /// Prepares for an HTTP/2 response. It shares the connection with others and so gets no lane; a
     /// throttled response is counted as such.
-    fn shares(&self, answer: &mut Answer) {
+    fn prepare_shared_response(&self, answer: &mut Answer) {
         if answer.pacing().is_some() {
             self.worker.shared.metrics.throttled_answer(Some(NoLane::Http2));
         }
@@ -315,14 +317,14 @@ impl Handler for Plane {
         request::too_slow(&self.worker, &self.peer())
     }
 
-    fn dawdles(&self) {
+    fn record_slow_reader(&self) {
         self.worker.shared.metrics.too_slow();
     }
 
     fn enter(&self, phase: Phase) {
         self.client.enter(phase);
         let proven = self.peer.borrow().1.is_proven();
-        if self.client.proves(proven) {
+        if self.client.set_proven(proven) {
             self.worker.shared.connections.proof_changed(proven);
         }
     }
@@ -339,7 +341,7 @@ impl Handler for Plane {
         self.worker.settings().config.client_limits.body_rate
     }
 
-    fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer) {
+    fn enter_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer) {
         let shared = &self.worker.shared;
         let Some(paced) = answer.pacing() else {
             let _ = shared.elephants.lanes.enter(socket, mark, Lane::Ant);
@@ -347,7 +349,7 @@ impl Handler for Plane {
         };
         let entered = shared.elephants.lanes.enter(socket, mark, Lane::Elephant);
         if entered.is_ok() {
-            paced.enters_lane();
+            paced.enter_lane();
         }
         shared.metrics.throttled_answer(entered.err().map(NoLane::Without));
     }

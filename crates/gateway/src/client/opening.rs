@@ -29,12 +29,12 @@ pub(super) struct Opened {
 }
 
 /// Waits for a step before HTTP. Returns `None` if the client exceeds the time limit for its first
-/// head.
+/// request head.
 pub(super) async fn in_time<T>(
     client: &Client,
     mut opening: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    client.may_get_response(true);
+    client.set_may_get_response(true);
     let opened = poll_fn(|cx| {
         if client.is_too_slow() {
             return Poll::Ready(None);
@@ -42,14 +42,14 @@ pub(super) async fn in_time<T>(
         opening.as_mut().poll(cx).map(Some)
     });
     let opened = opened.await;
-    client.may_get_response(false);
+    client.set_may_get_response(false);
     opened
 }
 
 /// Returns the client's address: the one in the PROXY header if the peer must send one
 /// (`listen.proxy_protocol`), else the peer address. Bytes read after the header are left in
 /// `ahead`.
-pub(super) async fn whence(
+pub(super) async fn client_address(
     worker: &Worker,
     stream: &mut TcpStream,
     from: SocketAddr,

@@ -44,7 +44,7 @@ impl ConnectionPermit {
 
     /// Counts the connection for its client's address, which a PROXY header has given. Returns
     /// whether the limits allow the connection; if not, the caller must close it.
-    pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
+    pub(crate) fn count_for_address(&mut self, settings: &Settings, address: IpAddr) -> bool {
         let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
         if counted == self.counted {
             return true;

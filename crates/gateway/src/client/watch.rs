@@ -52,7 +52,8 @@ pub(crate) struct Client {
     /// Whether the client can get a response (408) when it is too slow. It cannot after it has got
     /// one, or if its protocol has none.
     may_get_response: Cell<bool>,
-    /// Whether a disconnect takes effect only when this is set to false again.
+    /// Whether a disconnect of the client is only noted in `has_left`, and does not end the
+    /// connection.
     postpones: Cell<bool>,
     /// Whether the client has left while `postpones` was set.
     has_left: Cell<bool>,
@@ -82,8 +83,8 @@ pub(crate) enum CloseAction {
 const LAST_IDLE: u32 = 4;
 
 /// The time limit for ending an idle HTTP/2 connection gracefully, in quarters of a second (3 s).
-/// It covers the client's reaction to GOAWAY and the rest of its reading.
-const GOODBYE: u32 = 12;
+/// In this time the client reacts to GOAWAY and reads what was sent before it.
+const GRACEFUL_END: u32 = 12;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
@@ -135,7 +136,7 @@ impl Clients {
     fn departed(&self, token: u64) {
         let client = self.find(token);
         if let Some(client) = client.filter(|client| client.state().phase != Phase::Tunnel) {
-            client.departs();
+            client.mark_departed();
         }
     }
 
@@ -171,7 +172,7 @@ impl Clients {
     /// never early.
     pub(crate) fn tick(&self, limits: &ClientLimits) {
         self.quarters.set(self.quarters.get() + 1);
-        self.inbox.ticks(self.quarters.get());
+        self.inbox.set_clock(self.quarters.get());
         for client in self.all() {
             if let Some(action) = self.overdue(&client, limits) {
                 client.set_action(action);
@@ -194,7 +195,7 @@ impl Clients {
                 Some(if responded { CloseAction::End } else { CloseAction::TooSlow })
             }
             Phase::Idle if lasted > idle_limit && !http2 => Some(CloseAction::End),
-            Phase::Idle if lasted > idle_limit + GOODBYE => Some(CloseAction::End),
+            Phase::Idle if lasted > idle_limit + GRACEFUL_END => Some(CloseAction::End),
             Phase::Idle if lasted > idle_limit && client.action.get() == CloseAction::Continue => {
                 Some(CloseAction::EndSoon)
             }
@@ -265,7 +266,7 @@ impl Client {
 
     /// Records whether the connection's last request was of a proven session. Returns whether that
     /// differs from the request before.
-    pub(crate) fn proves(&self, proven: bool) -> bool {
+    pub(crate) fn set_proven(&self, proven: bool) -> bool {
         let state = self.state();
         self.held.set(State { proven, ..state });
         state.proven != proven
@@ -276,11 +277,11 @@ impl Client {
     }
 
     /// Sets whether a client that is too slow can get a response before the connection ends.
-    pub(crate) fn may_get_response(&self, yes: bool) {
+    pub(crate) fn set_may_get_response(&self, yes: bool) {
         self.may_get_response.set(yes);
     }
 
-    fn departs(&self) {
+    fn mark_departed(&self) {
         self.has_left.set(true);
         if !self.postpones.get() {
             self.set_action(CloseAction::End);
@@ -289,7 +290,7 @@ impl Client {
 
     /// Sets whether a disconnect is only noted, so that the client's last bytes can be read first.
     /// On `false` a noted disconnect takes effect.
-    pub(crate) fn postpones_departure(&self, yes: bool) {
+    pub(crate) fn set_departure_postponed(&self, yes: bool) {
         self.postpones.set(yes);
         if !yes && self.has_left.get() {
             self.set_action(CloseAction::End);
@@ -297,13 +298,13 @@ impl Client {
     }
 
     /// Marks the connection as HTTP/2. An idle HTTP/2 connection is ended gracefully, with GOAWAY.
-    pub(crate) fn speaks_http2(&self) {
+    pub(crate) fn set_http2(&self) {
         self.held.set(State { http2: true, ..self.state() });
     }
 
     /// Records that bytes of a response have been sent to the client. An idle connection's idle
     /// time starts again.
-    pub(crate) fn moves(&self) {
+    pub(crate) fn record_progress(&self) {
         let state = self.state();
         if state.phase == Phase::Idle {
             self.held.set(State { since: self.quarters.get(), ..state });

@@ -160,7 +160,7 @@ impl Index {
 
     /// Keeps a connection that was chosen for eviction but is not idle any more. It has no effect
     /// if the connection has ended meanwhile.
-    pub(super) fn stays(&mut self, held: &OpenConnection) {
+    pub(super) fn cancel_eviction(&mut self, held: &OpenConnection) {
         // If the connection has ended meanwhile, its position belongs to another connection.
         let position = held.position.load(Ordering::Relaxed);
         let Some(entry) = self.all.get_mut(position) else { return };
@@ -187,14 +187,14 @@ impl Index {
         let of_owner = |this: &Self| this.owners.get(&owner).map_or(0, |owned| owned.stay);
         let is_address = matches!(owner, Owner::Address(_));
         if is_address && of_owner(self) >= bounds.per_address {
-            self.look(&now, bounds.grace());
+            self.scan_idle(&now, bounds.grace());
             evictions.push(self.evict_own(owner).ok_or(NoRoom)?);
         }
         let lacks_room = |evictions: &[Eviction]| {
             others - evictions.len() >= bounds.most || (bounds.makes_room && evictions.is_empty())
         };
         while lacks_room(&evictions) {
-            self.look(&now, bounds.grace());
+            self.scan_idle(&now, bounds.grace());
             // `proven` was read before the lock was taken: some of these connections may have
             // closed since.
             let spared = proven.saturating_sub(evictions.len()) <= bounds.reserve;
@@ -202,7 +202,8 @@ impl Index {
                 Some(evicted) => evictions.push(evicted),
                 None if others < bounds.most && bounds.spares_first && of_owner(self) == 0 => break,
                 None if evictions.is_empty() => return Err(NoRoom),
-                // Evict those that were found. The next new connection evicts the rest.
+                // Evict the connections found, although they are too few. The next new connection
+                // evicts the missing ones.
                 None => break,
             }
         }
@@ -269,7 +270,7 @@ impl Index {
 
     /// Scans for idle connections and replaces all candidates, unless the last scan was too recent
     /// ([`PER_SEEN`]). `grace` is that of [`State::idle`].
-    fn look(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
+    fn scan_idle(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
         let now = now();
         if now < self.looks_at {
             return;

@@ -75,8 +75,8 @@ const GRACE: u32 = 12;
 /// quarters of a second (1 s).
 const LITTLE_GRACE: u32 = 4;
 
-/// The number of connections of one address up to which a new one may evict a connection of any
-/// address, even of one with fewer connections.
+/// If an address has at most this many connections, the new one included, its new connection may
+/// evict one of any address, even of an address with fewer connections.
 const FEW: usize = 16;
 
 /// The maximum number of connections open beyond `client_limits.connections`, while evicted ones
@@ -254,7 +254,7 @@ impl Inbox {
 
     /// Sets the worker's coarse clock to this number of quarters of a second since the worker
     /// began.
-    pub(crate) fn ticks(&self, quarters: u32) {
+    pub(crate) fn set_clock(&self, quarters: u32) {
         self.quarters.store(quarters, Ordering::Relaxed);
     }
 
@@ -318,8 +318,7 @@ impl Bounds {
         if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
-    /// Returns the number of connections of one address up to which a new one may evict a
-    /// connection of any address.
+    /// Returns the number that is [`FEW`] in normal operation, and 1 while memory is short.
     const fn few(&self) -> usize {
         if self.makes_room { 1 } else { FEW }
     }
@@ -378,8 +377,8 @@ impl Connections {
 
     /// Cancels the eviction of a connection that is not idle any more. It has no effect if the
     /// connection has ended.
-    pub(crate) fn stays(&self, eviction: &Eviction) {
-        self.lock().stays(&eviction.held);
+    pub(crate) fn cancel_eviction(&self, eviction: &Eviction) {
+        self.lock().cancel_eviction(&eviction.held);
     }
 
     /// Admits a new connection of `owner`, and sends the connections that it replaces to their

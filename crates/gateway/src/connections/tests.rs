@@ -68,7 +68,7 @@ fn mark(known: &mut [Known], found: Victim) -> Victim {
 
 impl World {
     fn quarter(&mut self) {
-        self.inbox.ticks(self.inbox.now() + 1);
+        self.inbox.set_clock(self.inbox.now() + 1);
         self.now += TimeSpan::from_millis(250);
     }
 
@@ -147,7 +147,7 @@ impl World {
             match (eviction.cause(), known) {
                 (Some(_), Some(at)) => self.leaves(at),
                 (None, at) => {
-                    self.index.stays(&eviction.held);
+                    self.index.cancel_eviction(&eviction.held);
                     if let Some(at) = at {
                         self.known[at].leaving = false;
                     }
@@ -336,12 +336,12 @@ fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     for held in [&busy, &late] {
         index.enter(held, Owner::alone(), bounds, 0, || TimeSpan::ZERO).unwrap();
     }
-    inbox.ticks(GRACE);
+    inbox.set_clock(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
     // The new connection takes the place of `late`, which is chosen for eviction.
     let evictions = index.enter(&newcomer, owner(1), bounds, 0, || TimeSpan::from_secs(1)).unwrap();
     assert!(Arc::ptr_eq(&evictions[0].held, &late));
-    index.stays(&late);
+    index.cancel_eviction(&late);
     // Now one connection is beyond the limit, and no other can be evicted.
     newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
     let moved = index.change_owner(&late, owner(2), bounds, 0, || TimeSpan::from_secs(2));

@@ -67,7 +67,7 @@ pub(crate) fn decide(
     findings.revision += 1;
     let has_notes = !notes.is_empty();
     if !has_notes && !has_other_exempt {
-        // Only evidence can have changed, which is saved with the next decision.
+        // Only evidence can have changed. It is saved with the next decision.
         return Ok(None);
     }
     shared.elephants.put_in_force(findings.store.get(), &shared.driver);
@@ -76,8 +76,8 @@ pub(crate) fn decide(
     Ok(version.filter(|_| has_notes))
 }
 
-/// Ends rules whose time is over, by means of `tick`, which returns the notes about them. This is
-/// done even if it cannot be saved, because after a restart these rules would end at once anyway.
+/// Ends rules whose time is over. `tick` ends them in the store and returns the notes about them.
+/// They end even if that cannot be saved, because after a restart they would end at once anyway.
 /// While another process takes over, nothing ends.
 pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut RuleStore) -> Vec<Note>) {
     let mut findings = shared.elephants.findings();

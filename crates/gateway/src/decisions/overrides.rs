@@ -128,9 +128,8 @@ pub(crate) fn start_bypassed(shared: &Shared, on: bool) {
     shared.set_bypass(on || overrides.get().bypasses());
 }
 
-/// Ends overrides whose time is over. This is done even if it cannot be saved, because after a
-/// restart these overrides would end at once anyway. While another process takes over, nothing
-/// ends.
+/// Ends overrides whose time is over. They end even if that cannot be saved, because after a
+/// restart they would end at once anyway. While another process takes over, nothing ends.
 pub(super) fn end(shared: &Shared) {
     let mut overrides = shared.overrides();
     if overrides.is_handed_over() {

@@ -1,10 +1,10 @@
 //! The thread that watches for elephants: it receives requests as they end, reads the use of
 //! resources, and brings its findings to the rule store.
 //!
-//! The thread serves no request, and no request waits for it: entries that it is too slow for are
-//! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be
-//! read. The other resources are still read. Without resources there is nothing to find, but rules
-//! still end in time.
+//! The thread serves no request, and no request waits for it: if it is too slow, entries of the
+//! request log are dropped and counted. If a resource cannot be read, that is logged once, and
+//! again when it can be read. The other resources are still read. Without resources there is
+//! nothing to find, but rules still end in time.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use bywash_units::{Time, TimeSpan};
 use tokio::sync::{mpsc, watch};
 
 use super::{elephants, overrides};
-use crate::elephants::{Looked, Sight};
+use crate::elephants::{ResourceReport, WatchReport};
 use crate::process::lifecycle::Lifecycle;
 use crate::process::secret::network;
 use crate::process::wall_clock;
@@ -44,10 +44,10 @@ const TURN: Duration = Duration::from_millis(50);
 pub(crate) const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// The interval at which resources are read.
 const STEP: TimeSpan = TimeSpan::from_secs(1);
-/// The longest time between two readings of a resource that are compared. If readings are further
-/// apart, the time between them counts as unobserved.
+/// Two readings of a resource that are further apart than this are not compared, and the time
+/// between them counts as unobserved.
 const LONGEST: TimeSpan = TimeSpan::from_millis(2500);
-/// The time after the end of a window at which all sources have reported their use in that window.
+/// The time after the end of a window by which all sources have reported the use in that window.
 const LATE: TimeSpan = TimeSpan::from_secs(3);
 /// The interval at which findings are computed. A computation takes up to a fifth of a second if
 /// there are very many routes.
@@ -83,7 +83,7 @@ struct Watcher {
     sources: Sources,
     /// The time at which resources were last read.
     read: Time,
-    /// The time at which findings were last computed; `None` if they were not yet.
+    /// The time at which findings were last computed; `None` if they never were.
     asked: Option<Time>,
 }
 
@@ -129,7 +129,7 @@ impl Watcher {
         }
         self.read = now;
         self.sources.read(shared, now);
-        shared.elephants.lanes.look();
+        shared.elephants.lanes.refresh();
         shared.elephants.watched().advance(now);
         end(shared, now);
         overrides::end(shared);
@@ -144,7 +144,7 @@ impl Watcher {
         let (slots, bytes) = capacities(shared);
         let asked: Vec<String> =
             shared.elephants.findings().store.get().asked().map(str::to_owned).collect();
-        let (found, uses, sight) = {
+        let (found, uses, watch_report) = {
             let watch = shared.elephants.watched();
             let found: Vec<Elephant> = if config.resources.is_empty() {
                 Vec::new()
@@ -155,7 +155,7 @@ impl Watcher {
             (
                 found,
                 uses,
-                self.sources.sight(
+                self.sources.report(
                     &watch,
                     self.ended.is_some(),
                     slots,
@@ -163,7 +163,7 @@ impl Watcher {
                 ),
             )
         };
-        shared.elephants.findings().saw(sight);
+        shared.elephants.findings().set_watch_report(watch_report);
         let act = match config.act {
             bywash_config::Act::Propose => Act::Propose,
             bywash_config::Act::Auto => Act::Auto,
@@ -187,7 +187,7 @@ impl Watcher {
 }
 
 /// Returns the number of slots, and the capacity of this host's line in bytes per second; `None` if
-/// the configuration does not state that.
+/// the configuration does not state the capacity.
 pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
     let settings = shared.settings();
     let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
@@ -244,7 +244,7 @@ fn record(watch: &mut Watch, entry: &request_log::Entry, shared: &Shared, settin
 
 fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     let config = &settings.config.elephants;
-    // All of them parse, because the configuration was checked.
+    // All of these patterns parse, because the configuration was checked.
     let always_track =
         config.always_track.iter().filter_map(|pattern| pattern.parse().ok()).collect();
     let watched = |(resource, capacity): (&Resource, &f64)| Watched {
@@ -258,8 +258,9 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     Watch::new(always_track, resources, config.half_life)
 }
 
-/// Returns the kind of units that a resource consists of, as far as a rule can bound its use. A
-/// rule can bound the bytes that this host sends, if the resource has a stated capacity.
+/// Returns whether a resource consists of processor time, of bytes, or of something else. It counts
+/// as bytes only if a rule can bound it: this host must send the bytes, and the resource must have
+/// a stated capacity.
 fn consists_of(resource: &Resource) -> control::Resource {
     let is_line = resource.from.is_none() && resource.capacity.is_some();
     match resource.read.split('/').collect::<Vec<_>>().as_slice() {
@@ -274,7 +275,7 @@ struct Sources {
     sampler: Sampler,
     /// The resources that are read, in the order of the configuration file.
     read: Vec<Read>,
-    /// The capacity of each of these resources, in units per second.
+    /// The capacity of each resource in `read`, in units per second.
     capacities: Vec<f64>,
     /// The reasons why sources cannot be read at present, by the number of the source.
     troubles: BTreeMap<usize, String>,
@@ -329,23 +330,23 @@ impl Sources {
         }
     }
 
-    fn sight(&self, watch: &Watch, is_counted: bool, slots: f64, missed: u64) -> Sight {
-        let looked = |(read, (_, seen, used)): (&Read, (&Watched, TimeSpan, f64))| {
+    fn report(&self, watch: &Watch, is_counted: bool, slots: f64, missed: u64) -> WatchReport {
+        let resource = |(read, (_, seen, used)): (&Read, (&Watched, TimeSpan, f64))| {
             let trouble = match &read.source {
                 Ok(source) => self.troubles.get(source).cloned(),
                 Err(why) => Some(why.clone()),
             };
             let used = (seen > TimeSpan::ZERO).then_some(used);
-            Looked { name: read.name.clone(), seen, used, trouble }
+            ResourceReport { name: read.name.clone(), seen, used, trouble }
         };
-        let mut resources: Vec<Looked> =
-            self.read.iter().zip(watch.resources()).map(looked).collect();
+        let mut resources: Vec<ResourceReport> =
+            self.read.iter().zip(watch.resources()).map(resource).collect();
         if is_counted {
             let (seen, used) = watch.held(slots);
             let name = control::SLOTS.to_owned();
-            resources.push(Looked { name, seen, used: Some(used), trouble: None });
+            resources.push(ResourceReport { name, seen, used: Some(used), trouble: None });
         }
-        Sight { resources, missed }
+        WatchReport { resources, missed }
     }
 }
 

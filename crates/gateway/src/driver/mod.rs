@@ -1,13 +1,14 @@
 //! The engine behind one short lock, and the tickets that requests hold.
 //!
 //! The [`RequestTable`] is under one lock, which is held for one engine call (well under a
-//! microsecond, measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer. One
-//! call in ten seconds computes what requests are worth (measured there as well). While a class
-//! that can be stopped fills the queue, one call in a second brings its estimate up to date. The
-//! lock is never held while a task is woken: wakers are called after it is released. The table of
-//! sessions is copied in slices, one per hold of the lock (measured by `lab/crates/benches`,
-//! `learned`). The times for which the lock is held and waited for are counted under it
-//! (`lock.rs`).
+//! microsecond, measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer:
+//! - One call in ten seconds computes what requests are worth (measured there as well).
+//! - While a class that can be stopped fills the queue, one call in a second brings the estimate
+//!   for that class up to date.
+//!
+//! Wakers are called only after the lock is released. The table of sessions is copied in slices,
+//! one per hold of the lock (measured by `lab/crates/benches`, `learned`). The lock itself protects
+//! the counts of how long it is held and waited for (`lock.rs`).
 //!
 //! **A request that is only observed** runs at once, whatever the engine decides. If the engine
 //! gave it a slot on arrival, its end is as good a measurement as that of any other request. If
@@ -53,20 +54,19 @@ struct Core {
 
 /// The knowledge that an engine has learned.
 pub(crate) struct Knowledge {
-    /// The remembered sessions.
     pub(crate) sessions: Vec<Remembered>,
-    /// The mean service time of requests.
-    pub(crate) pace: MeanService,
-    /// The counts of visits and revenue of each class, with its published indices (worth per second
-    /// of service, for later and for first visits), by class number.
+    pub(crate) mean_service: MeanService,
+    /// The counts of visits and revenue of each class, by class number, and the published indices,
+    /// if any. An index is a worth per second of service. The first index is for later visits, the
+    /// second for first visits.
     pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
-    /// A number that identifies the kinds of signals, and the state of each combination of signals.
-    /// The state is: the sessions that began with it, those of them that ordered, and the published
+    /// A number that identifies the kinds of signals, and three numbers for each combination of
+    /// signals: the sessions that began with it, those of them that ordered, and the published
     /// factor.
     pub(crate) signals: (u64, Vec<[f64; 3]>),
 }
 
-/// The progress of a session by an answer.
+/// The progress that a session makes by an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) session: SessionKey,
@@ -135,8 +135,8 @@ impl Driver {
         self.with(RequestTable::on_timer)
     }
 
-    /// Sets whether requests may be stopped while they run. `beside` is called under the same hold
-    /// of the lock, so that its effect and this one cannot be seen separately.
+    /// Sets whether requests may be stopped while they run. Calls `beside` under the same hold of
+    /// the lock, so that no thread sees only one of the two changes.
     pub(crate) fn may_stop(&self, may: bool, beside: impl FnOnce()) {
         let mut requests = self.lock();
         requests.engine.may_stop(may);
@@ -185,7 +185,7 @@ impl Driver {
         let learning = engine.learning();
         let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
         let (counts, signals) = (counts.collect(), learning.signal_counts());
-        Knowledge { sessions, pace: engine.mean_service(), counts, signals }
+        Knowledge { sessions, mean_service: engine.mean_service(), counts, signals }
     }
 
     /// Returns the remembered sessions, the one served longest ago first. They are copied in
@@ -218,10 +218,10 @@ impl Driver {
     /// numbered as the present classes are. Returns the number of sessions that were restored. The
     /// engine skips those that are too old, or that it has served already.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
-        let Knowledge { sessions, pace, counts, signals } = known;
+        let Knowledge { sessions, mean_service, counts, signals } = known;
         let mut requests = self.lock();
         let now = self.now();
-        requests.engine.restore_mean_service(pace);
+        requests.engine.restore_mean_service(mean_service);
         for (class, (counts, published)) in counts.iter().enumerate() {
             requests.engine.restore_counts(ClassId(class as u8), counts, *published);
         }
@@ -232,7 +232,7 @@ impl Driver {
 
     /// Returns whether an answer advances a session or begins one. `session` is the request's own;
     /// `None` if it has none.
-    pub(crate) fn gets_on(&self, session: Option<SessionKey>, service: &Service) -> bool {
+    pub(crate) fn advances_session(&self, session: Option<SessionKey>, service: &Service) -> bool {
         self.lock().engine.gets_on(self.now(), session, service)
     }
 

@@ -85,15 +85,15 @@ fn leaves(ticket: Ticket) {
     drop(ticket);
 }
 
-/// Waits for all requests to end. Then checks that no slot is taken and that each number is free
-/// exactly once.
+/// Waits for all requests to end. Then checks that no slot is taken and that each request number is
+/// free exactly once.
 fn all_is_given_back(driver: &Driver, requests: Vec<JoinHandle<()>>) {
     for request in requests {
         request.join().expect("it has not panicked");
     }
     let status = driver.status();
     assert_eq!((status.running, status.waiting), (0, 0));
-    // There were fewer requests before. A lost number would leave a gap here, and a number that is
+    // Fewer than eight requests ran. A lost number would leave a gap here, and a number that is
     // free twice would come twice.
     let mut numbers = driver
         .with(|requests, now, wakers| [(); 8].map(|()| requests.arrive(now, REQUEST, wakers).0));
@@ -198,9 +198,9 @@ fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
 
 /// A waker that takes the driver's lock when it is called, which deadlocks if the lock is held
 /// then.
-struct Curious(Arc<Driver>);
+struct LockingWaker(Arc<Driver>);
 
-impl Wake for Curious {
+impl Wake for LockingWaker {
     fn wake(self: Arc<Self>) {
         let _ = self.0.status();
     }
@@ -212,7 +212,7 @@ fn schedules_in_which_whoever_is_woken_takes_the_lock() {
         let driver = driver(None);
         let first = driver.arrive(REQUEST, true);
         let waits = driver.arrive(REQUEST, true);
-        let waker = Waker::from(Arc::new(Curious(Arc::clone(&driver))));
+        let waker = Waker::from(Arc::new(LockingWaker(Arc::clone(&driver))));
         assert!(matches!(waits.poll(&mut Context::from_waker(&waker)), Poll::Pending));
         let other = request(&driver, leaves);
         let end = thread::spawn(move || first.answered(None, End::ANSWERED));

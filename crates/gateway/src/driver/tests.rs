@@ -28,7 +28,7 @@ fn known(keys: std::ops::Range<u64>) -> Knowledge {
     let sessions = keys.map(session).collect();
     Knowledge {
         sessions,
-        pace: MeanService::new(TimeSpan::ZERO, 0),
+        mean_service: MeanService::new(TimeSpan::ZERO, 0),
         counts: Vec::new(),
         signals: (0, Vec::new()),
     }

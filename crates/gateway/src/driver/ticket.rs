@@ -109,7 +109,7 @@ impl Ticket {
 
     /// Notes that the client has left and that the request keeps its slot until the ticket is
     /// dropped. Returns whether the request has a slot. If not, nothing is noted.
-    pub(crate) fn departs(&mut self) -> bool {
+    pub(crate) fn client_left(&mut self) -> bool {
         let holds_slot = matches!(self.decision(), Decision::Granted { .. });
         self.departure = (holds_slot && self.measured).then_some(Departure { answered: false });
         if self.departure.is_some() {
@@ -119,8 +119,8 @@ impl Ticket {
     }
 
     /// Notes that the application answered although the client had left. It has no effect unless
-    /// [`Ticket::departs`] has noted the departure.
-    pub(crate) const fn answers_nobody(&mut self) {
+    /// [`Ticket::client_left`] has noted the departure.
+    pub(crate) const fn answered_after_departure(&mut self) {
         if let Some(departure) = &mut self.departure {
             departure.answered = true;
         }
@@ -136,9 +136,9 @@ impl Ticket {
         });
     }
 
-    /// Ends a request that the upstream has answered in full. `progress` is that of the session
-    /// that the answer has advanced; `None` if it has advanced none. That session is the request's
-    /// own, or one that the answer has begun.
+    /// Ends a request that the upstream has answered in full. `progress` is the progress of the
+    /// session that the answer has advanced: the request's own session, or one that the answer has
+    /// begun. `None` if the answer has advanced no session.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
         let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);

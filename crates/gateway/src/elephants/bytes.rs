@@ -32,13 +32,13 @@ impl Paced {
     }
 
     /// Notes that the answer's connection is in a lane. From now on its pieces do not wait here.
-    pub(crate) const fn enters_lane(&mut self) {
+    pub(crate) const fn enter_lane(&mut self) {
         self.has_lane = true;
     }
 
     /// Returns whether the answer is still in its lane. `there_are` says whether any lanes exist.
     /// If not, the bucket paces the rest of the answer, even if lanes exist again later.
-    pub(crate) const fn stays_in_lane(&mut self, there_are: bool) -> bool {
+    pub(crate) const fn is_still_in_lane(&mut self, there_are: bool) -> bool {
         self.has_lane = self.has_lane && there_are;
         self.has_lane
     }
@@ -117,11 +117,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_loses_its_lane_waits_from_then_on() {
         let mut paced = Paced::new(bucket());
-        assert!(!paced.stays_in_lane(true), "it has none yet");
-        paced.enters_lane();
-        assert!(paced.stays_in_lane(true) && paced.stays_in_lane(true));
-        assert!(!paced.stays_in_lane(false));
-        assert!(!paced.stays_in_lane(true), "one that comes back is the next answer's");
+        assert!(!paced.is_still_in_lane(true), "it has none yet");
+        paced.enter_lane();
+        assert!(paced.is_still_in_lane(true) && paced.is_still_in_lane(true));
+        assert!(!paced.is_still_in_lane(false));
+        assert!(!paced.is_still_in_lane(true), "one that comes back is the next answer's");
         assert!(paced.take(at(0), piece(20_000)).is_some(), "nothing was taken before");
         assert!(paced.take(at(0), piece(1)).is_none());
     }

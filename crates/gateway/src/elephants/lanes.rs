@@ -2,7 +2,7 @@
 //! if the device has any.
 //!
 //! `bywash shaper` makes the lanes. The gateway asks the kernel every second whether they exist
-//! ([`Lanes::look`]).
+//! ([`Lanes::refresh`]).
 
 use std::os::fd::AsFd;
 
@@ -56,7 +56,7 @@ impl Lanes {
 
     /// Asks the kernel again whether lanes exist, and logs a line if that has changed. The call
     /// waits for the kernel's list of devices.
-    pub(crate) fn look(&self) {
+    pub(crate) fn refresh(&self) {
         if let Some(now) = self.0.look() {
             say(now.without());
         }

@@ -14,10 +14,10 @@
 //!
 //! **Bytes.** Answers under a rule that limits bytes are throttled one by one, in a lane of the
 //! network device ([`lanes`]) or by the rule's bucket ([`bytes`]). An answer begins with the bucket
-//! (`request/answer.rs`). HTTP/1 writes one answer at a time and has the socket for itself. Before
-//! it writes a head, it puts the connection into the lane of that answer (`client/h1/answer.rs`).
-//! An answer that got the elephants' lane bypasses the bucket for as long as there are lanes. On
-//! HTTP/2 answers share a socket, so they stay with the bucket.
+//! (`request/answer.rs`). HTTP/1 writes one answer at a time, so each answer has the socket for
+//! itself. Before the head is written, the connection is put into the lane of that answer
+//! (`client/h1/answer.rs`). An answer that got the elephants' lane bypasses the bucket for as long
+//! as there are lanes. On HTTP/2, answers share a socket, so they stay with the bucket.
 
 mod bytes;
 mod lanes;
@@ -37,7 +37,7 @@ use crate::state::stored::Stored;
 
 pub(crate) use bytes::Paced;
 pub(crate) use lanes::{Lanes, NoLane};
-pub(crate) use report::{Looked, Sight};
+pub(crate) use report::{ResourceReport, WatchReport};
 pub(crate) use rules::Rules;
 
 /// The state of a gateway's elephants, shared by its threads.
@@ -59,15 +59,15 @@ pub(crate) struct Findings {
     /// The findings and decisions, as they are saved.
     pub(crate) store: Stored<RuleStore>,
     /// The last report of the watch: how each resource was read.
-    pub(crate) sight: Sight,
+    pub(crate) watch_report: WatchReport,
     /// A number that increases with every report and every decision, so that clients see changes.
     pub(crate) revision: u64,
 }
 
 impl Findings {
     /// Stores a report of the watch. The findings that belong to it are stored after this.
-    pub(crate) fn saw(&mut self, sight: Sight) {
-        self.sight = sight;
+    pub(crate) fn set_watch_report(&mut self, watch_report: WatchReport) {
+        self.watch_report = watch_report;
         self.revision += 1;
     }
 }
@@ -88,7 +88,7 @@ impl Elephants {
     }
 
     /// Returns the rule that a request falls under; `None` if it falls under none. The path is
-    /// interpreted as the classifier does it.
+    /// interpreted as the classifier interprets it.
     pub(crate) fn rule_of(&self, request: &Request, classifier: &Classifier) -> Option<RuleId> {
         if !self.has_rules.load(Ordering::Relaxed) {
             return None;

@@ -4,16 +4,16 @@ use bywash_units::TimeSpan;
 
 /// A report of the watch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sight {
+pub(crate) struct WatchReport {
     /// The resources that the watch reads, and the slots if requests are counted.
-    pub(crate) resources: Vec<Looked>,
+    pub(crate) resources: Vec<ResourceReport>,
     /// The total number of requests that the watch was too slow to count.
     pub(crate) missed: u64,
 }
 
 /// The state of one resource in a report.
 #[derive(Clone, Debug)]
-pub(crate) struct Looked {
+pub(crate) struct ResourceReport {
     pub(crate) name: String,
     /// The time for which the resource was observed.
     pub(crate) seen: TimeSpan,
@@ -23,7 +23,7 @@ pub(crate) struct Looked {
     pub(crate) trouble: Option<String>,
 }
 
-impl Sight {
+impl WatchReport {
     /// Returns the time for which requests were compared with the use of resources: that of the
     /// resource observed for longest. Zero if there are no resources.
     pub(crate) fn seen(&self) -> TimeSpan {
@@ -36,8 +36,8 @@ impl Sight {
     }
 
     /// Returns the state of each resource, for operators.
-    pub(crate) fn looked(&self) -> Vec<bywash_api::Looked> {
-        let resource = |one: &Looked| bywash_api::Looked {
+    pub(crate) fn resource_reports(&self) -> Vec<bywash_api::Looked> {
+        let resource = |one: &ResourceReport| bywash_api::Looked {
             name: one.name.clone(),
             seen_s: one.seen.as_secs_f64(),
             used: one.used,

@@ -20,7 +20,6 @@ struct Rule {
     /// The patterns of routes that `pattern` matches too, but to which the rule does not apply.
     exempt: Vec<Pattern>,
     id: RuleId,
-    /// The maximum number of requests under the rule that run at once.
     max_concurrency: u32,
     /// The maximum number of requests under the rule that start per second; `None` for no limit.
     rate: Option<f64>,
@@ -35,8 +34,8 @@ const BURST: u32 = 64 * 1024;
 impl Rules {
     /// Builds the list of the rules that are in force. A rule whose pattern cannot be parsed
     /// applies to no request; another version of bywash may have written such a pattern. A rule
-    /// that was in force `before` keeps its bucket, at the new rate, because answers in progress
-    /// use it.
+    /// that is also in `before` keeps its bucket, at the new rate, because answers in progress use
+    /// it.
     pub(crate) fn new(in_force: &[InForce], before: &Self, now: Time) -> Self {
         let rule = |rule: &InForce| {
             let bucket = rule.bytes.and_then(BitRate::of_bytes);

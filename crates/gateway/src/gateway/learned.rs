@@ -24,15 +24,14 @@ use crate::shared::Shared;
 use crate::state::quarantine::Inherited;
 use crate::telemetry::history::HistoryRecorder;
 
-/// The number of the format of the bytes. Bytes in another format are not read.
+/// The version of the format in which the state is saved. A state in another format is not read.
 const FORMAT: u64 = 1;
 
 /// The state that an earlier process had learned, as read from its bytes.
 pub(crate) struct Learned {
     /// The key of the hashes of sessions' cookies.
     secret: Secret,
-    /// The mean service time of requests.
-    pace: MeanService,
+    mean_service: MeanService,
     /// The time at which the state was saved, in milliseconds since 1970.
     at: u64,
     /// The names of the classes, in the order of their numbers at that time.
@@ -100,13 +99,13 @@ pub(crate) enum For {
 /// would neither be taken over nor be read at a start, so the oldest sessions are left out if
 /// necessary.
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
-    let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
+    let Knowledge { sessions, mean_service, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret;
     let mut rest = json!({
         "format": FORMAT,
         "secret": [first, second],
-        "pace": [pace.mean().as_nanos(), pace.seen()],
+        "pace": [mean_service.mean().as_nanos(), mean_service.seen()],
         "at": unix_ms(),
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
@@ -124,8 +123,8 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
-/// Adds the history to the JSON object `rest`. This works on text, because as JSON values that many
-/// numbers would take fifty times the memory.
+/// Adds the history to the JSON object `rest`. The history is added as text, because its many
+/// numbers would take fifty times the memory as JSON values.
 fn with_history(rest: String, history_recorder: &HistoryRecorder) -> String {
     let mut text = rest;
     text.pop();
@@ -268,7 +267,7 @@ impl Learned {
         };
         Some(Self {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
-            pace: MeanService::new(mean, u32::try_from(number(&pace[1])?).ok()?),
+            mean_service: MeanService::new(mean, u32::try_from(number(&pace[1])?).ok()?),
             at: number(&saved.at)?,
             classes: saved.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
@@ -305,12 +304,12 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, session_cookie, history, .. } = self;
+        let Self { signals, mean_service, session_cookie, history, .. } = self;
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
-            cookie.takes_over(&name);
+            cookie.restore_pick(&name);
         }
         shared.history_recorder.restore(history);
-        shared.driver.restore(Knowledge { sessions, pace, counts, signals })
+        shared.driver.restore(Knowledge { sessions, mean_service, counts, signals })
     }
 
     /// Returns the counts, indexed by the present numbers of classes, for `classes` classes. Counts

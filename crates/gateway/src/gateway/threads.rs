@@ -144,7 +144,7 @@ where
 /// Calls the engine whenever its timer is due, for example when a request has waited as long as it
 /// may.
 ///
-/// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting. So it
+/// The thread sleeps in steps shorter than any wait worth counting, so nothing has to wake it. It
 /// sees a new time limit soon, and ends soon after the gateway does.
 fn keep_time(driver: &Driver, lifecycle: &watch::Receiver<Lifecycle>) {
     const STEP: TimeSpan = TimeSpan::from_millis(50);

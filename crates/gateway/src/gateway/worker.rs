@@ -86,8 +86,8 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
             Ok(Ended::Stopped) => break,
             Err(error) if number == 0 => return Err(error),
             Ok(Ended::Failed) | Err(_) if *start.lifecycle.borrow() >= Lifecycle::Drains => break,
-            Ok(Ended::Failed) => say_restart("one of its tasks has ended or panicked"),
-            Err(error) => say_restart(error),
+            Ok(Ended::Failed) => log_restart("one of its tasks has ended or panicked"),
+            Err(error) => log_restart(error),
         }
         start.shared.metrics.worker_restarted();
         #[cfg(test)]
@@ -97,7 +97,7 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
     Ok(())
 }
 
-fn say_restart(why: impl std::fmt::Display) {
+fn log_restart(why: impl std::fmt::Display) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a worker");
     say(format!(
@@ -213,7 +213,7 @@ async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
         for eviction in clients.inbox().next().await {
             match clients.evict(&eviction) {
                 Some(cause) => worker.shared.metrics.evicted(cause),
-                None => worker.shared.connections.stays(&eviction),
+                None => worker.shared.connections.cancel_eviction(&eviction),
             }
         }
     }

@@ -12,18 +12,18 @@ use bywash_message::{Fields, Name};
 use http::StatusCode;
 
 /// The header fields that let a cache store a response that has no `Cache-Control`.
-const GROUNDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
+const CACHING_FIELDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
 
 /// The endings of the names of header fields that control only some caches, and that override
 /// `Cache-Control` there (RFC 9213 and its predecessors). Examples are `CDN-Cache-Control`, and the
 /// fields of Varnish, Fastly, Akamai and nginx.
-const FOR_SOME: [&[u8]; 4] =
+const TARGETED_SUFFIXES: [&[u8]; 4] =
     [b"-cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"];
 
 /// The statuses with which a cache may store a response that says nothing about caching (RFC 9110
 /// §15.1). The RFC also lists 200, 203, 204 and 206. They are left out here, because ordinary pages
 /// have them, and caches store those in practice only with a validator or a date.
-const KEPT_BY_STATUS: [StatusCode; 8] = [
+const CACHEABLE_STATUSES: [StatusCode; 8] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
     StatusCode::PERMANENT_REDIRECT,
@@ -36,41 +36,41 @@ const KEPT_BY_STATUS: [StatusCode; 8] = [
 
 /// Returns whether a shared cache may store the response. A 304 counts as storable, because it
 /// updates a response that a cache has stored.
-pub(crate) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
-    if status == StatusCode::NOT_MODIFIED || fields.iter().any(|field| is_for_some(field.spelled)) {
+pub(crate) fn may_be_cached(status: StatusCode, fields: &Fields) -> bool {
+    if status == StatusCode::NOT_MODIFIED || fields.iter().any(|field| is_targeted(field.spelled)) {
         return true;
     }
-    if is_kept_by_nobody(fields) {
+    if forbids_shared_caching(fields) {
         return false;
     }
     let has = |name: &&[u8]| fields.named(name).next().is_some();
     directives(fields).next().is_some()
-        || GROUNDS.iter().any(has)
-        || KEPT_BY_STATUS.contains(&status)
+        || CACHING_FIELDS.iter().any(has)
+        || CACHEABLE_STATUSES.contains(&status)
 }
 
 /// Adds `Cache-Control: private` to a response that sets a visitor's cookie, unless the response
 /// already forbids shared caches to store it.
 pub(crate) fn keep_private(fields: &mut Fields) {
-    if !is_kept_by_nobody(fields) {
+    if !forbids_shared_caching(fields) {
         fields.push(b"Cache-Control", b"private");
     }
 }
 
 /// Returns whether the response forbids every shared cache to store it.
-fn is_kept_by_nobody(fields: &Fields) -> bool {
+fn forbids_shared_caching(fields: &Fields) -> bool {
     let says =
         |name: &[u8]| directives(fields).any(|directive| directive.eq_ignore_ascii_case(name));
     // A cache that knows `must-understand` ignores `no-store` next to it (§5.2.2.3).
     says(b"private") || (says(b"no-store") && !says(b"must-understand"))
 }
 
-fn is_for_some(name: &[u8]) -> bool {
+fn is_targeted(name: &[u8]) -> bool {
     let ends = |end: &&[u8]| {
         let from = name.len().checked_sub(end.len());
         from.is_some_and(|from| name[from..].eq_ignore_ascii_case(end))
     };
-    FOR_SOME.iter().any(ends)
+    TARGETED_SUFFIXES.iter().any(ends)
 }
 
 /// Returns the directives of `Cache-Control`, over all its lines. Everything behind the first
@@ -94,7 +94,7 @@ mod tests {
         for (name, value) in lines {
             fields.push(name.as_bytes(), value.as_bytes());
         }
-        may_be_kept(status, &fields)
+        may_be_cached(status, &fields)
     }
 
     fn controlled(value: &str) -> bool {

@@ -36,8 +36,8 @@ pub(crate) struct Shown {
     pub(crate) proven: ClassSet,
     /// Whether the token is valid and need not be renewed yet.
     pub(crate) lasts: bool,
-    /// The name of the session, as tokens that are signed now contain it. `None` if it is unknown
-    /// or not needed.
+    /// The name of the session, as a token that is signed now would contain it. `None` if it is
+    /// unknown or not needed.
     pub(crate) session: Option<SessionName>,
     /// The day of the client's last order. `None` if the token contains none, or if orders are not
     /// remembered.
@@ -91,7 +91,7 @@ impl Tokens {
         shown
     }
 
-    /// Returns the name of the session with this session cookie, as tokens signed now contain it.
+    /// Returns the name that a token signed now contains for the session with this session cookie.
     pub(crate) fn session(&self, cookie: &[u8]) -> SessionName {
         self.keys.session(&Holder::Cookie(cookie))
     }
@@ -149,8 +149,8 @@ impl Tokens {
         now.day().filter(|_| self.remembers_orders)
     }
 
-    /// Draws a random name for a new session, where tokens identify sessions. Returns `None` if the
-    /// system has no randomness to give.
+    /// Draws a random name for a new session, for tokens that identify sessions themselves. Returns
+    /// `None` if the system provides no random bytes.
     pub(crate) fn draw_session(&self) -> Option<SessionName> {
         let mut name = [0; 8];
         self.random.fill(&mut name).ok()?;

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Decoder, Fields, ParseError, Part};
 
-/// The size in bytes up to which a piece of data is copied out of the read buffer, so that the
+/// A piece of data of at most this size in bytes is copied out of the read buffer, so that the
 /// piece does not keep the buffer alive.
 const COPIED: usize = 4096;
 
@@ -16,7 +16,7 @@ pub(crate) enum Piece {
     End(Option<Box<Fields>>),
 }
 
-/// The error that a client's request body cannot be read to its end.
+/// The reason why a client's request body cannot be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The body does not match its framing.
@@ -38,8 +38,8 @@ pub(crate) trait Incoming {
     /// Returns the next piece of the body. Must not be called after the end.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>>;
 
-    /// Marks the body as not being read for now. A connection may charge its window to the memory
-    /// budget then.
+    /// Records that the body is not read for now. A connection may then charge its window to the
+    /// memory budget, because the client may fill the window.
     fn pauses(&mut self) {}
 }
 
@@ -61,7 +61,7 @@ impl Body {
         }
     }
 
-    /// Marks the body as not being read for now.
+    /// Records that the body is not read for now.
     pub(crate) fn pauses(&mut self) {
         if let Some(incoming) = &mut self.0 {
             incoming.pauses();

@@ -21,8 +21,8 @@ pub(crate) enum Stream {
     TlsServer(Box<client::TlsStream<TcpStream>>),
 }
 
-/// A TCP connection of which some bytes were read already, to detect what the client speaks.
-/// Reading returns these bytes first.
+/// A TCP connection of which some bytes were read already, to detect the protocol. Reading returns
+/// these bytes first.
 pub(crate) struct Rewound {
     pub(crate) stream: TcpStream,
     /// The bytes that were read already and not returned yet.

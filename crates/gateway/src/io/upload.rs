@@ -44,7 +44,7 @@ struct ReadAheadMemory {
     /// The maximum number of bytes that all requests together may read ahead
     /// (`queue.body_buffer_total`).
     most_of_all: usize,
-    /// The capacity in bytes of the buffer, which is counted now.
+    /// The number of bytes that are counted now: the capacity of the buffer.
     bytes: usize,
 }
 
@@ -190,16 +190,16 @@ impl Upload {
         !self.ended && self.held.as_ref().is_some_and(|held| held.may_have_more(self.ahead.len()))
     }
 
-    /// Returns whether the body is incomplete and the memory budget does not allow to hold it until
-    /// the rest arrives.
+    /// Returns whether the body is incomplete and the memory budget does not allow the gateway to
+    /// hold it until the rest arrives.
     pub(crate) fn is_too_much(&self) -> bool {
         let read = self.ahead.len() as u64;
         let refuses = |held: &ReadAheadMemory| held.memory.refuses_body(Some(read));
         !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 
-    /// Returns the mean rate of the body in bytes per second, if it has arrived during `time`.
-    /// Returns `None` if the client still waits for `100 Continue`.
+    /// Returns the mean rate, in bytes per second, at which the part that was read ahead has
+    /// arrived during `time`. Returns `None` if the client still waits for `100 Continue`.
     pub(crate) fn rate(&self, time: TimeSpan) -> Option<u64> {
         let rate = self.ahead.len() as f64 / time.as_secs_f64();
         (!self.expects_continue).then_some(rate as u64)

@@ -42,19 +42,19 @@ pub(crate) struct Wire {
 /// The maximum number of bytes that are read at once.
 const READ: usize = 64 * 1024;
 
-/// The number of bytes in `output` from which no more is gathered before writing.
+/// Once `output` has this many bytes, no more is gathered before it is written.
 const GATHERED: usize = 32 * 1024;
 
-/// The size in bytes up to which data is copied into `output`; larger data is written from its own
+/// Data of at most this size in bytes is copied into `output`; larger data is written from its own
 /// buffer.
 const SMALL: usize = 4096;
 
-/// The number of bytes that an idle connection may keep of each of its buffers. Buffers of this
-/// size or less are not counted, because `memory::CONNECTION` includes them.
+/// An idle connection may keep a buffer of at most this size in bytes. Such a buffer is not
+/// counted, because `memory::CONNECTION` includes it.
 const KEPT: usize = 1024;
 
-/// The unit in bytes to which the counted size of a buffer is rounded up, so that few changes touch
-/// the shared counter.
+/// The counted size of a buffer is rounded up to a multiple of this number of bytes, so that few
+/// changes touch the shared counter.
 const UNIT: usize = 4096;
 
 thread_local! {
@@ -212,7 +212,7 @@ impl Wire {
     pub(crate) fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Ok(1..) = ready!(self.poll_fill(cx)) {
             self.input.clear();
-            self.rest();
+            self.release_idle_buffers();
         }
         Poll::Ready(())
     }
@@ -224,7 +224,7 @@ impl Wire {
 
     /// Releases the buffers that a waiting connection does not need: empty ones of more than
     /// [`KEPT`] bytes.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release_idle_buffers(&mut self) {
         self.release_input();
         if self.output.is_empty() && self.output.capacity() > KEPT {
             self.output = Vec::new();
@@ -236,6 +236,6 @@ impl Wire {
     /// that is still to be sent stays.
     pub(crate) fn forget_input(&mut self) {
         self.input.clear();
-        self.rest();
+        self.release_idle_buffers();
     }
 }

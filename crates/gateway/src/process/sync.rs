@@ -7,8 +7,8 @@
 //! thread that is never woken.
 //!
 //! Shuttle does not show memory orders weaker than sequential consistency. Therefore everything
-//! here that depends on an order is under a lock. Relaxed atomics are only counts on which no
-//! decision depends.
+//! here that depends on an order is under a lock. Relaxed atomics are used only for counts on which
+//! no decision depends.
 
 #[cfg(not(all(test, shuttle)))]
 pub(crate) use std::sync::{Mutex, MutexGuard, atomic};

@@ -5,7 +5,7 @@ use http::StatusCode;
 
 /// Returns whether a session may make progress by a response with this status, judged by its
 /// [`kind`].
-pub(super) fn gets_on(status: StatusCode) -> bool {
+pub(super) fn may_advance_session(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }
 

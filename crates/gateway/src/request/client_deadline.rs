@@ -68,8 +68,8 @@ impl Deadlines {
         total: TimeSpan,
     ) {
         let left = |span: TimeSpan| span.as_nanos().saturating_sub(passed.as_nanos());
-        let own = self.begins.map(|span| TimeSpan::from_nanos(left(span)));
-        let begins = begins.min(total).min(own.unwrap_or(total)).as_millis();
+        let caller_deadline = self.begins.map(|span| TimeSpan::from_nanos(left(span)));
+        let begins = begins.min(total).min(caller_deadline.unwrap_or(total)).as_millis();
         fields.set(FIELD, Decimal::of(begins.min(10_u64.pow(DIGITS as u32) - 1)).text());
         if self.is_grpc {
             let whole =

@@ -32,7 +32,7 @@ const WINDOW: Duration = Duration::from_millis(500);
 /// The number of seconds of slowness over which the client's rate is averaged.
 const AVERAGED: f64 = 8.0;
 
-/// The assumed rate, in bytes a second, of a client that was not asked for its body before. Most
+/// The assumed rate of a client before the gateway asks for its body, in bytes per second. Most
 /// honest clients send faster.
 const NOT_ASKED: u64 = 8192;
 
@@ -61,8 +61,8 @@ enum Answer {
     IsRead,
 }
 
-/// The bytes that the client has moved in a number of seconds, both with reduced weight for older
-/// samples.
+/// The number of bytes that the client has moved, and the seconds in which it has moved them. Older
+/// samples have less weight in both.
 #[derive(Default)]
 struct Mean {
     bytes: f64,
@@ -121,7 +121,7 @@ impl ClientRate {
     /// Begins with a client whose body has not arrived completely. It counts as slow from the
     /// start, so that a client cannot hold slots by requesting them repeatedly. `rate` is the rate
     /// of its body so far in bytes a second; `None` if the client was not asked for the body yet.
-    pub(super) fn begins_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
+    pub(super) fn begin_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
         self.is_slow = true;
         ticket.client_slow(rate.unwrap_or(NOT_ASKED));
     }
@@ -133,43 +133,43 @@ impl ClientRate {
     }
 
     /// Ends the slowness, because the body is complete or the server takes no more of it now.
-    fn catches_up(&mut self, ticket: &Ticket) {
+    fn end_slow(&mut self, ticket: &Ticket) {
         self.window = None;
         self.judge(None, ticket);
     }
 
     /// Records that the gateway has told the engine that the request's body is not complete.
-    pub(super) const fn begins_unfinished(&mut self) {
+    pub(super) const fn begin_unfinished_body(&mut self) {
         self.is_unfinished = true;
     }
 
-    /// Tells the engine that the request's body is complete, if it had the opposite information
-    /// before.
-    fn completes_body(&mut self, ticket: &Ticket) {
+    /// Tells the engine that the request's body is complete, if the gateway has told it the
+    /// opposite before.
+    fn complete_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();
         }
     }
 
     /// Observes how a running request's body arrives before its response has begun.
-    pub(super) fn look_at_upload(
+    pub(super) fn observe_upload(
         &mut self,
         cx: &mut Context<'_>,
         exchange: &Exchange,
         ticket: &Ticket,
     ) {
         let waits = exchange.waits_for_client();
-        self.look(cx, waits, || exchange.sent(), ticket);
+        self.observe(cx, waits, || exchange.sent(), ticket);
         if !waits {
-            self.catches_up(ticket);
+            self.end_slow(ticket);
         }
         if exchange.has_uploaded() {
-            self.completes_body(ticket);
+            self.complete_body(ticket);
         }
     }
 
     /// Records that the engine has stopped the request because its client is slow.
-    pub(super) const fn stops(&mut self) {
+    pub(super) const fn mark_stopped(&mut self) {
         self.was_stopped = true;
     }
 
@@ -180,7 +180,7 @@ impl ClientRate {
 
     /// Observes how the client reads the response. `waits`: the gateway waits for the client now.
     /// `moved` returns the number of bytes that the client has moved since the request began.
-    pub(super) fn look_at_answer(
+    pub(super) fn observe_answer(
         &mut self,
         cx: &mut Context<'_>,
         waits: bool,
@@ -190,13 +190,13 @@ impl ClientRate {
         if self.answer == Answer::NotBegun {
             self.answer = Answer::FillsBuffer;
         }
-        self.look(cx, waits, moved, ticket);
+        self.observe(cx, waits, moved, ticket);
     }
 
     /// Observes whether the gateway waits for the client now (`waits`). `moved` returns the number
     /// of bytes that the client has moved since the request began. At the end of each window the
     /// engine gets the result.
-    fn look(
+    fn observe(
         &mut self,
         cx: &mut Context<'_>,
         waits: bool,
@@ -277,43 +277,43 @@ mod tests {
     /// Returns a function that observes a running request. Its arguments say whether the gateway
     /// waits for the client, and how many bytes the client has moved. It returns whether the client
     /// is slow.
-    fn looker() -> impl FnMut(bool, u64) -> bool {
+    fn observer() -> impl FnMut(bool, u64) -> bool {
         let driver = crate::driver::tests::driver(1);
         let ticket = driver.arrive(Request::of(ClassId(0)), true);
         let mut rate = ClientRate::default();
         move |waits, moved| {
-            rate.look_at_answer(&mut Context::from_waker(Waker::noop()), waits, || moved, &ticket);
+            rate.observe_answer(&mut Context::from_waker(Waker::noop()), waits, || moved, &ticket);
             rate.is_slow()
         }
     }
 
-    /// Returns a [`looker`] for a client whose kernel's buffer is full.
-    async fn looker_at_reader() -> impl FnMut(bool, u64) -> bool {
-        let mut look = looker();
-        assert!(!look(true, 0));
+    /// Returns an [`observer`] for a client whose kernel's buffer is full.
+    async fn observer_of_reader() -> impl FnMut(bool, u64) -> bool {
+        let mut observe = observer();
+        assert!(!observe(true, 0));
         advance(WINDOW / 2).await;
-        assert!(!look(true, 0));
-        look
+        assert!(!observe(true, 0));
+        observe
     }
 
     /// The reader takes a whole TLS record at a time. At the end of a window there is room for a
     /// piece, although the gateway has waited for nearly all of the window.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
-        let mut look = looker_at_reader().await;
+        let mut observe = observer_of_reader().await;
         advance(WINDOW).await;
-        assert!(!look(false, PIECE), "there is room for a piece");
+        assert!(!observe(false, PIECE), "there is room for a piece");
         advance(Duration::from_millis(1)).await;
-        assert!(look(true, PIECE), "it waits again");
+        assert!(observe(true, PIECE), "it waits again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_for_which_nothing_waits_after_a_window_has_caught_up() {
-        let mut look = looker_at_reader().await;
+        let mut observe = observer_of_reader().await;
         advance(WINDOW).await;
-        assert!(!look(false, PIECE));
+        assert!(!observe(false, PIECE));
         advance(WINDOW + Duration::from_millis(1)).await;
-        assert!(!look(true, PIECE), "it has waited for less than half of the time");
+        assert!(!observe(true, PIECE), "it has waited for less than half of the time");
     }
 
     #[tokio::test(start_paused = true)]
@@ -325,7 +325,7 @@ mod tests {
         for (quarters, moved) in [(0, 0), (1, 65_536), (1, 65_736), (2, 66_136), (2, 66_136)] {
             advance(WINDOW / 2 * quarters).await;
             let mut cx = Context::from_waker(Waker::noop());
-            client.look_at_answer(&mut cx, true, || moved, &ticket);
+            client.observe_answer(&mut cx, true, || moved, &ticket);
             judged.push(client.is_slow().then(|| client.mean.rate()));
         }
         assert_eq!(judged, [None, None, Some(800), Some(800), Some(480)]);

@@ -57,7 +57,7 @@ impl Deadline {
     /// whether the client is too slow. After the response has begun, the client's rate is not
     /// judged, because both sides may pause. From then on, a body counts only if it arrives at the
     /// minimum rate. Otherwise a client could hold the slot with a byte now and then.
-    pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
+    pub(super) fn excuse_upstream(&mut self, exchange: &Exchange, sent: &mut u64) {
         let before = std::mem::replace(sent, exchange.sent());
         self.uploaded += sent.saturating_sub(before);
         let goes_on = if self.answering {
@@ -76,7 +76,7 @@ impl Deadline {
         self.last.elapsed().as_secs_f64() * self.rate as f64
     }
 
-    /// Returns the time that is left of the limit in total.
+    /// Returns the time that is left until the limit on the total time.
     pub(super) fn left(&self) -> TimeSpan {
         TimeSpan::from(self.total.saturating_duration_since(Instant::now()))
     }

@@ -94,7 +94,7 @@ impl Drop for Unanswered {
         let mut admission = self.take_admission();
         let holds = match &mut admission {
             Admission::None => false,
-            Admission::Slot(ticket) => ticket.departs(),
+            Admission::Slot(ticket) => ticket.client_left(),
             Admission::File(..) => true,
         };
         if holds {
@@ -149,7 +149,7 @@ impl Departed {
         .await;
         drop(head);
         if answered && let Admission::Slot(ticket) = &mut admission {
-            ticket.answers_nobody();
+            ticket.answered_after_departure();
         }
         if let Admission::File(file, _) = &admission
             && since.elapsed() > SLOW.to_std()

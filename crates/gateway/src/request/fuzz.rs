@@ -151,7 +151,7 @@ fn begins_a_session_that_is_set(settings: &Settings, fields: &Fields) {
 }
 
 fn is_kept_by_no_cache_that_may_not(fields: &Fields) {
-    if cacheable::may_be_kept(StatusCode::OK, fields) {
+    if cacheable::may_be_cached(StatusCode::OK, fields) {
         return;
     }
     let has = |line: &[u8], word: &[u8]| {
@@ -173,8 +173,8 @@ fn rebuild(settings: &Settings, request: &mut Request, peer: &Peer) {
         plain == b"x-customer-level" || plain == b"bywash-level"
     };
     assert!(!request.fields.iter().any(|field| is_level(field.spelled)));
-    cookies::take_out(&mut request.fields, "bywash");
-    assert_eq!(cookies::brought(&request.fields, "bywash"), None);
+    cookies::remove_cookie(&mut request.fields, "bywash");
+    assert_eq!(cookies::request_cookie(&request.fields, "bywash"), None);
     let listen = &settings.config.listen;
     forwarded::take_claims_out(&mut request.fields, peer, &listen.pass_fields);
     let never = [Name::MethodOverride, Name::HopClaim, Name::NeverPassed, Name::XForwardedOther];

@@ -19,10 +19,10 @@ use bywash_token::{SessionName, UnixTime};
 use bywash_units::Utility;
 use http::StatusCode;
 
-use super::answer_kind::{gets_on, kind};
+use super::answer_kind::{kind, may_advance_session};
 use super::success::Judged;
 use super::{Facts, examine};
-use crate::identity::cacheable::{keep_private, may_be_kept};
+use crate::identity::cacheable::{keep_private, may_be_cached};
 use crate::identity::tokens::Tokens;
 use crate::process::wall_clock::unix_ms;
 use crate::request::record::Record;
@@ -45,8 +45,8 @@ pub(super) fn session_served(
     let begun = examine::session_begun(settings, fields);
     let session = begun.map(|cookie| shared.secret.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };
-    let gives = asked && record.class_enforces() && gets_on(status);
-    if !gives || may_be_kept(status, fields) || !begins_or_gets_on(record, status, judged) {
+    let gives = asked && record.class_enforces() && may_advance_session(status);
+    if !gives || may_be_cached(status, fields) || !is_session_progress(record, status, judged) {
         return session;
     }
     let begins = session != facts.request.session;
@@ -68,7 +68,7 @@ pub(super) fn session_served(
 
 /// Returns whether the table of sessions counts a response with this status as progress. A token
 /// must not prove more than the table records.
-fn begins_or_gets_on(record: &Record, status: StatusCode, judged: Judged) -> bool {
+fn is_session_progress(record: &Record, status: StatusCode, judged: Judged) -> bool {
     let request = record.facts().request;
     let service = Service {
         class: request.class,
@@ -78,7 +78,7 @@ fn begins_or_gets_on(record: &Record, status: StatusCode, judged: Judged) -> boo
         succeeded: judged.succeeded,
     };
     service.answer == AnswerKind::Content
-        || record.shared().driver.gets_on(request.session, &service)
+        || record.shared().driver.advances_session(request.session, &service)
 }
 
 /// Adds the session's token to the head of the response if a new token is due. It is always due if

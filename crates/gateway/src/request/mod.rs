@@ -85,17 +85,17 @@ pub(crate) async fn serve(
         worker.shared.metrics.forwarding_doubted(doubt);
     }
     let mut record = Record::new(&worker, &settings, &facts, &request);
-    record.may_ask_for(static_files::asked(
+    record.set_file(static_files::asked(
         worker.shared.secret,
         &settings.config,
         &request,
         &facts.request,
     ));
     if let Some(watch) = &settings.session_cookie {
-        record.brings(watch.brought(worker.shared.secret, &request.fields));
+        record.set_watched_cookies(watch.watched_cookies(worker.shared.secret, &request.fields));
     }
     let format = RefusalFormat::new(&settings, &peer, &request.fields, record.name());
-    if forward::loops(&request.fields) {
+    if forward::is_looping(&request.fields) {
         return refuse::looping(&format, &mut record);
     }
     let most = settings.max_body_bytes(&facts.request);
@@ -204,7 +204,7 @@ async fn admit(
         asked.upload = bywash_engine::Upload::Unfinished;
     }
     let ticket = shared.driver.arrive(asked, record.is_enforced());
-    record.stands(ticket.standing());
+    record.set_standing(ticket.standing());
     peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
         match wait::for_slot(&ticket, upload, deadline).await {
@@ -216,10 +216,10 @@ async fn admit(
         }
     }
     if unfinished {
-        client.begins_unfinished();
+        client.begin_unfinished_body();
     }
     if record.is_enforced() && upload.is_awaited() {
-        client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
+        client.begin_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
     Ok(Admission::Slot(ticket))
 }
@@ -238,9 +238,9 @@ fn admission_without_slot(
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.client_limits.observed;
         let Some(permit) = CountedPermit::observed(shared, most) else {
-            return Err(Box::new(has_no_place(record, format)));
+            return Err(Box::new(refuse_too_many_streams(record, format)));
         };
-        record.holds(permit);
+        record.hold_permit(permit);
     }
     if is_bypassed {
         return Ok(Some(Admission::None));
@@ -278,12 +278,13 @@ fn is_grpc(fields: &Fields) -> bool {
 }
 
 /// Refuses a request because too many requests run without a slot.
-fn has_no_place(record: &mut Record, format: &RefusalFormat) -> Reply {
+fn refuse_too_many_streams(record: &mut Record, format: &RefusalFormat) -> Reply {
     record.shared().local_fault(LocalFault::Requests);
     refuse::upstream(format, record, None, &UpstreamError::Local(LocalFault::Requests))
 }
 
-/// Returns which disconnects the application notices, as far as that matters for this request.
+/// Returns which disconnects the application notices. For a request that holds no slot, the result
+/// is [`Departures::Noticed`].
 fn departures(record: &Record) -> Departures {
     if record.is_enforced() {
         record.settings().config.upstream.departures
@@ -302,7 +303,7 @@ async fn run(
     forward: Box<Forward>,
     format: &RefusalFormat,
 ) -> Reply {
-    record.runs();
+    record.ensure_started();
     // A request may be stopped because of its client only while its body has not arrived.
     let may_be_slow = !forward.upload.has_ended();
     let departures = departures(&record);
@@ -340,7 +341,7 @@ async fn run(
             if forwarded.is_err() {
                 worker.shared.note_file(file, Shows::Other);
             }
-            record.holds(permit);
+            record.hold_permit(permit);
             None
         }
     };

@@ -176,10 +176,9 @@ pub(super) fn upstream(
     ticket: Option<Ticket>,
     error: &UpstreamError,
 ) -> Reply {
-    let reply = if let UpstreamError::Upload(fault) = error {
-        faulty_body(record.shared(), *fault)
-    } else {
-        failed(format, status_of(error), kind_of(error), detail_of(error))
+    let reply = match ProxyError::of(error) {
+        Ok(ProxyError { status, kind, detail }) => failed(format, status, kind, detail),
+        Err(fault) => faulty_body(record.shared(), fault),
     };
     record.fail(ticket, error, error.end(), reply.status);
     reply
@@ -209,7 +208,7 @@ fn failed(format: &RefusalFormat, status: StatusCode, kind: &str, detail: &str) 
 /// Answers a request whose body is invalid before anything was forwarded. Ends the record.
 pub(super) fn upload(record: &mut Record, error: BodyError) -> Reply {
     let reply = faulty_body(record.shared(), error);
-    record.ends(Outcome::Orphaned, reply.status);
+    record.end(Outcome::Orphaned, reply.status);
     reply
 }
 
@@ -235,7 +234,7 @@ fn faulty_body(shared: &Shared, error: BodyError) -> Reply {
 /// Answers a request that has passed too many bywash gateways (508, RFC 5842 §7.2). Ends the
 /// record.
 pub(super) fn looping(format: &RefusalFormat, record: &mut Record) -> Reply {
-    record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
+    record.end(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
     fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");
     let text = "This request has passed through too many gateways: the proxies form a loop.";
@@ -289,63 +288,53 @@ pub(super) const fn status_of_parse_error(error: ParseError) -> StatusCode {
     }
 }
 
-/// Returns the status of the response to an upstream failure.
-const fn status_of(error: &UpstreamError) -> StatusCode {
-    match error {
-        UpstreamError::ConnectTimeout(_)
-        | UpstreamError::ResponseTimeout(_)
-        | UpstreamError::IdleTimeout(_)
-        | UpstreamError::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
-        UpstreamError::Upload(_) => StatusCode::BAD_REQUEST,
-        UpstreamError::NoServer | UpstreamError::TooManyStreams | UpstreamError::Local(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-        UpstreamError::Name(_)
-        | UpstreamError::Connect(_)
-        | UpstreamError::Closed
-        | UpstreamError::Reset
-        | UpstreamError::Switched
-        | UpstreamError::Garbage(_) => StatusCode::BAD_GATEWAY,
-    }
+/// The response to an upstream failure.
+struct ProxyError {
+    status: StatusCode,
+    /// The registered type of proxy error (RFC 9209 §2.3).
+    kind: &'static str,
+    /// The detail for trusted peers. It contains nothing that came from the network.
+    detail: &'static str,
 }
 
-/// Returns the registered type of proxy error (RFC 9209 §2.3) for an upstream failure.
-const fn kind_of(error: &UpstreamError) -> &'static str {
-    match error {
-        UpstreamError::NoServer => "destination_unavailable",
-        UpstreamError::Name(_) => "dns_error",
-        UpstreamError::Connect(_) => "connection_refused",
-        UpstreamError::ConnectTimeout(_) => "connection_timeout",
-        UpstreamError::ResponseTimeout(_) | UpstreamError::TotalTimeout => "http_response_timeout",
-        UpstreamError::IdleTimeout(_) => "connection_read_timeout",
-        UpstreamError::Closed | UpstreamError::Reset => "connection_terminated",
-        UpstreamError::Upload(_) => "http_request_error",
-        UpstreamError::Switched | UpstreamError::Garbage(_) => "http_protocol_error",
-        UpstreamError::TooManyStreams | UpstreamError::Local(LocalFault::Requests) => {
-            "connection_limit_reached"
-        }
-        UpstreamError::Local(_) => "proxy_internal_error",
-    }
-}
-
-/// Returns the detail of an upstream failure for trusted peers. It contains nothing that came from
-/// the network.
-const fn detail_of(error: &UpstreamError) -> &'static str {
-    match error {
-        UpstreamError::NoServer => "no server is up",
-        UpstreamError::Name(cause) => cause.name(),
-        UpstreamError::Connect(_) => "connecting failed",
-        UpstreamError::ConnectTimeout(_) => "connect_timeout",
-        UpstreamError::ResponseTimeout(_) => "response_timeout",
-        UpstreamError::IdleTimeout(_) => "idle_timeout",
-        UpstreamError::TotalTimeout => "total_timeout",
-        UpstreamError::Closed => "the server closed the connection before it had answered",
-        UpstreamError::Reset => "the server reset the stream",
-        UpstreamError::Upload(_) => "the request's body",
-        UpstreamError::Switched => "the server switched protocols without being asked",
-        UpstreamError::Garbage(error) => error.name(),
-        UpstreamError::TooManyStreams => "client_limits.streams",
-        UpstreamError::Local(fault) => fault.name(),
+impl ProxyError {
+    /// Returns the response to an upstream failure.
+    ///
+    /// # Errors
+    /// Returns the fault of the request's body if that is the cause. The upstream has not failed
+    /// then.
+    const fn of(error: &UpstreamError) -> Result<Self, BodyError> {
+        const BAD_GATEWAY: StatusCode = StatusCode::BAD_GATEWAY;
+        const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+        const TIMEOUT: StatusCode = StatusCode::GATEWAY_TIMEOUT;
+        const CLOSED: &str = "the server closed the connection before it had answered";
+        const SWITCHED: &str = "the server switched protocols without being asked";
+        let (status, kind, detail) = match error {
+            UpstreamError::Upload(fault) => return Err(*fault),
+            UpstreamError::NoServer => (UNAVAILABLE, "destination_unavailable", "no server is up"),
+            UpstreamError::Name(cause) => (BAD_GATEWAY, "dns_error", cause.name()),
+            UpstreamError::Connect(_) => (BAD_GATEWAY, "connection_refused", "connecting failed"),
+            UpstreamError::ConnectTimeout(_) => (TIMEOUT, "connection_timeout", "connect_timeout"),
+            UpstreamError::ResponseTimeout(_) => {
+                (TIMEOUT, "http_response_timeout", "response_timeout")
+            }
+            UpstreamError::IdleTimeout(_) => (TIMEOUT, "connection_read_timeout", "idle_timeout"),
+            UpstreamError::TotalTimeout => (TIMEOUT, "http_response_timeout", "total_timeout"),
+            UpstreamError::Closed => (BAD_GATEWAY, "connection_terminated", CLOSED),
+            UpstreamError::Reset => {
+                (BAD_GATEWAY, "connection_terminated", "the server reset the stream")
+            }
+            UpstreamError::Switched => (BAD_GATEWAY, "http_protocol_error", SWITCHED),
+            UpstreamError::Garbage(error) => (BAD_GATEWAY, "http_protocol_error", error.name()),
+            UpstreamError::TooManyStreams => {
+                (UNAVAILABLE, "connection_limit_reached", "client_limits.streams")
+            }
+            UpstreamError::Local(fault @ LocalFault::Requests) => {
+                (UNAVAILABLE, "connection_limit_reached", fault.name())
+            }
+            UpstreamError::Local(fault) => (UNAVAILABLE, "proxy_internal_error", fault.name()),
+        };
+        Ok(Self { status, kind, detail })
     }
 }
 

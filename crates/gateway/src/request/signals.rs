@@ -14,9 +14,9 @@ use crate::identity::cookies;
 /// the request's token says that the visitor has ordered recently.
 pub(super) fn shown(kinds: &[Signal], fields: &Fields, returns: bool) -> Signals {
     let is_shown = |kind: &Signal| match kind {
-        Signal::Cookie(name) => cookies::brought(fields, name).is_some(),
+        Signal::Cookie(name) => cookies::request_cookie(fields, name).is_some(),
         Signal::CookieValue(name, value) => {
-            cookies::brought(fields, name) == Some(value.as_bytes())
+            cookies::request_cookie(fields, name) == Some(value.as_bytes())
         }
         Signal::Header(name) => fields.named(name.as_bytes()).next().is_some(),
         Signal::Referrer(host) => comes_from(fields, host.as_bytes()),

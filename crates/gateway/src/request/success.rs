@@ -46,8 +46,8 @@ pub(super) struct Judged {
 }
 
 /// Judges a response by its head, and removes the field with the amount. If the body must state
-/// success too, the response does not count as a success so far. The second value then continues
-/// with the body.
+/// success too, the response does not count as a success yet, and the second value then examines
+/// the body.
 pub(super) fn judge(
     record: &Record,
     status: StatusCode,

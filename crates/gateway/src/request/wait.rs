@@ -3,10 +3,10 @@
 //!
 //! A request asks for a slot when its body has been read, or as much of the body as may be held in
 //! memory. Before that, the application could not use the slot. But some clients send the rest only
-//! after the application has answered. So a request whose body has paused for a second may run with
-//! what has arrived, while a slot is free. It counts as a request with a slow client from the
-//! start. The same applies to a client that sends `Expect: 100-continue`, and its body only after
-//! `100 Continue`. The gateway sends that when the request has a slot.
+//! after the application has answered. So a request whose body is still incomplete after a second
+//! may run with what has arrived, while a slot is free. It counts as a request with a slow client
+//! from the start. The same applies to a client that sends `Expect: 100-continue`, and its body
+//! only after `100 Continue`. The gateway sends that when the request has a slot.
 //!
 //! While it waits for a slot, a request continues to read its body into its buffer. The kernel does
 //! not report a FIN behind unread bytes, so otherwise a client that has left would still be served.
@@ -34,9 +34,10 @@ pub(super) enum NoBody {
     OutOfTime,
 }
 
-/// Waits until the body has been read, or as much of it as may be held in memory. If the body
-/// pauses, waits until a slot is free. `at_once`: a free slot ends the wait without a pause,
-/// because the client may have nothing to send before the application has.
+/// Waits until the body has been read, or as much of it as may be held in memory. While the body is
+/// incomplete, checks every [`ASKS`] whether a slot is free, and then ends the wait too. With
+/// `at_once`, a free slot ends the wait before the first [`ASKS`], because the client may have
+/// nothing to send before the application has.
 ///
 /// # Errors
 /// If the body is invalid, or if the client's own deadline expires.

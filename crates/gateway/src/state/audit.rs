@@ -75,8 +75,8 @@ impl Audit {
         }
     }
 
-    /// Records and reports decisions. `version` is the document's version that contains them. Does
-    /// not wait for the disk.
+    /// Records and reports decisions. `version` is the version of the document that contains them.
+    /// Does not wait for the disk.
     pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
         for note in decided {

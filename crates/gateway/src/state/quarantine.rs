@@ -28,8 +28,8 @@ impl Inherited {
         was_decided || self.is_of(directory)
     }
 
-    /// Keeps a copy of the file `name` in this folder if the decisions handed over come from
-    /// another folder. In that case some earlier process has saved the file.
+    /// Keeps a copy of the file `name` in this folder if the process that handed over has not saved
+    /// its decisions there. In that case some earlier process has saved the file.
     pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
         if !self.is_of(directory) && directory.join(name).exists() {
             // A hard link keeps the old file in place until the new one replaces it, so that there

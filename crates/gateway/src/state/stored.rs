@@ -11,14 +11,13 @@ use super::writer::{Document, StateWriter, Version};
 pub(crate) trait Decisions: Default {
     /// The document in which the decisions are saved.
     const DOCUMENT: Document;
-    /// The maximum size of the document's file in bytes. It exceeds all allowed decisions with long
+    /// The maximum size of the document's file in bytes. All allowed decisions fit, even with long
     /// texts.
     const MOST: u64;
 
     /// Parses the text that [`Decisions::text`] has returned.
     ///
-    /// # Errors
-    /// If the text is not such a text. The error says why.
+    /// If the text is not such a document. The error names the fault.
     fn read(text: &str) -> Result<Self, String>;
 
     fn text(&self) -> String;
@@ -88,10 +87,10 @@ pub(crate) struct Stored<D> {
     decisions: D,
     /// The directory in which the decisions are saved; `None` if they are not saved.
     directory: Option<PathBuf>,
-    /// The place where another process had saved the decisions that it handed over; `None` if none
-    /// has.
+    /// The place where another process had saved the decisions that it handed over; `None` if no
+    /// process has handed over any.
     inherited: Option<Inherited>,
-    /// The reason why decisions of an earlier process cannot be read, if so.
+    /// The reason why decisions of an earlier process cannot be read; `None` if they can.
     unreadable: Option<String>,
     /// Whether another process is taking over the decisions.
     is_handed_over: bool,

@@ -91,7 +91,8 @@ struct Saving {
     failure: Option<String>,
     /// The time at which a failed write is retried; `None` if the text may be written at once.
     retry: Option<Instant>,
-    /// The time since which there is a text that is not written; `None` if all is written.
+    /// The time since which some submitted text has not been written; `None` if everything is
+    /// written.
     since: Option<Instant>,
 }
 
@@ -172,7 +173,8 @@ impl StateWriter {
         (saving.written < number).then(|| saving.why(is_paused))
     }
 
-    /// Returns the reason if some document has been waiting to be written for too long.
+    /// Returns the reason if a write of some document has failed, or takes longer than
+    /// [`PATIENCE`].
     pub(crate) fn unwritten(&self) -> Option<String> {
         let mut queue = self.queue();
         let is_paused = queue.is_paused;
@@ -182,7 +184,7 @@ impl StateWriter {
         })
     }
 
-    /// Returns the number of documents that have been waiting to be written for too long.
+    /// Returns the number of documents whose write has failed, or takes longer than [`PATIENCE`].
     pub(crate) fn count_unwritten(&self) -> usize {
         let queue = self.queue();
         [&queue.overrides, &queue.elephants].iter().filter(|saving| saving.is_overdue()).count()
@@ -318,7 +320,7 @@ impl Saving {
         }
     }
 
-    /// Returns whether a text has waited for too long or its last write has failed.
+    /// Returns whether a text has waited for longer than [`PATIENCE`] or its last write has failed.
     fn is_overdue(&self) -> bool {
         self.failure.is_some() || self.since.is_some_and(|since| since.elapsed() > PATIENCE)
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use bywash_history::{Columns, History, Reading};
 use tokio::sync::watch;
 
-/// The recorded history, with the means to follow it.
+/// The recorded history, and the channel that notifies followers of new seconds.
 pub(crate) struct HistoryRecorder {
     history: Mutex<History>,
     /// The number of the newest second, and its event. A follower that has seen all earlier seconds

@@ -61,7 +61,8 @@ pub(crate) struct CancelNotifier {
 }
 
 /// Returns the reason for which the work for a request with this outcome is stopped. Returns `None`
-/// if the work is not stopped. The caller itself knows whether the client's deadline has expired.
+/// if the work is not stopped. The outcome does not show that the client's deadline has expired:
+/// the caller must check that itself.
 pub(crate) const fn reason(outcome: Outcome) -> Option<Reason> {
     match outcome {
         Outcome::Orphaned => Some(Reason::ClientLeft),
@@ -141,7 +142,7 @@ impl Daemon {
         while self.unanswered > 0 {
             match waiting.recv_timeout(LOOK) {
                 Ok(given_up) => return Some(given_up),
-                Err(RecvTimeoutError::Timeout) => self.hear(),
+                Err(RecvTimeoutError::Timeout) => self.read_answers(),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
@@ -152,7 +153,7 @@ impl Daemon {
     /// has closed the connection. If the daemon accepts nothing within [`PATIENCE`], the connection
     /// is closed, and for [`PAUSE`] there is no further attempt.
     fn write(&mut self, text: &[u8]) -> Result<(), ()> {
-        self.hear();
+        self.read_answers();
         for _ in 0..2 {
             if self.stream.is_none() {
                 self.connect();
@@ -179,7 +180,7 @@ impl Daemon {
 
     /// Reads the answers that have arrived, without waiting, and counts refusals. Otherwise the
     /// daemon would close the connection, because it does so when its answers are not read.
-    fn hear(&mut self) {
+    fn read_answers(&mut self) {
         let Some(stream) = &mut self.stream else {
             self.unanswered = 0;
             return;
@@ -224,8 +225,8 @@ fn message(number: u64, given_up: GivenUp) -> Message {
     }
 }
 
-/// Returns the number of answers that consist of a number and `ERR`. Does not count an answer that
-/// is split between two reads.
+/// Returns the number of answers by which the daemon refuses a message: those that consist of a
+/// number and `ERR`. Does not count an answer that is split between two reads.
 fn refusals(answers: &[u8]) -> u64 {
     let is_one = |line: &[u8]| {
         let word = line.split(|byte| *byte == b' ').nth(1);

@@ -26,7 +26,7 @@ pub(crate) struct Upstreams {
 }
 
 impl Upstreams {
-    /// Creates the servers. A server that was there `before` keeps its state.
+    /// Creates the servers. A server that is also in `before` keeps its state.
     ///
     /// # Errors
     /// If the certificates for TLS to the servers cannot be used.
@@ -147,8 +147,8 @@ fn busy(error: io::Error) -> io::Error {
     error
 }
 
-/// Returns the name of a server; `None` for a Unix socket. A name that was there `before` keeps its
-/// addresses.
+/// Returns the name of a server; `None` for a Unix socket. A name that is also in `before` keeps
+/// its addresses.
 fn name(server: &Server, before: Option<&Upstreams>) -> Option<Arc<Name>> {
     let Endpoint::Tcp { host, port } = &server.endpoint else { return None };
     let known = before.and_then(|before| before.names().find(|name| name.is(host, *port)));

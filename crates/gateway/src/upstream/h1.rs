@@ -250,7 +250,7 @@ impl Exchange {
         if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {
             return None;
         }
-        self.wire.rest();
+        self.wire.release_idle_buffers();
         Some(Link { wire: self.wire, authenticated: self.authenticated })
     }
 

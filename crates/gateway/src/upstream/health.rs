@@ -7,7 +7,7 @@
 //! the interval, where φ is the golden ratio. Such points are nearly evenly spaced for any number
 //! of servers (three-gap theorem), and need no random numbers.
 //!
-//! A probe is `Due` at a time, and then `Asked` until its response or its deadline. This type does
+//! A probe is `Due` at a time, and then `Sent` until its response or its deadline. This type does
 //! no I/O. Its owner, one task, calls `expired` and `due` at the time `next` and sends the probes.
 //! The owner drops the probes that have expired, so that a late response is not taken for the
 //! response to the next probe.
@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
 #[derive(Clone, Copy, Debug)]
 enum Probe {
     Due { at: Time },
-    Asked { at: Time, deadline: Time },
+    Sent { at: Time, deadline: Time },
 }
 
 impl Schedule {
@@ -49,10 +49,10 @@ impl Schedule {
         let timeout = self.timeout;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
             Probe::Due { at } if at <= now => {
-                *probe = Probe::Asked { at, deadline: now + timeout };
+                *probe = Probe::Sent { at, deadline: now + timeout };
                 Some(server)
             }
-            Probe::Due { .. } | Probe::Asked { .. } => None,
+            Probe::Due { .. } | Probe::Sent { .. } => None,
         })
     }
 
@@ -62,11 +62,11 @@ impl Schedule {
     pub(crate) fn expired(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let interval = self.interval;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
-            Probe::Asked { at, deadline } if deadline <= now => {
+            Probe::Sent { at, deadline } if deadline <= now => {
                 *probe = Probe::Due { at: following(at, interval, now) };
                 Some(server)
             }
-            Probe::Due { .. } | Probe::Asked { .. } => None,
+            Probe::Due { .. } | Probe::Sent { .. } => None,
         })
     }
 
@@ -75,7 +75,7 @@ impl Schedule {
     pub(crate) fn answered(&mut self, server: usize, now: Time) -> bool {
         let Some(probe) = self.probes.get_mut(server) else { return false };
         match *probe {
-            Probe::Asked { at, .. } => {
+            Probe::Sent { at, .. } => {
                 *probe = Probe::Due { at: following(at, self.interval, now) };
                 true
             }
@@ -88,7 +88,7 @@ impl Schedule {
     pub(crate) fn next(&self) -> Time {
         let moments = self.probes.iter().map(|probe| match probe {
             Probe::Due { at } => *at,
-            Probe::Asked { deadline, .. } => *deadline,
+            Probe::Sent { deadline, .. } => *deadline,
         });
         moments.min().unwrap_or(Time::ZERO + TimeSpan::MAX)
     }

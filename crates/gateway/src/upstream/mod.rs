@@ -77,8 +77,8 @@ pub(crate) enum UpstreamError {
     /// The server reset the stream.
     #[error("the server reset the stream")]
     Reset,
-    /// The client's body broke off or is malformed, or its head cannot be expressed to this server.
-    /// The upstream is not to blame.
+    /// The client's body broke off or is malformed, or its head cannot be sent to this server over
+    /// HTTP/2. The upstream is not to blame.
     #[error("the client's message is invalid: {0}")]
     Upload(BodyError),
     /// The server switched to another protocol although the request did not ask for that.

@@ -28,7 +28,8 @@ pub(crate) struct Name {
     host: String,
     port: u16,
     known: watch::Sender<Known>,
-    /// The number of connections so far. Each connection tries the addresses from another one on.
+    /// The number of connections so far. It determines the address that the next connection tries
+    /// first.
     turn: AtomicUsize,
     /// Whether IPv4 addresses are tried first: the last look-up returned one first, or the last
     /// connection was made over IPv4.

@@ -73,7 +73,8 @@ impl Pool {
         Self { upstreams, bounds, memory, servers, pins, retired: Cell::new(false) }
     }
 
-    /// Replaces the bounds. They apply from the next change on.
+    /// Replaces the bounds. Connections that are stored already stay until the bounds are next
+    /// checked.
     pub(crate) fn keeps(&self, bounds: Bounds) {
         self.bounds.set(bounds);
     }

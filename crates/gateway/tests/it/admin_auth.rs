@@ -101,7 +101,8 @@ fn who_only_reads_decides_nothing() {
     let fields = format!("Host: {address}\r\n{}Bywash-Admin: 1\r\n", bearer(&reads));
     let body = json!({ "on": true, "why": "so" }).to_string();
     assert_eq!(says_with(address, &fields, "/v1/bypass", &body).status(), Some(403));
-    // A preview is not a decision.
+    // A preview decides nothing, so this token may ask for it. The status is 404 and not 403,
+    // because there is no elephant 1.
     assert_eq!(says_with(address, &fields, "/v1/elephants/1/preview", "{}").status(), Some(404));
 }
 
@@ -177,7 +178,7 @@ fn who_watches_is_let_out_with_the_token_and_with_the_key() {
     let address = gateway.admin();
     let brief = ["/v1/events", "/v1/tap"]
         .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(4))));
-    // The streams end by themselves; this reads each to its end.
+    // Each stream ends when its token expires. Read it to its end.
     for mut wire in brief {
         drop(wire.rest());
     }
@@ -257,7 +258,8 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
     );
     let body = json!({ "on": true, "why": "so" }).to_string();
     assert_eq!(says_with(address, &fields, "/v1/bypass", &body).status(), Some(200));
-    // Many names together get no more than the share of all watchers.
+    // Watchers of many names together have only a share of the connections, so probes and decisions
+    // are still answered.
     for name in 0..20 {
         let fields = bearer(&token(7, &format!("operator {name}"), false, in_seconds(600)));
         for _ in 0..15 {

@@ -141,8 +141,8 @@ fn the_connection_ends_with_its_clients() {
     assert_eq!(who(&mut gateway.client()), None);
 }
 
-/// If there is no challenge, the credentials in a request alone say that the connection belongs to
-/// one user.
+/// The server accepts the credentials without a challenge. The gateway then knows only from the
+/// request that the connection belongs to one user.
 #[test]
 fn a_request_with_credentials_is_enough() {
     let upstream = Upstream::script(|mut wire| {
@@ -238,8 +238,8 @@ fn a_pinned_connection_that_the_server_has_closed_costs_no_answer() {
     }
 }
 
-/// HTTP/2 has no authentication of connections. If a server uses it all the same, each user gets a
-/// separate connection.
+/// HTTP/2 does not support authentication of connections, but a server may use it nevertheless. So
+/// a connection that has carried such credentials is not used again.
 #[test]
 fn a_server_of_http2_gets_nothing_more_on_that_connection() {
     let server = Server::start();

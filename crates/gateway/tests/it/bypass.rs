@@ -95,8 +95,8 @@ fn who_is_not_bypassed_may_be_told_so_again() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     assert_eq!(bypass(&gateway, false).status(), Some(200));
-    // The bypass that the process was started with can be ended with a reason and the present
-    // revision.
+    // An operator can also end a bypass that the process was started with. A stale revision or an
+    // empty reason is refused.
     gateway.gateway().bypass(true);
     bypass(&gateway, true);
     for body in

@@ -88,7 +88,7 @@ fn a_connection_that_is_used_stays_and_the_one_that_is_idle_for_longest_goes() {
     let upstream = Upstream::echo();
     let gateway = with_room_for(&upstream, 3).start();
     let mut clients = idle_ones(&gateway, 2, 3);
-    // Waits until some quarters of a second have passed on the workers' clock.
+    // Workers count idle time in quarters of a second. Wait until some have passed.
     let begun = std::time::Instant::now();
     while begun.elapsed() < std::time::Duration::from_secs(1) {
         still_serves(&mut clients[0]);
@@ -150,7 +150,7 @@ fn an_office_of_five_hundred_behind_one_address_is_served_beside_one_that_takes_
     let mut office: Vec<Wire> = (0..500).map(|_| idle(&gateway, 2)).collect();
     office.iter_mut().for_each(still_serves);
     eventually("the other has made room", || closed(&mut hostile) == 380);
-    // Further connections of this address now replace its own.
+    // From now on, a new connection of the hostile address replaces one of its own.
     let _more: Vec<Wire> = (0..50).map(|_| idle(&gateway, 66)).collect();
     office.iter_mut().for_each(still_serves);
 }
@@ -171,8 +171,8 @@ fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
     let gateway = with_room_for(&upstream, 10).set("client_limits.proven_reserve", "30").start();
     let mut buyers =
         [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
-    // As many strangers connect as are allowed, from addresses with fewer connections than the
-    // buyers'.
+    // More strangers connect than there is room for, from addresses with fewer connections than the
+    // buyers' address.
     let _strangers: Vec<Wire> = (10..60).map(|source| idle(&gateway, source)).collect();
     assert_eq!(evicted(&gateway, "idle"), 43.0);
     assert_eq!(evicted(&gateway, "idle_proven"), 0.0);

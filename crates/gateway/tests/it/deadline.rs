@@ -181,7 +181,8 @@ fn a_call_is_told_what_is_left_of_its_own_timeout() {
     let timeout = timeout.unwrap();
     let micros: u64 = timeout.strip_suffix('u').unwrap().parse().unwrap();
     assert!(left <= 50_000 && micros <= 50_000_000 && micros >= left * 1000, "{left}, {timeout}");
-    // The hour of `upstream.total_timeout`, less a moment.
+    // Whether the client's timeout was ignored. The upstream is then told the hour of
+    // `upstream.total_timeout`, minus the time that has passed.
     let is_total = |(left, timeout): (u64, Option<String>)| {
         let total: u64 = timeout.unwrap().strip_suffix('m').unwrap().parse().unwrap();
         left == 60_000 && (3_540_000..=3_600_000).contains(&total)

@@ -44,7 +44,7 @@ fn nothing_is_decided_that_a_successor_would_not_read() {
     let refused = decides(&gateway, "undo");
     assert_eq!(refused.status(), Some(503));
     assert!(refused.text().contains("another process is taking over"), "{}", refused.text());
-    // The successor reads the decisions, and takes new ones.
+    // The successor reads the decisions, and accepts new ones.
     let next = started(&upstream, folder.path());
     assert!(state(&next).contains("rejected"), "{}", state(&next));
     assert_eq!(decides(&next, "undo").status(), Some(200));
@@ -63,7 +63,8 @@ fn who_was_not_succeeded_decides_again() {
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
 }
 
-/// Returns the state that a process with that rule store hands over if it saves nothing.
+/// Returns the learned state that `setup` hands over, with the rules in [`BOOK`]. `setup` has no
+/// state directory.
 fn unkept(setup: &Setup) -> Vec<u8> {
     let learned = setup.start().gateway().learned();
     let mut learned: serde_json::Value = serde_json::from_slice(&learned).unwrap();
@@ -100,7 +101,7 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
         assert_eq!(decides(gateway, "undo").status(), Some(503), "nothing after that");
         gateway.gateway().learned()
     };
-    // The decisions go from a process that saves nothing to one that does.
+    // The decisions go from a process without a state directory to a process with one.
     let gateway = succeed(&without, unkept(&without));
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     let handed = learned(&gateway);
@@ -117,7 +118,7 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     assert!(state(&succeed(&with, handed)).contains("rejected"));
     assert!(folder.path().join("elephants.before").exists());
-    // If nothing was ever decided in between, the file is read again.
+    // A process in which nothing was decided hands over no decisions. Its successor reads the file.
     let nothing = without.start().gateway().learned();
     assert!(state(&succeed(&with, nothing)).contains("rejected"), "{}", folder.path().display());
 }
@@ -158,8 +159,8 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         }
         copied();
     }
-    // In the folder in which the decisions were saved, no file is set aside, whichever link leads
-    // to the folder.
+    // No file is set aside in the folder in which the decisions were saved, even if the path leads
+    // to it through a link.
     let link = second.path().join("link");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
     drop(succeed(&keeps(first.path()), handed.clone()));
@@ -192,7 +193,8 @@ fn in_the_same_folder_what_is_handed_over_is_believed_though_nothing_was_decided
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     let mut learned: serde_json::Value =
         serde_json::from_slice(&with.start().gateway().learned()).unwrap();
-    // A finding is saved with the next decision.
+    // A finding is only written to the file with the next decision. So the state that is handed
+    // over may be newer than the file.
     learned["elephants"] = BOOK.replace("/slow", "/slower").into();
     let gateway = succeed(&with, learned.to_string().into_bytes());
     let shown = admin(gateway.admin(), "/v1/elephants/1");

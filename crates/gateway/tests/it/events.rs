@@ -65,7 +65,7 @@ fn they_may_be_silent_for_as_long_as_they_like() {
     let mut client = gateway.asks("/events");
     let mut events = begins(calls.next());
     client.head().unwrap();
-    // Another answer that pauses for as long is cut off meanwhile.
+    // A response that is not an event stream is cut off after the same pause.
     let mut cut = gateway.asks("/cut");
     calls.next().send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
     assert_eq!(cut.answer(), Err(Broken::Cut));

@@ -101,8 +101,8 @@ fn every_request_has_a_name_of_its_own() {
     let names: Vec<u64> =
         (0..4).map(|_| u64::from_str_radix(&gateway.get("/").text(), 16).unwrap()).collect();
     let steps: Vec<u64> = names.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-    // The names are not a counter: neither the next name nor the number of requests between two can
-    // be derived.
+    // The names are not a counter: a client that has two names can derive neither the next name nor
+    // the number of requests between the two.
     assert!(steps.iter().all(|step| *step > 1 << 32 && *step < u64::MAX << 32), "{names:x?}");
 }
 
@@ -243,7 +243,8 @@ fn an_upgrade_is_a_request_like_any_other() {
     assert_eq!(client.answer().unwrap().text(), "/next");
 }
 
-/// The fields are sorted, as some hops do. So the other spelling comes after the hop's own field.
+/// Some hops sort the fields. The client's spelling of a field then comes after the hop's own
+/// field.
 #[test]
 fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     let request = forwarded_from_a_trusted_hop(
@@ -293,7 +294,8 @@ fn where_the_two_fields_name_different_clients_neither_is_believed() {
     let text = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
                 X-Forwarded-Host: evil.example\r\n";
     for request in [forwarded_from_a_trusted_hop(text), forwarded_by_a_hop_of_rfc_7239(text)] {
-        // An application may give more rights to the hop's own address than to an unknown one.
+        // The client counts as unknown. It must not count as the hop, because an application may
+        // give more rights to the hop's address.
         assert_eq!(request.all("x-forwarded-for"), ["unknown, 127.0.0.1"]);
         assert_eq!(request.all("x-real-ip"), ["unknown"]);
         assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);

@@ -19,7 +19,8 @@ fn one_slot_where(departures: &str) -> (Upstream, Calls, Running) {
 }
 
 /// Checks that the next request waits until `end`, while the application works for a client that
-/// has left. `is_told`: the gateway passes the disconnect on.
+/// has left. If `is_told`, the gateway closes its connection to the application when the client
+/// leaves.
 fn is_held_until(departures: &str, bytes: &str, end: impl Fn(Call), is_told: bool) {
     let (_upstream, calls, gateway) = one_slot_where(departures);
     for leave in [fin, reset, half] {
@@ -116,7 +117,7 @@ fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
 
 #[test]
 fn is_held_no_longer_than_the_answer_might_have_taken() {
-    for departures in ["auto", "unnoticed"] {
+    let check = |departures: &str| {
         let (upstream, calls) = Upstream::by_hand_working_on();
         let gateway = Setup::before(&upstream).limit(1);
         let gateway = gateway.set("upstream.response_timeout", "'4s'");
@@ -128,7 +129,13 @@ fn is_held_no_longer_than_the_answer_might_have_taken() {
         gateway.is_idle_again();
         eventually("the upstream sees it", || call.is_abandoned());
         assert_eq!(gateway.outcome("orphaned"), 1);
-    }
+    };
+    // Both checks wait for the whole timeout, so they run side by side.
+    std::thread::scope(|scope| {
+        for departures in ["auto", "unnoticed"] {
+            scope.spawn(move || check(departures));
+        }
+    });
 }
 
 #[test]

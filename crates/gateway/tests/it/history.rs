@@ -20,7 +20,7 @@ pub(crate) fn sum(history: &Value, class: &str, column: &str) -> u64 {
     list.iter().map(|count| count.as_u64().unwrap()).sum()
 }
 
-/// Begins to follow after the event with the id `seen`.
+/// Begins to follow the history after the event with the id `seen`.
 fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);
@@ -174,7 +174,7 @@ fn who_was_away_for_longer_than_is_kept_begins_anew() {
     let setup = Setup::before(&upstream);
     let gateway = setup.start();
     eventually("there is a second", || !numbers(&history(&gateway, "")).is_empty());
-    // The saved history looks as if the gateway had run for longer.
+    // Number the saved seconds as if the gateway had run for 5,000 seconds longer.
     let mut learned: Value = serde_json::from_slice(&gateway.gateway().learned()).unwrap();
     for number in learned["history"]["seconds"]["number"].as_array_mut().unwrap() {
         *number = (number.as_u64().unwrap() + 5000).into();

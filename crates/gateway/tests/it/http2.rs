@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::wire::BOUND;
 
-/// One connection.
+/// The client's end of a connection.
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
     connection: JoinHandle<()>,
@@ -29,7 +29,7 @@ pub(crate) struct Http2 {
     end: Receiver<Result<(), h2::Error>>,
 }
 
-/// One request.
+/// A request that was sent, and its response.
 pub(crate) struct Asked {
     response: ResponseFuture,
     body: SendStream<Bytes>,

@@ -1,4 +1,4 @@
-//! Tests of idle connections to the upstream that are closed or changed meanwhile.
+//! Tests of idle connections to the upstream: which of them are kept, and which are used again.
 
 use std::io::{ErrorKind, Read};
 use std::sync::Mutex;
@@ -37,8 +37,8 @@ fn one_that_was_closed_while_idle_is_not_used_again() {
 
 #[test]
 fn one_that_is_closed_under_a_get_costs_nothing() {
-    // The server reads the second request and closes without an answer, as if it had crossed the
-    // FIN.
+    // The server reads the second request and closes without an answer, as if the request and the
+    // server's FIN had crossed on the way.
     let upstream = Upstream::script(|mut wire| {
         if let Ok(request) = wire.request() {
             wire.send(ok(request.target()));
@@ -129,8 +129,8 @@ fn connections_that_have_failed_are_not_kept() {
     }
 }
 
-/// Each connection that is not reset would leave one of the gateway's ports in `TIME_WAIT` for a
-/// minute. A connection that the server asked to close is closed normally.
+/// A connection that the gateway closes without a reset leaves one of its ports in `TIME_WAIT` for
+/// a minute. A connection that the server asked to close is closed normally.
 #[test]
 fn one_that_is_not_kept_out_of_doubt_is_reset() {
     let (tell, ends) = std::sync::mpsc::channel();
@@ -150,7 +150,8 @@ fn one_that_is_not_kept_out_of_doubt_is_reset() {
     }
 }
 
-/// An application that sends a body where there must be none may also send it late.
+/// An application that sends a body where there must be none may also send it late. The body would
+/// be taken for the next response.
 #[test]
 fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     let answer = |request: &Message| {
@@ -181,8 +182,8 @@ fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     assert_eq!(upstream.accepted(), 6);
 }
 
-/// An application may leave a body unread if its method gives it no meaning, and take it for the
-/// next request. So the connection must not carry a request of another client.
+/// If the method gives a body no meaning, an application may leave the body unread and take it for
+/// the next request. So the connection must not carry a request of another client.
 #[test]
 fn one_whose_request_had_a_body_without_meaning_is_not_used_again() {
     let upstream = Upstream::echo();

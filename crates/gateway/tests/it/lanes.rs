@@ -19,8 +19,8 @@ struct Namespaces {
     there: Namespace,
 }
 
-/// The length of a response: ten times what the bucket admits during a test. A lane passes it at
-/// once.
+/// The length of a response in bytes: ten times what the bucket admits during a test. A response in
+/// a lane is not delayed.
 const LONG: usize = 400_000;
 /// An upper bound on the bytes that belong to no response body: heads and acknowledgements.
 const LITTLE: u64 = LONG as u64 / 10;
@@ -117,7 +117,7 @@ fn each_answer_on_a_connection_leaves_by_its_own_lane() {
         assert_eq!(lanes(&gateway)["in_force"], true);
         let mut client = namespaces.client(&gateway);
         for (round, path) in ["/big", "/small", "/big", "/big", "/small"].into_iter().enumerate() {
-            // The bucket could not admit this response within the time limit.
+            // If the bucket limited this response, it would not arrive within the time limit.
             let sent = namespaces.leaves(|| asks(&mut client, &format!("{path}?{LONG}")));
             let [right, wrong] = if path == "/big" { [sent[1], sent[0]] } else { sent };
             assert!(right >= LONG as u64 && wrong < LITTLE, "round {round}, {path}: {sent:?}");

@@ -37,7 +37,8 @@ fn start(setup: &Setup, learned: Vec<u8>) -> Running {
     setup.try_start_with(from).expect("whatever it was given, it starts")
 }
 
-/// Returns whether the payment of this known session evicts a waiting request of a new visitor.
+/// Returns whether the payment of the session that has seen a product evicts a waiting request of a
+/// new visitor.
 fn evicts_a_newcomer(gateway: &Running, calls: &Calls) -> bool {
     let other = "GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=other\r\n\r\n";
     let mut waiter = gateway.sends(other);
@@ -240,8 +241,8 @@ fn golden(version: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Returns the learned state in that folder, dated as if saved just now, because a session lives
-/// for minutes.
+/// Returns the learned state in `folder`, with the present time as the time at which it was saved.
+/// With its old time, all its sessions would have expired.
 fn saved_now(folder: &std::path::Path) -> Vec<u8> {
     let bytes = bywash_handover::load(folder, "learned", 1 << 20).unwrap().unwrap();
     let mut learned: Value = serde_json::from_slice(&bytes).unwrap();
@@ -266,7 +267,8 @@ fn state_directories_of_other_versions_are_read() {
         assert!(elephants.contains("\"max_concurrency\":2"), "{elephants}");
         let notes = admin(gateway.admin(), "/v1/audit").text();
         assert!(notes.contains("a try before the sale"), "{version}: {notes}");
-        // Sessions decide nothing, so sessions of another format may be ignored.
+        // Sessions contain no decisions of operators, so a learned state of another format may be
+        // ignored.
         assert_eq!(gateway.count("sessions"), u64::from(version != "state-later"), "{version}");
     }
 }
@@ -325,8 +327,9 @@ fn listed<'d>(document: &'d mut Value, name: &str) -> impl Iterator<Item = &'d m
     document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Writes the same state as the first version did: its documents had no version, and none of the
-/// fields that were added later. The format of the learned state is the same.
+/// Writes the state in `from` to `to` as the first version wrote it: without a version in the
+/// documents, and without the fields that were added later. The format of the learned state is the
+/// same.
 fn first(from: &std::path::Path, to: &std::path::Path) {
     fn remove(value: &mut Value, fields: &[&str]) {
         let object = value.as_object_mut().unwrap();
@@ -349,14 +352,14 @@ fn first(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Writes the same state as a later version may: with more fields everywhere, and a learned state
-/// of another format.
+/// Writes the state in `from` to `to` as a later version might write it: with additional fields
+/// everywhere, and a learned state of another format.
 fn later(from: &std::path::Path, to: &std::path::Path) {
     fn add(value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                // An object in an object of one field is an enum variant, to which no fields are
-                // added.
+                // An object whose only field is an object is an enum variant. It gets no additional
+                // field.
                 let is_variant = fields.len() == 1 && fields.values().all(Value::is_object);
                 fields.values_mut().for_each(add);
                 if !is_variant {

@@ -50,7 +50,7 @@ fn level(request: &Message, keys: &KeyFile) -> Option<String> {
     Some(read.expect("it is signed").to_owned())
 }
 
-/// Returns every field of a request whose name mentions a level, except our own.
+/// Returns the names of a request's fields that contain `level`, except `Bywash-Level`.
 fn other_levels(request: &Message) -> Vec<&str> {
     let names = request.fields.iter().map(|(name, _)| name.as_str());
     names.filter(|name| name.to_lowercase().contains("level") && *name != "Bywash-Level").collect()
@@ -115,7 +115,7 @@ fn without_levels_nothing_is_sent_and_what_a_client_says_is_removed() {
     let fields = "Bywash-Level: high\r\nBywash_Level: high\r\nX-Customer-Level: high\r\n";
     let request = forwarded(&mut gateway.client(), &calls, "/", fields);
     assert_eq!(request.all("bywash-level"), [""; 0]);
-    // This field is not configured as a level.
+    // This field is not configured as a level, so it is forwarded unchanged.
     assert_eq!(other_levels(&request), ["X-Customer-Level"]);
     assert!(!gateway.metrics().contains("level=\""));
 }

@@ -104,8 +104,8 @@ fn answers_without_a_body_leave_the_connection_in_step() {
         client.send(get(target));
         assert_eq!(client.answer().unwrap().status(), Some(status), "{target}");
     }
-    // An upstream may send a body that it announces but must not send, so its connection is not
-    // used again.
+    // After a response that announces a body but must not have one, the connection is not used
+    // again: the upstream may send the body nevertheless.
     assert_eq!(upstream.accepted(), 3);
 }
 

@@ -6,7 +6,7 @@ use crate::setup::{Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Broken, Wire};
 
-/// Returns whether a connection ends although the client always sends something.
+/// Returns whether a connection ends although the client sends a byte every 100 ms.
 fn ends_while_it_trickles(client: &mut Wire) -> bool {
     let end = Instant::now() + Duration::from_secs(9);
     client.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -56,8 +56,8 @@ fn an_idle_connection_outlives_the_limit_on_heads() {
     let gateway = Setup::before(&upstream).set("client_limits.header_timeout", "'100ms'").start();
     let mut idle = gateway.asks("/");
     idle.answer().unwrap();
-    // A client that sends nothing is cut off. The other client has been idle for longer at that
-    // time.
+    // A client that sends nothing is cut off after the limit. By that time, the other client has
+    // been idle for longer.
     assert!(gateway.client().is_closed());
     idle.send(get("/again"));
     assert_eq!(idle.answer().unwrap().text(), "/again");

@@ -20,10 +20,12 @@ const PROBES: &str = "BYWASH_TEST_PROBES";
 /// A gateway in a separate process.
 struct Process {
     child: Child,
-    /// Stays open, because the test program writes its result there at the end.
+    /// The process's standard output. It stays open, because the test program in the process writes
+    /// its result there at the end.
     _output: Lines<BufReader<ChildStdout>>,
     http: SocketAddr,
-    /// Stays open, so that metrics can be read when no file descriptor is left.
+    /// A connection for metrics. It stays open, so that metrics can be read when the process has no
+    /// file descriptor left.
     operator: Wire,
 }
 
@@ -175,8 +177,8 @@ fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
     assert_eq!(gateway.metric("bywash_connections "), 4.0);
     assert_eq!(gateway.metric("bywash_failed_accepts_total{cause=\"other\"}"), 0.0);
     // The closed clients make room for the new client's connection and for a connection to the
-    // server. The first may be accepted before there is room for the second. The request is then
-    // answered 503.
+    // server. If the client's connection is accepted before there is room for the other one, its
+    // request is answered 503.
     clients.truncate(2);
     newcomer.answer().expect("it is accepted");
     drop(newcomer);
@@ -194,7 +196,7 @@ fn a_probe_that_finds_no_file_takes_no_server_out() {
     let mut gateway = Process::start_with(&servers, &[(PROBES, "yes")]);
     eventually("servers are probed", || upstreams.iter().all(|one| one.accepted() > 0));
     gateway.may_open(0);
-    // A connection of a probe that was open when the limit was set may serve a few more.
+    // A probe's connection that was open when the limit was set may serve a few more probes.
     let faults = "bywash_local_faults_total{cause=\"process_files\"}";
     let limit = gateway.metric(faults) + 20.0;
     eventually("probes find no file", || {

@@ -25,7 +25,7 @@ fn level(gateway: &Running) -> String {
     gateway.status()["memory"]["level"].as_str().unwrap().to_owned()
 }
 
-/// Waits until clients hold no more bytes than `at_first`.
+/// Waits until the memory that is counted for clients is `at_first` bytes again.
 fn is_empty_again(gateway: &Running, at_first: u64) {
     eventually("all memory is given back", || used(gateway) == at_first);
 }
@@ -197,8 +197,8 @@ fn an_idle_client_holds_none_of_the_body_that_it_sent() {
     is_empty_again(&gateway, idle);
 }
 
-/// A gateway with four waiting bodies of 4 MiB. Reloads change its budget, and so how much of it is
-/// used.
+/// A gateway with four waiting bodies of 4 MiB. A reload with another budget changes the memory
+/// level.
 struct Fixture {
     gateway: Running,
     setup: Box<dyn Fn(&str) -> Setup>,
@@ -242,9 +242,9 @@ impl Fixture {
         }
     }
 
-    /// Returns the head of the response to a request at the highest level, on a connection that
-    /// existed before. At this level, a connection that has been silent for some seconds is closed.
-    /// In that case the request is tried again.
+    /// Sends `request` at the highest memory level, on a connection that was opened at the lowest.
+    /// Returns the head of the response. At the highest level, the gateway closes a connection that
+    /// has been silent for some seconds. In that case, this function tries again.
     fn asks_at_the_budget(&self, request: &str, is_good: bool) -> Message {
         let (gateway, mut answer) = (&self.gateway, None);
         eventually("there is an answer", || {

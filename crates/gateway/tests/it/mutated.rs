@@ -32,7 +32,7 @@ fn rounds() -> usize {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(300)
 }
 
-/// The pieces that damage inserts.
+/// The bytes that are inserted into messages to damage them.
 const PIECES: [&[u8]; 20] = [
     b"\r\n",
     b"\n",

@@ -38,7 +38,7 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     let gateway = observing(&upstream).start();
     let mut first = gateway.asks("/search");
     let running = calls.next();
-    // No request is delayed.
+    // In mode `observe`, no request is delayed.
     let mut second = gateway.asks("/search");
     calls.next().answer("2");
     second.answer().unwrap();
@@ -239,7 +239,7 @@ fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_b
     let gateway = kept(&upstream, folder.path()).start();
     let unreadable = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
     assert_eq!(unreadable, "{ this is none");
-    // The unreadable file might have contained a bypass.
+    // The unreadable file might have contained a bypass, so the gateway starts with one.
     let now = policy(&gateway);
     assert_eq!(now["bypassed"], true, "{now}");
     let only = &now["overrides"][0];
@@ -267,15 +267,15 @@ fn what_cannot_be_written_down_holds_says_so_and_is_written_when_it_can_be() {
     assert_eq!(now["bypassed"], true);
     let remark = now["remarks"][0].as_str().unwrap_or_default().to_owned();
     assert!(remark.contains("until the process ends") && remark.contains("os error"), "{remark}");
-    // A decision that makes the gateway do more holds as well, because losing it makes the gateway
-    // do less.
+    // A decision to enforce more is accepted too, although it is not saved: if it is lost, the
+    // gateway enforces less.
     let more = document(&set(&gateway, &json!({})));
     assert_eq!(class(&more, "search")["mode"], "enforce", "{more}");
     assert!(gateway.status()["unwritten"].as_str().unwrap().contains("os error"));
     assert_eq!(gateway.metric("bywash_decisions_unwritten"), 1.0);
     let notes = document(&admin(gateway.admin(), "/v1/audit"));
     assert!(notes["notes"][0]["unwritten"].is_string(), "{notes}");
-    // Once there is room, the decisions are written without any request.
+    // Once the state directory can be written again, the decisions are saved without any request.
     std::fs::remove_file(&state).unwrap();
     std::fs::create_dir(&state).unwrap();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
@@ -292,7 +292,7 @@ fn what_cannot_be_written_down_holds_says_so_and_is_written_when_it_can_be() {
     assert!(lines.lines().count() >= 2, "the audit log has them too: {lines}");
 }
 
-/// The audit log is a full pipe without a reader, so the thread that writes it never returns.
+/// The audit log is a full pipe without a reader, so the thread that writes to it blocks forever.
 #[test]
 fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers() {
     use std::io::Write;
@@ -320,7 +320,7 @@ fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers()
             assert_eq!(admin(gateway.admin(), probe).status(), Some(200), "{probe}");
         }
     }
-    // No document is written behind the blocked line, and the last response has said so.
+    // No decision is saved while the line of the audit log is blocked, and the status says so.
     eventually("it says that the disk does not answer", || {
         gateway.status()["unwritten"].as_str().is_some_and(|why| why.contains("does not answer"))
     });

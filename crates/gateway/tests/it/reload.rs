@@ -255,7 +255,8 @@ fn a_request_that_runs_ends_at_its_server_and_the_next_goes_to_the_new_one() {
     assert_eq!(servers[0]["server"], format!("http://{}", new.address));
     call.send(ok("old"));
     assert_eq!(running.answer().unwrap().text(), "old");
-    // Its class and limits come from the old configuration, and its server from the new one.
+    // The class and the limits of the waiting request come from the old configuration, and its
+    // server from the new one.
     assert_eq!(waiting.answer().unwrap().text(), "new");
     assert_eq!(gateway.get("/next").text(), "new");
     assert!(old_calls.is_empty());
@@ -278,7 +279,7 @@ fn what_is_known_of_a_server_outlives_it() {
     assert_eq!(state(0), "ejected");
     gateway.reload(&setup().limit(3)).unwrap();
     assert_eq!(state(0), "ejected");
-    // The server keeps its state at another position.
+    // A server keeps its state when its position in the list changes.
     let swapped = setup().servers(&[format!("http://{}", good.address), bad.clone()]);
     gateway.reload(&swapped).unwrap();
     assert_eq!((state(0), state(1)), ("up".into(), "ejected".into()));

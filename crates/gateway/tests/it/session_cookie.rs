@@ -1,4 +1,5 @@
-//! Tests of the watch for the application's session cookie: its warnings, and its picks.
+//! Tests of how the gateway observes the application's session cookie: it warns if the configured
+//! name seems wrong, and picks the name if it is `auto`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ fn application(fields: impl Fn(usize, &Message) -> String + Send + Sync + 'stati
     })
 }
 
-/// A gateway that trusts forwarded addresses.
+/// Starts a gateway that trusts forwarded addresses.
 fn before(upstream: &Upstream, session: &str) -> Running {
     Setup::before(upstream)
         .set("listen.trusted_proxies", "['127.0.0.1']")
@@ -71,7 +72,7 @@ fn brings(request: &Message, name: &str) -> bool {
     cookies.split("; ").any(|pair| pair.starts_with(&format!("{name}=")))
 }
 
-/// Returns a session cookie for a visitor that has none.
+/// Returns the field that sets a session cookie, or no field if the request has the cookie already.
 fn session(name: &str, number: usize, request: &Message) -> String {
     if brings(request, name) {
         return String::new();
@@ -271,7 +272,7 @@ fn auto_picks_the_cookie_that_is_returned_unchanged() {
         } else {
             format!("Set-Cookie: sid={number}\r\n")
         };
-        // The first has another value in each response, and the second always has the same value.
+        // `sess_a` has another value in each response, and `sess_b` always has the same value.
         let (sliding, language) = (value(number), value(7));
         format!(
             "{session}{form}{short}Set-Cookie: sess_a={sliding}; HttpOnly\r\n\
@@ -296,7 +297,8 @@ fn with(session: &str) -> String {
 
 #[test]
 fn auto_does_not_pick_a_cookie_that_answers_change() {
-    // The cookie is set by each response, or only by each page, whose images return it.
+    // Either each response sets the cookie, or only every third one: a page, followed by two images
+    // whose requests return the cookie.
     for every in [1, 3] {
         let upstream = application(move |number, _| match number % every {
             0 => format!("Set-Cookie: session={}; HttpOnly\r\n", value(number)),

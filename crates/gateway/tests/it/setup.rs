@@ -204,7 +204,7 @@ pub(crate) fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n")
 }
 
-/// Returns a POST with its length.
+/// Returns a POST with this body and a `Content-Length`.
 pub(crate) fn post(target: &str, body: &str) -> String {
     let length = body.len();
     format!(

@@ -47,8 +47,8 @@ fn narrow(address: SocketAddr) -> Wire {
     Wire::new(TcpStream::from(socket))
 }
 
-/// Visitors that send one request after the other until this is dropped. If there are few slots,
-/// some request always waits.
+/// Visitors that send one request after the other until the value is dropped. If there are few
+/// slots, at least one request always waits.
 struct Visitors {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -185,8 +185,8 @@ fn uploads_over_tls_that_do_not_come_hold_no_slot() {
     drop(hostile);
 }
 
-/// Honest slow clients pay nothing while slots are free. When none is free, one slot is left for
-/// them.
+/// Slow clients are not restricted while a slot is free. When none is free, they may still use one
+/// of the two slots.
 #[test]
 fn a_slow_upload_is_served_while_others_wait() {
     let upstream = application();
@@ -229,7 +229,8 @@ fn an_office_of_five_hundred_behind_one_address_is_served() {
     assert_eq!(served.filter(|status| *status == Some(200)).count(), 500);
 }
 
-/// The client has nothing to send before the application has, and gets a free slot nevertheless.
+/// The client sends its body only after the application has begun to respond. The request gets a
+/// free slot nevertheless.
 #[test]
 fn a_body_that_waits_for_the_application_runs_while_a_slot_is_free() {
     let upstream = Upstream::script(|mut wire| {

@@ -8,7 +8,12 @@ use std::time::{Duration, Instant};
 use crate::setup::{Running, Setup, get, post};
 use crate::upstream::{Upstream, ok};
 
-const LASTS: Duration = Duration::from_millis(2500);
+/// The minimum duration of the test. It continues until the clients have sent more than `SENT`
+/// requests.
+const LASTS: Duration = Duration::from_secs(1);
+const SENT: u64 = 200;
+/// The maximum duration of the test. It is longer than `SENT` requests take on a busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
 const CROWD: u64 = 24;
 
 /// A generator of pseudo-random numbers, with the same numbers for the same seed.
@@ -22,8 +27,8 @@ impl Chance {
     }
 }
 
-/// Returns the behaviour of an application that is slow, fails, breaks off, closes and sends
-/// chunks.
+/// Returns the delay in milliseconds and the response for a target. Some responses are errors,
+/// broken off, chunked or malformed.
 fn moody(target: &str) -> (u64, Vec<u8>) {
     let number: u64 = target.rsplit('/').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let answer = match number % 11 {
@@ -52,7 +57,8 @@ fn upstream() -> Upstream {
     })
 }
 
-/// The numbers of requests that the clients have sent and of responses that they have received.
+/// The numbers of requests that the clients have sent, that were refused, and whose clients have
+/// left.
 #[derive(Default)]
 struct Books {
     sent: AtomicU64,
@@ -136,13 +142,17 @@ fn run_clients(pages: &str, orders: &str) -> BTreeMap<String, u64> {
         )
         .start();
     let books = Books::default();
-    let end = Instant::now() + LASTS;
+    let begun = Instant::now();
     std::thread::scope(|scope| {
         for seed in 0..CROWD {
             let (gateway, books) = (&gateway, &books);
             scope.spawn(move || {
                 let mut chance = Chance(seed);
-                while Instant::now() < end {
+                let goes_on = || {
+                    let are_few = books.sent.load(Ordering::SeqCst) <= SENT;
+                    begun.elapsed() < if are_few { LONGEST } else { LASTS }
+                };
+                while goes_on() {
                     let visit = if chance.below(3) == 0 { leave } else { stay };
                     visit(gateway, &mut chance, books);
                 }
@@ -155,7 +165,7 @@ fn run_clients(pages: &str, orders: &str) -> BTreeMap<String, u64> {
     let (stayed, left) = (of(&["stay", "order"]), of(&["other"]));
     let seen = |count: &AtomicU64| count.load(Ordering::SeqCst);
     let sum = |outcomes: &BTreeMap<String, u64>| outcomes.values().sum::<u64>();
-    assert!(seen(&books.sent) > 200, "hardly anybody came");
+    assert!(seen(&books.sent) > SENT, "hardly anybody came");
     assert_eq!(sum(&stayed), seen(&books.sent), "{stayed:?}");
     assert_eq!(stayed["orphaned"], 0, "{stayed:?}");
     assert_eq!(stayed["shed"] + stayed["expired"], seen(&books.refused), "{stayed:?}");

@@ -42,7 +42,7 @@ fn chunked(fields: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends this request until it takes no slot.
+/// Sends this request until the gateway knows the file, and answers the request without a slot.
 fn becomes_known(gateway: &Running, request: &str) {
     let skipped = || gateway.metric("bywash_files_total");
     let before = skipped();

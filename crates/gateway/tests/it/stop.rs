@@ -131,7 +131,7 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     eventually("the upstream is let go", || call.is_abandoned());
 }
 
-/// Returns the admin listener's socket as another process would have it.
+/// Returns a copy of the admin listener's socket, as another process has it after a handover.
 fn of_another(gateway: &Gateway) -> TcpListener {
     let mut sockets = gateway.sockets().into_iter();
     let (_, admin) = sockets.find(|(name, _)| *name == Name::Admin).unwrap();
@@ -143,8 +143,7 @@ fn gets_all(other: &TcpListener) {
     let operators = [(); 20].map(|()| Wire::connect(other.local_addr().unwrap()));
     let mut accepted = Vec::new();
     eventually("the other process gets every connection", || {
-        // One connection is accepted per turn, so that any other process would have time to accept
-        // some.
+        // Each turn accepts one connection, so that any other process has time to accept some.
         accepted.extend(other.accept());
         accepted.len() == operators.len()
     });
@@ -175,8 +174,8 @@ fn who_gives_way_leaves_operators_to_the_next_and_serves_those_it_has() {
     let next = of_another(gateway.gateway());
     let old = gateway.into_gateway();
     let giving = std::thread::spawn(move || old.give_way(LONG));
-    // No client may be invited to send another request here, even if its response began just
-    // before.
+    // Each response must close its connection from now on, because this process must get no further
+    // request. A response that began just before may still keep it open.
     eventually("an answer here is the last", || {
         kept.send(asks);
         kept.answer().unwrap().field("connection") == Some("close")

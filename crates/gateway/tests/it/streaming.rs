@@ -14,7 +14,8 @@ const LARGE: usize = 48 * 1024 * 1024;
 /// than [`LARGE`].
 const HELD: usize = 28 * 1024 * 1024;
 
-/// Writes a pattern until `most` bytes are written or the other side accepts no more.
+/// Writes a pattern, whose first `from` bytes were already written, until `most` bytes are written
+/// in total or the other side accepts no more. Returns the total.
 fn pour(stream: &mut TcpStream, from: usize, most: usize) -> usize {
     let block: Vec<u8> = (0..=250).cycle().take(251 * 256).collect();
     let mut written = from;
@@ -30,7 +31,7 @@ fn pour(stream: &mut TcpStream, from: usize, most: usize) -> usize {
     written
 }
 
-/// Reads `count` bytes and checks them against the pattern.
+/// Reads `count` bytes and checks that they are the pattern's bytes after the first `from`.
 fn drink(stream: &mut impl Read, from: usize, count: usize) {
     let mut some = vec![0; 256 * 1024];
     let mut seen = from;

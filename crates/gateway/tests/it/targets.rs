@@ -139,7 +139,7 @@ fn a_parameter_a_host_and_a_field_tell_the_class() {
     };
     ask("/index.php?lang=en&%72oute=checkout%2Fpay", "shop.test:80", "");
     eventually("it is a checkout", || paid(&gateway) == 1);
-    // Another host, another route, a second route, and a field that makes it a crawler's as well.
+    // The first four are no payments: another host, another route, two routes, a crawler.
     ask("/index.php?route=checkout/pay", "other.test", "");
     ask("/index.php?route=product/1", "shop.test", "");
     ask("/index.php?route=checkout/pay&route=product/1", "shop.test", "");

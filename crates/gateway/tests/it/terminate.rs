@@ -19,7 +19,8 @@ fn started() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Starts a gateway with one slot, where a search that is expected to yield less is preempted.
+/// Starts a gateway with one slot, where a running search that is expected to yield less than a
+/// waiting one is preempted.
 fn one_at_a_time(key: &str, value: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let search =
@@ -106,12 +107,15 @@ fn who_is_not_cancellable_or_only_observed_is_never_stopped() {
 
 #[test]
 fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
-    let (_upstream, calls, gateway) = started();
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], cancellable = true, run_min = '20ms', run_max = '40ms' }";
+    let gateway = before(&upstream).set("class.search", search).start();
     for _ in 0..20 {
         let client = gateway.asks("/search");
         let _call = calls.next();
         // The client leaves at about the moment at which its request is stopped.
-        std::thread::sleep(std::time::Duration::from_millis(99));
+        std::thread::sleep(std::time::Duration::from_millis(39));
         drop(client);
         gateway.is_idle_again();
     }
@@ -139,7 +143,7 @@ fn where_one_has_waited_for_long_another_that_promises_less_is_preempted() {
     let _call = calls.next();
     let mut next = gateway.asks("/search");
     gateway.waits_for("waiting", 1);
-    // The sleep is a tenth of the patience.
+    // The sleep is slightly longer than a tenth of the patience.
     std::thread::sleep(std::time::Duration::from_millis(550));
     let mut third = gateway.asks("/search");
     assert_eq!(long.answer().unwrap().status(), Some(504));
@@ -171,8 +175,7 @@ fn before_one_is_refused_the_one_that_promises_less_is_preempted() {
     assert_eq!(failures(&gateway), [0, 0], "the server had time");
 }
 
-/// Returns the server's number of failed responses according to the status: in total, and
-/// consecutive.
+/// Returns the number of failed responses of the server from `/v1/status`: in total, and in a row.
 fn failures(gateway: &Running) -> [u64; 2] {
     let server = &gateway.status()["servers"][0];
     ["response_failures", "failures"].map(|name| server[name].as_u64().unwrap())

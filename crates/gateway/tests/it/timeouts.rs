@@ -122,8 +122,8 @@ fn waiting_for_a_slot_is_no_part_of_it() {
     assert_eq!(waiting.answer().unwrap().text(), "page");
 }
 
-/// After a response has begun, the rate of the body is not limited, but a byte now and then must
-/// not hold a slot without end.
+/// After a response has begun, the request body has no minimum rate. But a client that sends a byte
+/// now and then must not hold its slot forever.
 #[test]
 fn crumbs_of_a_body_behind_the_beginning_of_the_answer_do_not_hold_the_slot() {
     let upstream = Upstream::script(|mut wire| {

@@ -43,7 +43,7 @@ impl KeyFile {
         Keys::new(&self.secrets)
     }
 
-    /// Returns the keys for levels, if the file is used for them.
+    /// Returns the file's secrets as keys for levels.
     pub(crate) fn level_keys(&self) -> LevelKeys {
         LevelKeys::new(&self.secrets)
     }
@@ -191,7 +191,8 @@ fn another_gateway_believes_it_without_having_seen_anything() {
     let (pair, _) = cookie(&answer).unwrap();
     assert!(!proves(&setup, &calls, "sid=hers"));
     assert!(proves(&setup, &calls, &format!("sid=hers; {pair}")));
-    // If the classes are in another order, they have other numbers.
+    // The additional class changes the numbers of the others. The token is still valid, because it
+    // identifies a class by its name.
     let other = setup.set("class.a-first", "{ match = ['GET /a'] }");
     assert!(proves(&other, &calls, &format!("{pair}; sid=hers")));
 }
@@ -446,7 +447,8 @@ fn who_has_ordered_is_known_for_longer_than_the_session_if_that_is_asked() {
         opened.ordered(seconds_ago(0), TimeSpan::from_secs(90 * 86_400)).is_some()
     };
     assert_eq!((ordered(&before), ordered(&after)), (false, true));
-    // The order is also carried over to another session, about which the token proves nothing.
+    // The next token keeps the order even if it is for another session, about which the old token
+    // proves nothing.
     let later = format!("sid=2; {after}");
     let (later, _) = cookie(&visit(&mut client, &calls, "GET /", &later, "")).unwrap();
     assert!(ordered(&later) && brought(&gateway, "foreign") == 1.0);

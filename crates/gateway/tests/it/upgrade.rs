@@ -194,7 +194,7 @@ fn an_upstream_that_closes_ends_it_and_its_last_words_arrive() {
     server.send("goodbye");
     drop(server);
     assert_eq!(client.rest(), b"goodbye");
-    // The client has not closed its side, and nevertheless holds nothing.
+    // The tunnel has ended although the client has not closed its side.
     gateway.waits_for("streams", 0);
     gateway.waits_for("connections", 0);
 }

@@ -166,7 +166,7 @@ impl Calls {
         self.0.try_recv().ok()
     }
 
-    /// Returns whether no request has arrived so far. Discards a request that has.
+    /// Returns whether no request has arrived so far. If a request has arrived, it is discarded.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_now().is_none()
     }
@@ -240,7 +240,7 @@ pub(crate) fn nobody() -> SocketAddr {
     let bound = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     bound.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
     let address = bound.local_addr().unwrap().as_socket().unwrap();
-    // Stays bound until the process ends, so that no other test comes to listen there.
+    // The address stays bound until the process ends, so that no other test listens on it.
     std::mem::forget(bound);
     address
 }

@@ -28,7 +28,7 @@ pub(crate) struct Message {
     pub(crate) start: String,
     pub(crate) fields: Vec<Field>,
     pub(crate) body: Vec<u8>,
-    /// The fields behind a chunked body.
+    /// The trailer fields of a chunked body.
     pub(crate) trailers: Vec<Field>,
 }
 

@@ -50,7 +50,8 @@ fn channel() -> UnixStream {
     std::io::stdin().as_fd().try_clone_to_owned().unwrap().into()
 }
 
-/// Does nothing until it is killed, or, if the test has died, for long enough.
+/// Sleeps until this process is killed. If the test has died, the process ends after twice
+/// [`service::PATIENCE`].
 fn wait_to_be_killed() -> ! {
     std::thread::sleep(service::PATIENCE * 2);
     exit(70);

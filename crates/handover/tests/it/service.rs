@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::roles::role;
 
-/// The demands of a connection: return the generation, hand over, or end.
+/// The demands, of one byte each, that a client may send: return the generation, hand over, or end.
 pub(crate) const WHO: u8 = b'?';
 pub(crate) const HAND_OVER: u8 = b'h';
 pub(crate) const END: u8 = b'e';

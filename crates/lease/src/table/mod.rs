@@ -88,8 +88,8 @@ pub enum Leased {
     Held,
     /// The request has been stopped.
     Stopped(Reason),
-    /// Another holder has leased this connection, or it is being cancelled. No lease on it is held
-    /// now, unless it is being cancelled.
+    /// The connection is leased to another holder, whose lease now ends as well, or the connection
+    /// is being cancelled.
     Taken,
     /// One of the limits is reached.
     Full,

@@ -100,7 +100,7 @@ fn who_speaks_for_himself_hits_nobody_elses_work_for_the_same_request() {
     let a = request("a");
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), OTHER, &a, &backend(2), FAR);
-    // The holder leases again for the request, which a second stop would have to stop.
+    // This lease begins after `until`, so it is not part of the work to stop.
     table.lease(at(2), ME, &a, &backend(3), FAR);
     let part = Some(Part { holder: ME, until: at(1) });
     assert_eq!(table.works_for(at(2), &a, part), [(backend(1), ME)]);

@@ -30,7 +30,7 @@ pub(crate) const QUANTUM: TimeSpan = TimeSpan::from_micros(200);
 /// empty. It yields to other threads between checks. So a request that arrives shortly afterwards
 /// finds a thread that is awake. If the pool is not empty, the worker sleeps immediately, because
 /// its checks would take processor time from running requests.
-const LOOKS: u32 = 32;
+const MAX_POLLS: u32 = 32;
 
 /// The work that a worker gets together with a slot.
 pub(crate) enum Work {
@@ -68,7 +68,9 @@ pub(crate) struct PoolScheduler {
     work: Condvar,
     /// The condition variable that is notified when the last request has left the pool.
     empty: Condvar,
-    /// A hint for threads between tasks: whether some request wants a slot.
+    /// Whether a waiting request would get a slot if one became free. A thread reads this between
+    /// two tasks to decide whether to give its slot back. It takes no lock, so the value may be out
+    /// of date.
     pressed: AtomicBool,
     #[cfg(feature = "rayon")]
     pub(crate) rayon: crate::rayon::PoolCache,
@@ -212,7 +214,7 @@ impl PoolScheduler {
         state.entries[ticket.index()].waiter = Waiter::Nobody;
         state.levels.leave(ticket);
         state.tally.left(level);
-        self.gone(&mut state);
+        self.note_gone(&mut state);
         true
     }
 
@@ -257,7 +259,7 @@ impl PoolScheduler {
     }
 
     /// Cancels the help of workers that were called to a request and have not arrived yet.
-    pub(crate) fn call_off(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
+    pub(crate) fn cancel_help(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         let before = state.ready.len();
         let is_called = |work: &Work| matches!(work, Work::Help(to, _) if *to == ticket);
@@ -266,7 +268,7 @@ impl PoolScheduler {
         let now = self.now();
         for _ in 0..called {
             // The owner runs this code, so it does not wait.
-            queue.come();
+            queue.note_arrival();
             let owner = queue.leave();
             debug_assert!(owner.is_none(), "the owner calls off");
             state.levels.release(now, ticket, TimeSpan::ZERO);
@@ -312,7 +314,7 @@ impl PoolScheduler {
         state.levels.release(now, ticket, now.since(since));
         let ended = state.levels.end(now, ticket);
         state.tally.ended(&ended, panicked);
-        self.gone(&mut state);
+        self.note_gone(&mut state);
         state.entries[ticket.index()].queue = None;
         self.dispatch(state, coming);
     }
@@ -338,7 +340,7 @@ impl PoolScheduler {
             }
             state.levels.leave(ticket);
             state.tally.left(level);
-            self.gone(&mut state);
+            self.note_gone(&mut state);
         }
         self.work.notify_all();
         drop(state);
@@ -346,8 +348,9 @@ impl PoolScheduler {
         drop(dropped);
     }
 
-    /// Notes that a request has left the pool, and notifies those who wait until it is empty.
-    fn gone(&self, state: &mut State) {
+    /// Notes that a request has left the pool, and notifies the threads that wait until it is
+    /// empty.
+    fn note_gone(&self, state: &mut State) {
         state.here -= 1;
         if state.here == 0 {
             self.empty.notify_all();
@@ -380,7 +383,7 @@ impl PoolScheduler {
     pub(crate) fn next_work(&self, comes_back: bool) -> Option<Work> {
         let mut state = self.lock();
         state.idle += usize::from(comes_back);
-        let mut looks = 0;
+        let mut polls = 0;
         loop {
             if let Some(work) = state.ready.pop_front() {
                 state.idle -= 1;
@@ -390,8 +393,8 @@ impl PoolScheduler {
                 state.workers -= 1;
                 return None;
             }
-            if state.here == 0 && looks < LOOKS {
-                looks += 1;
+            if state.here == 0 && polls < MAX_POLLS {
+                polls += 1;
                 MutexGuard::unlocked(&mut state, std::thread::yield_now);
                 continue;
             }
@@ -404,7 +407,7 @@ impl PoolScheduler {
         let scheduler = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
         let run = move || {
-            // The worker already counts as idle, so it must go on. A panic of the function is
+            // The worker already counts as idle, so it must not end. A panic of `begins` is
             // ignored.
             if let Some(begins) = scheduler.begins
                 && let Err(panic) = catch_unwind(begins)
@@ -464,7 +467,8 @@ impl State {
         }
     }
 
-    /// Requests as many threads for a request as there are tasks in its task queue.
+    /// Sets how many more threads a request wants: one for each queued task for which no worker has
+    /// been called.
     fn wants(&mut self, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let tasks = queue.tell_wanting() as u32;
         if tasks > 0 {

@@ -23,7 +23,7 @@ pub(crate) fn run(scheduler: &Arc<PoolScheduler>) {
 /// another request.
 fn help(scheduler: &Arc<PoolScheduler>, ticket: Ticket, queue: &Arc<TaskQueue>) {
     let since = scheduler.now();
-    queue.come();
+    queue.note_arrival();
     while let Taken::Task(task, last) = queue.take() {
         if last {
             scheduler.tasks_changed(ticket, queue);

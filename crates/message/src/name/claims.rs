@@ -88,8 +88,9 @@ const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
 /// (CVE-2016-5385).
 const PROXY: &[u8] = b"proxy";
 
-/// The set of the lengths of the complete names for each first letter, as a bit set. A head has
-/// about 20 fields that are not listed here, and one look-up excludes nearly all of them.
+/// The lengths of the complete names that begin with each letter, as one bit set per letter. A
+/// head has about 20 fields that are in none of the lists, and one look-up here excludes nearly all
+/// of them.
 const LENGTHS: [u64; 256] = {
     let mut lengths = [0; 256];
     mark(&METHOD_OVERRIDES, &mut lengths);

@@ -298,7 +298,7 @@ pub(crate) const fn is_hyphen(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The names that the table by length does not contain.
+    /// The names that [`Name::beginning_with`] does not contain.
     const UNTABLED: [Name; 7] =
         [Other, XForwardedOther, ForwardedAlias, MethodOverride, HopClaim, NeverPassed, Ours];
 

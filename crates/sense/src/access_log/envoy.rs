@@ -24,7 +24,7 @@ use super::fields::{self, duration};
 use super::json::{self, Text, Value, missing};
 use super::{End, Flaw, Line, Logged, began, browser, date};
 
-const TOOK: &str = "duration in milliseconds";
+const DURATION_FIELD: &str = "duration in milliseconds";
 const UPSTREAM: &str = "upstream service time in milliseconds";
 
 /// The fields that the text form and the JSON form both have.
@@ -56,11 +56,12 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     }
     let (code, flags) = (next("response code")?, next("response flags")?);
     let _received = fields::bytes(next("number of bytes")?)?;
-    let (sent, took) = (next("number of bytes")?, next(TOOK)?);
+    let (sent, took) = (next("number of bytes")?, next(DURATION_FIELD)?);
     let (upstream, behind) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
     let mut quoted = behind.split('"').skip(1).step_by(2);
     let (forwarded, agent) = (quoted.next(), quoted.next());
-    // Search the host from the end, where no header of a client stands.
+    // Search for the host from the end of the line. The headers of the client, which may contain
+    // quotes, come before it.
     let host = behind.rsplit('"').nth(3).filter(|host| !matches!(*host, "" | "-"));
     request(FieldValues {
         start,
@@ -141,7 +142,7 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
 
 fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
     let (came, grain) = date::iso(values.start)?;
-    let took = duration(values.took, TimeSpan::from_millis(1), TOOK)?;
+    let took = duration(values.took, TimeSpan::from_millis(1), DURATION_FIELD)?;
     let upstream = values.upstream.filter(|text| *text != "-");
     let upstream =
         upstream.map(|text| duration(text, TimeSpan::from_millis(1), UPSTREAM)).transpose()?;
@@ -193,7 +194,7 @@ fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
     }))
 }
 
-/// The response flags of requests that no upstream server answered, or not completely.
+/// The response flags of requests that no upstream server answered completely.
 const FAILURES: &[&str] = &[
     "UF", "UH", "UC", "UT", "LR", "NR", "UR", "UPE", "URX", "NC", "NFCF", "DF", "SI", "DT",
     "UMSDR", "LH",

@@ -72,8 +72,8 @@ pub(super) fn less(all: TimeSpan, part: TimeSpan) -> TimeSpan {
     TimeSpan::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
 }
 
-/// Splits a text after the number at its start. A `-` that stands for a missing number counts as
-/// one.
+/// Splits a text after the number at its start. A `-` that stands for a missing number counts as a
+/// number.
 pub(super) fn leading_number(text: &str) -> (&str, &str) {
     let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
     text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use super::{Flaw, LONGEST};
 
 /// The number of polls without new data after which a renamed file is closed.
-const LOOKS: u32 = 60;
+const MAX_IDLE_POLLS: u32 = 60;
 
 /// The maximum number of bytes that are read from a file at a time.
 const PIECE: usize = 1 << 16;
@@ -39,18 +39,18 @@ pub struct Follow {
     path: PathBuf,
     /// The file that has the path now, or had it last. `None` if no file has had the path yet.
     current: Option<Tail>,
-    former: Option<Former>,
+    former: Option<RenamedFile>,
     line: Vec<u8>,
 }
 
 /// The renamed file, which had the path before the current one.
 #[derive(Debug)]
-struct Former {
+struct RenamedFile {
     tail: Tail,
     /// Whether the renamed file was read to its end after the renaming was noticed.
     drained: bool,
     /// The number of successive polls of the renamed file that found nothing new.
-    looks: u32,
+    idle_polls: u32,
 }
 
 /// The result of a poll.
@@ -103,27 +103,27 @@ impl Follow {
     /// # Errors
     /// If the log cannot be read, or is not a regular file. The next call tries again.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
-        Ok(match self.look()? {
+        Ok(match self.poll()? {
             Found::Line => Some(Ok(&self.line)),
             Found::Flaw(flaw) => Some(Err(flaw)),
             Found::Nothing => None,
         })
     }
 
-    fn look(&mut self) -> io::Result<Found> {
+    fn poll(&mut self) -> io::Result<Found> {
         loop {
             if let Some(former) = self.former.as_mut().filter(|former| !former.drained) {
-                if let Some(found) = former.tail.look(&mut self.line)?.any() {
+                if let Some(found) = former.tail.poll(&mut self.line)?.any() {
                     return Ok(found);
                 }
                 former.drained = true;
             }
             if let Some(tail) = &mut self.current
-                && let Some(found) = tail.look(&mut self.line)?.any()
+                && let Some(found) = tail.poll(&mut self.line)?.any()
             {
                 return Ok(found);
             }
-            if let Some(found) = self.look_at_former()?.any() {
+            if let Some(found) = self.poll_former()?.any() {
                 return Ok(found);
             }
             let Some(next) = self.successor()? else {
@@ -131,26 +131,26 @@ impl Follow {
             };
             let given_up = self.former.take();
             let old = self.current.replace(next);
-            self.former = old.map(|tail| Former { tail, drained: false, looks: 0 });
+            self.former = old.map(|tail| RenamedFile { tail, drained: false, idle_polls: 0 });
             if given_up.is_some_and(|former| former.tail.is_within_a_line()) {
                 return Ok(Found::Flaw(Flaw::Cut));
             }
         }
     }
 
-    /// Polls the renamed file, to which a server may still write. Closes it after [`LOOKS`] polls
-    /// that found nothing.
-    fn look_at_former(&mut self) -> io::Result<Found> {
+    /// Polls the renamed file, to which a server may still write. Closes it after
+    /// [`MAX_IDLE_POLLS`] polls that found nothing.
+    fn poll_former(&mut self) -> io::Result<Found> {
         let Some(former) = &mut self.former else {
             return Ok(Found::Nothing);
         };
         let before = former.tail.read;
-        let found = former.tail.look(&mut self.line)?;
-        former.looks = if former.tail.read == before { former.looks + 1 } else { 0 };
+        let found = former.tail.poll(&mut self.line)?;
+        former.idle_polls = if former.tail.read == before { former.idle_polls + 1 } else { 0 };
         if let Some(found) = found.any() {
             return Ok(found);
         }
-        if former.looks < LOOKS {
+        if former.idle_polls < MAX_IDLE_POLLS {
             return Ok(Found::Nothing);
         }
         let cut = former.tail.is_within_a_line();
@@ -248,7 +248,7 @@ impl Tail {
 
     /// Stores the next complete line of the file in `line`. Starts again from the beginning if the
     /// file was truncated.
-    fn look(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+    fn poll(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
         loop {
             if let Some(found) = self.line_of_piece(line) {
                 return Ok(found);
@@ -266,7 +266,7 @@ impl Tail {
             if self.file.metadata()?.len() >= self.read {
                 return Ok(Found::Nothing);
             }
-            if let Some(found) = self.begin_anew()? {
+            if let Some(found) = self.restart()? {
                 return Ok(found);
             }
         }
@@ -274,7 +274,7 @@ impl Tail {
 
     /// Continues at the beginning of the file, because it was truncated. Returns [`Flaw::Cut`] if a
     /// line was incomplete.
-    fn begin_anew(&mut self) -> io::Result<Option<Found>> {
+    fn restart(&mut self) -> io::Result<Option<Found>> {
         self.file.seek(SeekFrom::Start(0))?;
         let cut = self.is_within_a_line();
         self.read = 0;
@@ -400,11 +400,11 @@ mod tests {
         assert_eq!(all(&mut follow), ["new"]);
         server.write_all(b"late\nha").unwrap();
         assert_eq!(all(&mut follow), ["late"]);
-        for _ in 2..LOOKS {
+        for _ in 2..MAX_IDLE_POLLS {
             assert_eq!(all(&mut follow), [""; 0]);
         }
         server.write_all(b"lf").unwrap();
-        let rest: Vec<String> = (0..=LOOKS).flat_map(|_| all(&mut follow)).collect();
+        let rest: Vec<String> = (0..=MAX_IDLE_POLLS).flat_map(|_| all(&mut follow)).collect();
         assert_eq!(rest, ["!the end of the line is missing"]);
         assert!(follow.former.is_none());
     }

@@ -44,7 +44,7 @@ const NAMED: [(&str, Format); 6] = [
 ];
 
 /// The maximum number of lines that are examined to detect a format.
-const LOOKED_AT: usize = 64;
+const MAX_DETECTION_LINES: usize = 64;
 
 impl Format {
     /// Returns the format that parses most of the first lines of a file, or `None` if no format
@@ -57,7 +57,7 @@ impl Format {
         for (_, format) in NAMED {
             let mut parser = Parser::new(format.clone());
             let (mut requests, mut metadata) = (0, 0);
-            for line in lines().take(LOOKED_AT) {
+            for line in lines().take(MAX_DETECTION_LINES) {
                 match parser.parse(line) {
                     Ok(Line::Request(_) | Line::NoRequest | Line::Elsewhere) => requests += 1,
                     Ok(Line::Metadata) => metadata += 1,

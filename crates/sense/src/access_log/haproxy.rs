@@ -14,8 +14,9 @@
 //! complete request.
 //!
 //! The first letter of the state tells which side ended the session, the second letter in which
-//! phase. With `option logasap`, a `+` precedes a `Ta` and a number of bytes that were not final.
-//! The service time then lasts until the head of the response, and the number of bytes is unknown.
+//! phase. With `option logasap`, a line is written before the response has ended, and a `+`
+//! precedes `Ta` and the number of bytes. The service time then lasts until the head of the
+//! response, and the number of bytes is unknown.
 //!
 //! The date has no zone, and is taken for UTC. So all times of a file may be wrong by the same
 //! offset. Captured headers have no names, so a client is identified by its address alone.
@@ -73,7 +74,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
 }
 
 /// Returns the client's address, the date and the rest of a line. The address precedes the first
-/// date in brackets. Clients do not control the prefix of syslog.
+/// date in brackets. No earlier text can imitate such a date, because clients do not control the
+/// prefix of syslog.
 fn client_and_date(text: &str) -> Result<(&str, date::TimeAndGrain, &str), Flaw> {
     let mut flaw = Flaw::Part("time in brackets");
     for (at, _) in text.match_indices(" [") {
@@ -96,8 +98,7 @@ struct Times {
     sending: TimeSpan,
     /// The time in the queues, or `None` if the request did not leave them.
     waited: Option<TimeSpan>,
-    /// The service time: from the end of the wait to the point that `Ta` gives. Without a `Ta`, it
-    /// is the sum of `Tc` and `Tr`.
+    /// The service time: `Ta` minus `TR` and `Tw`. Without a `Ta`, it is the sum of `Tc` and `Tr`.
     service: TimeSpan,
 }
 

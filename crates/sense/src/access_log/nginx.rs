@@ -118,11 +118,11 @@ fn ended(entry: &JsonEntry<'_>) -> Result<(TimeSpan, TimeSpan), Flaw> {
     Ok((date::common(local)?, TimeSpan::from_secs(1)))
 }
 
-type Asked<'a> = (Cow<'a, str>, Cow<'a, str>);
+type RequestParts<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// Returns the method and the target of the request. Returns `None` if the client did not send
 /// HTTP.
-fn asked(entry: JsonEntry<'_>) -> Result<Option<Asked<'_>>, Flaw> {
+fn asked(entry: JsonEntry<'_>) -> Result<Option<RequestParts<'_>>, Flaw> {
     if entry.request.text().is_some() {
         return Ok(entry.request.into_value().and_then(fields::method_and_target));
     }

@@ -177,8 +177,8 @@ impl Asking {
     }
 
     fn http(&self, error: &dyn std::error::Error) -> Failed {
-        const SHOWN: usize = 200;
-        let why = excerpt(&error.to_string(), SHOWN);
+        const MAX_ERROR_LENGTH: usize = 200;
+        let why = excerpt(&error.to_string(), MAX_ERROR_LENGTH);
         Failed::Http { exporter: self.name.clone(), why }
     }
 }

@@ -50,12 +50,12 @@ pub struct Meter {
     last: Option<(Time, Value)>,
 }
 
-/// The factor by which a use may exceed the maximum for its interval. The interval appears too
-/// short if a reading that was late is followed by one on time.
-const LENIENT: f64 = 4.0;
-/// The use at the maximum rate, in seconds, that is tolerated in addition to [`LENIENT`], because
-/// counters advance in ticks.
-const TICKS: f64 = 0.1;
+/// A use above this multiple of the maximum for its interval is rejected. A smaller excess is
+/// possible, because the interval appears too short if a late reading is followed by one on time.
+const MAX_OVERUSE_FACTOR: f64 = 4.0;
+/// The tolerance for the ticks of a counter, as seconds of use at the maximum rate. A use may exceed
+/// [`MAX_OVERUSE_FACTOR`] by this much, because the use in a short interval may appear too high.
+const TICK_TOLERANCE: f64 = 0.1;
 
 impl Meter {
     /// Creates a meter that treats readings further apart than `longest` as a gap.
@@ -89,7 +89,7 @@ impl Meter {
             (Value::Counter(_), Value::Counter(_) | Value::Gauge(_))
             | (Value::Gauge(_), Value::Counter(_)) => return Err(Unread::Reset),
         };
-        if used > most * (LENIENT * seconds + TICKS) {
+        if used > most * (MAX_OVERUSE_FACTOR * seconds + TICK_TOLERANCE) {
             return Err(Unread::Leap);
         }
         Ok(Used { from, to: at, used })

@@ -29,8 +29,8 @@ struct Metric {
 /// The resource that a sample belongs to. Samples of the same resource are summed.
 enum Named {
     One(&'static str),
-    /// One resource for each value of the label `label` that `looked_at` accepts. The name of the
-    /// resource is the value between the texts `before` and `behind`.
+    /// One resource for each value of the label `label` for which `looked_at` returns true. The
+    /// name of the resource consists of `before`, the value and `behind`.
     By {
         before: &'static str,
         label: &'static str,
@@ -43,11 +43,11 @@ enum Named {
 enum Says {
     /// A counter. The number is the size of one count, in the given unit.
     Used(Unit, f64),
-    /// A counter that a server maintains only if it is configured to. Until then the counter is
-    /// zero and the resource is left out.
+    /// A counter that a server maintains only if it is configured to. While the counter is zero,
+    /// the resource is left out.
     UsedIfCounted(Unit, f64),
-    /// A gauge of the slots that are in use now. The number is how many of them the exporter's own
-    /// query uses, and is subtracted.
+    /// A gauge of the slots that are in use now. The number counts the slots that the exporter's
+    /// own query uses. It is subtracted.
     Held(f64),
     /// Each sample adds one to the capacity per second. Its value is not used.
     There,

@@ -71,7 +71,7 @@ pub(crate) struct Process {
 const NAME: usize = 15;
 /// The maximum number of processes of a host that are read.
 const PROCESSES: usize = 1 << 17;
-/// The maximum number of generations of parents in which a selected ancestor is searched.
+/// The maximum number of ancestors of a process that are examined.
 const GENERATIONS: usize = 64;
 
 impl Processes {
@@ -109,7 +109,7 @@ impl Processes {
     }
 
     /// Reads all processes of the host by PID, and marks the selected ones.
-    fn look(&self) -> Result<HashMap<u32, Process>, Unreadable> {
+    fn scan(&self) -> Result<HashMap<u32, Process>, Unreadable> {
         let folder = self.root.path("proc");
         let unreadable = |error| Unreadable::File { path: shown(&folder), error };
         let leader = self.leader()?;
@@ -166,7 +166,7 @@ impl Source for Processes {
 
     fn read(&mut self, clock: &Clock) -> Result<Option<Taken>, Unreadable> {
         let at = clock.now();
-        let now = self.look()?;
+        let now = self.scan()?;
         let is_first = self.before.is_empty();
         let before = std::mem::replace(&mut self.before, now);
         if !is_first {

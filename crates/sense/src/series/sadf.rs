@@ -1,6 +1,6 @@
 //! Reads recordings of `sar`, as `sadf -j FILE -- -u -d -n DEV` prints them: processors, disks and
 //! interfaces of a host, from records that `sysstat` makes every ten minutes or at the configured
-//! interval. The series of paper 5 came from it [paper 5.1].
+//! interval. Paper 5 took its series from such recordings [paper 5.1].
 //!
 //! A record contains the means over its interval, and the time of its end by the clock of the host.
 //! That clock may have been set in either direction. A record that is not later than the preceding
@@ -136,7 +136,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The state of reading the one host of a file.
+/// The state while the host in a file is read. A file has exactly one host.
 struct Host<'a> {
     settings: &'a Sadf,
     each: &'a mut dyn FnMut(Use),

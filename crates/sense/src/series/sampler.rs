@@ -17,11 +17,11 @@ use super::source::{Clock, MOST, Source, Taken, Unreadable};
 pub struct Sampler {
     clock: Clock,
     longest: TimeSpan,
-    sources: Vec<Fed>,
+    sources: Vec<MeteredSource>,
 }
 
 /// A source, and the meters of its resources.
-struct Fed {
+struct MeteredSource {
     tier: String,
     source: Box<dyn Source>,
     /// The meters by the names of their resources. A resource that has not been read for the
@@ -76,7 +76,7 @@ impl Sampler {
     /// before it.
     pub fn add(&mut self, tier: &str, source: impl Source + 'static) -> usize {
         let (tier, source) = (tier.to_owned(), Box::new(source));
-        self.sources.push(Fed { tier, source, meters: BTreeMap::new(), fails: false });
+        self.sources.push(MeteredSource { tier, source, meters: BTreeMap::new(), fails: false });
         self.sources.len() - 1
     }
 
@@ -108,7 +108,7 @@ impl Sampler {
     }
 }
 
-impl Fed {
+impl MeteredSource {
     fn meter(&mut self, source: usize, taken: Taken, longest: TimeSpan, step: &mut Step) {
         let Taken { at, readings } = taken;
         for reading in readings.into_iter().take(MOST) {

@@ -44,10 +44,10 @@ pub struct Window {
     pub used: Vec<f64>,
 }
 
-/// The minimum fraction of a window that must have been read. It is below 1 because times are
-/// rounded.
+/// A window counts as read completely if at least this fraction of it was read. The fraction is
+/// below 1 because times are rounded.
 const READ: f64 = 0.99;
-/// The maximum number of open windows. A use that is further ahead closes the oldest windows.
+/// The maximum number of open windows. If a use needs more, the oldest windows are closed.
 const OPEN: u64 = 600;
 
 impl Windows {

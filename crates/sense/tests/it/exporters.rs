@@ -13,7 +13,7 @@ use bywash_units::TimeSpan;
 
 use super::{clock, file, values_of, wait_for};
 
-/// Longer than any step here takes.
+/// A timeout that is longer than any step here takes.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 const SHORT: TimeSpan = TimeSpan::from_millis(300);
 

@@ -51,7 +51,8 @@ fn value(exporter: &mut Exporter, name: &str) -> f64 {
     readings.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {readings:?}")).value.get()
 }
 
-/// The server would continue with the statement after its client has left.
+/// A statement that uses CPU time for up to 15 seconds. Without that limit, the server would
+/// continue with it after its client has left.
 const WORK: &str =
     "set statement max_statement_time = 15 for select benchmark(1000000000, md5('a'))";
 
@@ -77,7 +78,8 @@ fn a_hosts_exporter_says_what_the_host_says() {
     let after = read(&mut here())[0].clone();
     let cpu = readings.iter().find(|one| one.name == "host/cpu").unwrap();
     assert_eq!(cpu.capacity, after.capacity);
-    // A tick of each processor and each kind of use: the file sums them before it rounds.
+    // The tolerance is a tick for each processor and each of five kinds of use. The file sums the
+    // kinds before it rounds.
     let (used, ticks) = (cpu.value.get(), 0.01 * 5.0 * cpu.capacity.unwrap());
     assert!(
         (before - ticks..=after.value.get() + ticks).contains(&used),

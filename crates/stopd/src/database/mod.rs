@@ -51,7 +51,7 @@ pub(crate) enum Verdict {
     Refused,
 }
 
-/// Why a database did not carry out a request.
+/// The reason why a database did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error("the password file cannot be used: {0}")]
@@ -89,10 +89,13 @@ impl Database {
     }
 
     /// Returns the running statements among those that are wanted.
-    pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+    pub(crate) async fn find_statements(
+        &mut self,
+        wanted: &Wanted,
+    ) -> Result<Vec<Running>, DatabaseError> {
         let found = match self {
-            Self::Postgres(postgres) => in_time(postgres.look(wanted)).await,
-            Self::MySql(mysql) => in_time(mysql.look(wanted)).await,
+            Self::Postgres(postgres) => in_time(postgres.find_statements(wanted)).await,
+            Self::MySql(mysql) => in_time(mysql.find_statements(wanted)).await,
         };
         self.keep(found)
     }
@@ -116,8 +119,8 @@ impl Database {
         }
     }
 
-    /// Returns the uptime of the database at the start of the present session, at the first call in
-    /// a session. Later calls return `None`.
+    /// Returns the uptime that the database had at the start of the present session. Only the first
+    /// call in a session returns it. Later calls return `None`.
     pub(crate) fn new_uptime(&mut self) -> Option<TimeSpan> {
         match self {
             Self::Postgres(postgres) => postgres.uptime.take(),

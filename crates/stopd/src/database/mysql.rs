@@ -94,9 +94,12 @@ impl MySql {
         )))
     }
 
-    pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+    pub(crate) async fn find_statements(
+        &mut self,
+        wanted: &Wanted,
+    ) -> Result<Vec<Running>, DatabaseError> {
         self.connect().await?;
-        let text = look(wanted, &self.settings.server.database, self.is_mariadb);
+        let text = search_query(wanted, &self.settings.server.database, self.is_mariadb);
         let rows: Vec<Row> = self.connection().await?.query(text).await?;
         Ok(rows.into_iter().filter_map(running).collect())
     }
@@ -126,7 +129,7 @@ impl MySql {
 /// Returns the query that searches for statements. It contains only numbers and the name of the
 /// database, which the configuration has validated. (The connection has no default database,
 /// because that would need a privilege.)
-fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
+fn search_query(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
     let serial = if is_mariadb { "QUERY_ID" } else { "0" };
     let connections: Vec<String> = wanted.connections.iter().map(u64::to_string).collect();
     // If no connection is wanted, the list has 0, which is no connection's number.
@@ -177,10 +180,10 @@ mod tests {
     #[test]
     fn what_is_looked_for_is_written_with_numbers_alone() {
         let wanted = Wanted { connections: vec![7, u64::MAX], tagged: false };
-        let text = look(&wanted, "shop", true);
+        let text = search_query(&wanted, "shop", true);
         assert!(text.contains("INFO, QUERY_ID FROM"));
         assert!(text.ends_with("AND (ID IN (7,18446744073709551615))"), "{text}");
-        let text = look(&Wanted { connections: vec![], tagged: true }, "shop", false);
+        let text = search_query(&Wanted { connections: vec![], tagged: true }, "shop", false);
         assert!(text.contains("INFO, 0 FROM"));
         assert!(text.ends_with(
             "AND (ID IN (0) OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%')"

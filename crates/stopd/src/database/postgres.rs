@@ -3,8 +3,8 @@
 //! A backend that receives a cancellation stops the statement that it runs, or nothing if it is
 //! idle. So the statement that cancels also checks that the backend still runs the statement that
 //! was found, by its start time in microseconds. Between the check and the signal there is a short
-//! race, from which leases protect. If a signal is sent before a release is answered, only the
-//! statement that it was meant for can receive it, or none. The kernel has the signal pending
+//! race: the backend may begin another statement. A lease protects other requests, because a
+//! release is answered only after the signal has been sent. The kernel then has the signal pending
 //! before the backend reads the next statement.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
@@ -17,7 +17,7 @@ use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
 /// The query that selects the statements of other sessions in this database. [`running`] parses its
 /// columns.
-const LOOK: &str = "\
+const FIND_STATEMENTS: &str = "\
 SELECT pid, usename::text, query, (extract(epoch FROM query_start) * 1000000)::int8, backend_xid IS NOT NULL \
 FROM pg_stat_activity \
 WHERE state = 'active' AND backend_type = 'client backend' AND datname = current_database() \
@@ -32,7 +32,7 @@ AND (extract(epoch FROM query_start) * 1000000)::int8 = $2 AND ($3 OR backend_xi
 const UPTIME: &str =
     "SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8";
 
-const LACKS: &str = "\
+const MISSING_PRIVILEGES: &str = "\
 SELECT pg_has_role('pg_signal_backend', 'USAGE') OR rolsuper, pg_has_role('pg_read_all_stats', 'USAGE') OR rolsuper \
 FROM pg_roles WHERE rolname = current_user";
 
@@ -45,7 +45,7 @@ pub(crate) struct Postgres {
 
 struct Session {
     client: Client,
-    look: Statement,
+    search: Statement,
     cancel: Statement,
     /// The task that reads and writes for the client.
     connection: JoinHandle<()>,
@@ -69,10 +69,10 @@ impl Postgres {
         let config = config(&self.settings)?;
         let (client, connection) = config.connect(NoTls).await?;
         let connection = tokio::task::spawn_local(async move { drop(connection.await) });
-        let look = client.prepare(LOOK).await?;
+        let search = client.prepare(FIND_STATEMENTS).await?;
         let cancel = client.prepare(CANCEL).await?;
         let up = client.query_one(UPTIME, &[]).await?;
-        self.session = Some(Session { client, look, cancel, connection });
+        self.session = Some(Session { client, search, cancel, connection });
         self.uptime = Some(TimeSpan::from_secs_f64(up.try_get(0)?));
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Postgres {
     }
 
     pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
-        let row = self.session().await?.client.query_one(LACKS, &[]).await?;
+        let row = self.session().await?.client.query_one(MISSING_PRIVILEGES, &[]).await?;
         let missing = match (row.try_get(0)?, row.try_get(1)?) {
             (true, true) => return Ok(None),
             (false, true) => "pg_signal_backend",
@@ -100,10 +100,13 @@ impl Postgres {
         )))
     }
 
-    pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+    pub(crate) async fn find_statements(
+        &mut self,
+        wanted: &Wanted,
+    ) -> Result<Vec<Running>, DatabaseError> {
         let backends: Vec<i32> = wanted.connections.iter().copied().filter_map(backend).collect();
         let session = self.session().await?;
-        let rows = session.client.query(&session.look, &[&backends, &wanted.tagged]).await?;
+        let rows = session.client.query(&session.search, &[&backends, &wanted.tagged]).await?;
         Ok(rows.iter().filter_map(running).collect())
     }
 

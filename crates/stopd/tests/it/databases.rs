@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 use crate::client::PATIENCE;
 use crate::site::Product;
 
-/// How a query ended.
+/// The way in which a query ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Done,

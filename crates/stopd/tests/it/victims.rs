@@ -11,8 +11,8 @@ use crate::messages::in_millis;
 use crate::relay::{Conduct, Relay, place};
 use crate::site::{Product, Site};
 
-/// A lock against crashes of a database: a test that crashes one holds the lock exclusively, all
-/// others share it.
+/// A lock that keeps a crash of a database from disturbing other tests. A test that crashes a
+/// database holds the lock exclusively, and all others share it.
 static PEACE: RwLock<()> = RwLock::new(());
 
 /// Runs a test with each database that is available.
@@ -102,7 +102,7 @@ fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
         "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
     ));
     assert_eq!(gateway.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
-    // The statement is searched for repeatedly, because of both stops.
+    // Both stops cause further searches for the statement, but it is cancelled only once.
     assert_eq!(app.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
     assert_eq!(works.end(), End::Done, "a second cancellation would have ended it");
     assert_eq!(site.log().matches("cancelled").count(), 1);
@@ -329,7 +329,8 @@ fn a_lease_that_is_older_than_its_database_covers_nobody_who_has_its_number_now(
     let mut app = Client::of(&site);
     let connected = r#"bywash_stopd_connected{database="shop"}"#;
     site.until("it is connected", |site| site.number(connected) == 1.0);
-    // As many connections as will be opened before the innocent one, or more.
+    // At least as many connections as are opened after the restart before the innocent one, so that
+    // one of them has had its number.
     let old: Vec<Connection> = (0..12).map(|_| Connection::new(kind)).collect();
     for connection in &old {
         let number = connection.number;

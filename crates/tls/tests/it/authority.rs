@@ -20,7 +20,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Creates an authority whose name and key differ from those of all others.
+    /// Creates an authority with a name and a key of its own.
     pub(crate) fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let name = place.path().display().to_string();

@@ -29,7 +29,7 @@ pub(super) const LEAST: (u16, u16) = (80, 12);
 
 /// The number of lines above the tables.
 const HEAD: u16 = 3;
-/// The minimum height, in lines, at which further tables are shown below the table of classes.
+/// Further tables are shown below the table of classes if the area has at least this many lines.
 const ENOUGH: u16 = 18;
 /// The minimum height of a further table in lines: its title, its head and three rows.
 const BELOW: u16 = 5;
@@ -63,7 +63,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, paint: Paint) {
     headline(frame, row(0, HEAD), screen, paint);
     tabs(frame, row(HEAD, 1), &screen.model);
     tables(frame, row(HEAD + 1, area.height - HEAD - 2), &screen.model);
-    frame.render_widget(foot(screen), row(area.height - 1, 1));
+    frame.render_widget(footer(screen), row(area.height - 1, 1));
     overlay(frame, screen);
 }
 
@@ -103,15 +103,16 @@ fn third(screen: &Screen, paint: Paint) -> Line<'static> {
         return Line::styled(words, paint.bold(Color::Red));
     }
     let model = &screen.model;
-    let (grid, look) = (model.grid(), model.look());
+    let (grid, settings) = (model.grid(), model.table_settings());
     let mut words = format!("{} answers", screen.address);
-    if let Some(Sort { column, falls }) = look.sort {
+    if let Some(Sort { column, falls }) = settings.sort {
         let direction = if falls { "falling" } else { "rising" };
         let _ = write!(words, "  by {}, {direction}", grid.columns[column].head);
     }
-    if !look.filter.is_empty() {
+    if !settings.filter.is_empty() {
         let all = model.all(model.view).rows.len();
-        let _ = write!(words, "  {} of {all} with \"{}\"", grid.rows.len(), escaped(&look.filter));
+        let _ =
+            write!(words, "  {} of {all} with \"{}\"", grid.rows.len(), escaped(&settings.filter));
     }
     let pause = if screen.paused { "PAUSED  " } else { "" };
     Line::from(vec![Span::styled(pause, STRONG), Span::raw(words)])
@@ -140,7 +141,7 @@ fn tabs(frame: &mut Frame<'_>, area: Rect, model: &Model) {
 /// and the last requests.
 fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     let grid = model.grid();
-    let (chosen, sort) = (Some(model.chosen(&grid)), model.look().sort);
+    let (chosen, sort) = (Some(model.chosen(&grid)), model.table_settings().sort);
     if model.view != View::Classes || area.height < ENOUGH {
         return table(frame, area, &grid, chosen, sort);
     }
@@ -180,7 +181,7 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &'static str, grid: &Grid) {
     table(frame, rest, grid, None, None);
 }
 
-fn foot(screen: &Screen) -> Line<'static> {
+fn footer(screen: &Screen) -> Line<'static> {
     match (&screen.overlay, &screen.notice) {
         (Overlay::Filter(input), _) => Line::styled(
             format!("/{}_  Enter: keep the filter, Esc: show all", escaped(input.text())),

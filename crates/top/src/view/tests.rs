@@ -100,7 +100,7 @@ fn a_small_terminal_says_so_and_none_is_too_small_to_be_drawn() {
 #[test]
 fn a_gateway_that_is_silent_is_said_to_be_so_and_what_was_stays() {
     let mut screen = screen(model());
-    screen.hear(Update::Silence("no gateway answers at 127.0.0.1:7070".into()), 1_700_000_000_000);
+    screen.apply(Update::Silence("no gateway answers at 127.0.0.1:7070".into()), 1_700_000_000_000);
     let drawn = lines(&screen, 80, 24);
     assert!(
         drawn[2].starts_with("STALE since 22:13:20 UTC: no gateway answers at"),
@@ -130,7 +130,7 @@ fn before_a_decision_stands_what_it_does() {
     let evidence = "1 /slow\nproposed  2 at once\neffect    90 %, then 20 %\n".to_owned();
     typed(&mut screen, "2a");
     let verb = crate::ask::Verb::Approve;
-    screen.hear(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
+    screen.apply(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
     typed(&mut screen, "too much");
     let drawn = lines(&screen, 80, 24);
     line(&drawn, "proposed  2 at once");
@@ -170,8 +170,8 @@ fn what_others_wrote_cannot_leave_its_place() {
             assert!(!line.contains(is_unsafe), "{line:?}");
         }
     }
-    screen.hear(Update::Silence(hostile.into()), 0);
-    screen.hear(Update::Refused(hostile.into()), 0);
+    screen.apply(Update::Silence(hostile.into()), 0);
+    screen.apply(Update::Refused(hostile.into()), 0);
     for line in lines(&screen, 80, 24) {
         assert!(!line.contains(is_unsafe), "{line:?}");
     }
@@ -200,7 +200,7 @@ fn all_of_what_is_to_be_decided_can_be_read_on_a_low_terminal() {
         (1..=20).map(|number| format!("evidence {number}")).collect::<Vec<_>>().join("\n");
     typed(&mut screen, "2a");
     let verb = crate::ask::Verb::Approve;
-    screen.hear(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
+    screen.apply(Update::Considered(verb, Box::new(elephant("/slow")), evidence), 0);
     let drawn = lines(&screen, 80, 12);
     line(&drawn, "evidence 1 ");
     line(&drawn, "Up Down: more");

@@ -1,4 +1,4 @@
-//! `cost memory`: the memory that a proxy holds for an idle connection and for a waiting request.
+//! `cost memory`: the memory that a proxy uses for an idle connection and for a waiting request.
 //!
 //! The program under test is restarted for each measurement. Its memory (PSS, `proc_pid_smaps(5)`)
 //! is read after a few requests, and again with all connections. The difference is divided by the
@@ -35,7 +35,7 @@ pub struct Options {
     only: Vec<PeerKind>,
 }
 
-/// Number of descriptors that a process needs besides those of its connections.
+/// Number of descriptors that a process needs in addition to those of its connections.
 const SPARE: u64 = 500;
 /// Promised maximum of bywash's memory for an idle connection, in bytes.
 const IDLE_MOST: f64 = 14.0 * 1024.0;

@@ -1,9 +1,9 @@
-//! Client connections from chosen source addresses. One address has only 28,000 ports, and real
-//! crowds use many addresses.
+//! Client connections from chosen source addresses, and the reasons why their reads and writes
+//! fail. One address has only 28,000 ports, and real crowds use many addresses.
 
 use crate::sys;
 use socket2::{Domain, Socket, Type};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 
 /// Returns the `n`-th address of 127.1.0.0/16. All of them are loopback addresses other than
@@ -20,8 +20,8 @@ pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// Connects like [`connect_from`], but with the segment size of Ethernet. Loopback segments have 64
-/// KiB, so a slow reader would acknowledge nothing for seconds and then much at once.
+/// Connects like [`connect_from`], but with the segment size of Ethernet. With the segments of
+/// loopback (64 KiB), a slow reader would acknowledge nothing for seconds and then much at once.
 pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_tcp_mss(1460)?;
@@ -37,6 +37,16 @@ pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
         Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket.into()),
         result => result.map(|()| socket.into()),
     }
+}
+
+/// Returns whether `e` means that no byte came or went within the time limit of the socket.
+pub fn is_timeout(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Returns whether `e` means that the other side has ended the connection.
+pub fn is_end(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 fn bound(source: Ipv4Addr) -> io::Result<Socket> {

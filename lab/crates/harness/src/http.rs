@@ -1,5 +1,4 @@
-//! HTTP/1.1 messages: writers of those that the two ends of a measurement send, and readers of
-//! those that they receive.
+//! Writes and reads HTTP/1.1 messages, for the clients and the upstreams of a measurement.
 //!
 //! The readers follow the rules of `bywash_message`.
 

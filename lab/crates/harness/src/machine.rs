@@ -1,5 +1,5 @@
-//! The machine on which a measurement ran. Without it, figures of different runs cannot be
-//! compared.
+//! Describes the machine on which a measurement ran. Figures of different runs can be compared only
+//! if the machine is known.
 
 use crate::peer::{PeerKind, Programs};
 use serde_json::{Value, json};

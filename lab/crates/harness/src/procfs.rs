@@ -82,7 +82,7 @@ pub struct MachineTicks {
     pub worked: u64,
     /// Ticks in which the hypervisor ran other virtual machines.
     pub stolen: u64,
-    /// All ticks, including those idle and in interrupts.
+    /// All ticks, including idle time and interrupts.
     pub total: u64,
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const STATUS_BOUND: Duration = Duration::from_secs(1);
 /// File name of the proxy's output, in its folder.
 const LOG: &str = "log";
-/// Interval between two checks of a condition that is waited for.
+/// Interval at which a wait checks its condition.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The settings with which a proxy is started.

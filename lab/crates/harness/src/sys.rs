@@ -131,8 +131,8 @@ impl Epoll {
         check(result).map(drop)
     }
 
-    /// Waits at most `bound` and fills `tokens` with those of the ready sockets. The wait is not
-    /// rounded to milliseconds.
+    /// Waits at most `bound` and fills `tokens` with the tokens of the ready sockets. The wait is
+    /// not rounded to milliseconds.
     pub fn wait_for(&mut self, bound: Duration, tokens: &mut Vec<usize>) -> io::Result<()> {
         let mut watched =
             libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -148,7 +148,7 @@ impl Epoll {
         }
     }
 
-    /// Waits at most `millis` milliseconds and fills `tokens` with those of the ready sockets.
+    /// Waits at most `millis` milliseconds and fills `tokens` with the tokens of the ready sockets.
     pub fn wait(&mut self, millis: i32, tokens: &mut Vec<usize>) -> io::Result<()> {
         let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len().cast_signed() as i32);
         tokens.clear();

@@ -97,7 +97,8 @@ impl Row {
             precision: share(right, named),
             recall: right as f64 / elephants,
             error: (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64),
-            // Before 16 minutes, the detector reports no intervals.
+            // If the site is observed for less than 16 minutes, the detector reports no confidence
+            // intervals.
             covered: share(sum(&|run| run.covered), right).filter(|_| cell.minutes >= 16),
             pearson_precision: share(pearson_right, pearson_named),
             pearson_recall: pearson_right as f64 / elephants,

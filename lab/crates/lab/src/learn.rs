@@ -18,10 +18,10 @@ use crate::args::LearnRun;
 
 /// The interval in virtual time at which the learned worth is read.
 const EVERY: TimeSpan = TimeSpan::from_secs(600);
-/// The relative error up to which a learned worth counts as near the true worth.
+/// A learned worth counts as near the true worth if its relative error is at most this.
 const NEAR: f64 = 0.10;
-/// The learned worth, in orders per visitor, below which a class with a true worth of zero counts
-/// as near.
+/// If the true worth of a class is zero, a learned worth below this counts as near it. The unit is
+/// orders per visitor.
 const NOTHING: f64 = 0.001;
 
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
@@ -81,8 +81,8 @@ struct Row {
     label: String,
     rho: f64,
     closes: &'static str,
-    /// The hours until the worth of all classes was near the true worth, one entry for each seed in
-    /// which it stayed near to the end.
+    /// The hours after which the worth of all classes stayed near the true worth, for each seed in
+    /// which it was near at the end.
     near_after: Vec<f64>,
     seeds: usize,
     /// The relative errors at the end of the run, by seed, then by class.

@@ -7,6 +7,7 @@ mod classes;
 mod compare;
 mod demo;
 mod elephants;
+mod fleet;
 mod learn;
 mod limits;
 mod live;
@@ -41,6 +42,7 @@ pub fn lab(args: &Lab) -> Result<(), Failure> {
         LabCommand::Learn(args) => learn::learn(args),
         LabCommand::Limits(args) => limits::limits(args),
         LabCommand::Elephants(args) => elephants::elephants(args),
+        LabCommand::Fleet(args) => fleet::fleet(args),
         LabCommand::Run(args) => live::live(args),
         LabCommand::Compare(args) => compare::compare(args),
         LabCommand::Sweep(args) => sweep::sweep(args),
@@ -63,8 +65,8 @@ fn invalid_file(path: &Path, why: &str) -> Failure {
     Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
 }
 
-/// Returns a text that may quote a file, made [`printable`] line by line and with long lines cut.
-/// bywash's own messages, with lists of names, are below the length limit.
+/// Makes a text that may quote a file [`printable`], line by line, and cuts long lines. bywash's
+/// own messages, which may list names, are shorter than the limit.
 fn presentable(text: &str) -> String {
     const QUOTED: usize = 100;
     const SAID: usize = 500;

@@ -22,7 +22,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
-    suits(&scenario).map_err(|why| invalid_file(&args.scenario, &why))?;
+    check_scenario(&scenario).map_err(|why| invalid_file(&args.scenario, &why))?;
     let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: STEP, worths: false, arrivals: false }, &progress);
     let runs = runs.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
@@ -31,7 +31,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
         label: seeds[0].label.clone(),
         rho: seeds[0].rho,
         closes: seeds[0].closes,
-        phases: across(
+        phases: combine(
             &seeds.iter().map(|run| phases(&scenario, &run.output.trace)).collect::<Vec<_>>(),
         ),
     };
@@ -44,8 +44,9 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     }
 }
 
-/// Fails if the scenario has nothing to judge.
-fn suits(scenario: &Scenario) -> Result<(), String> {
+/// Fails if the scenario has no limiter to compare, or if its runs are too short or too many to
+/// sample.
+fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     if scenario.policies.iter().all(|policy| policy.concurrency.is_none()) {
         return Err(
             "no [[policy]] has its own `concurrency`, so there is nothing to compare".into()
@@ -92,7 +93,7 @@ struct Mean {
 
 /// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase with the `i`-th seed. All
 /// seeds have the same phases.
-fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
+fn combine(seeds: &[Vec<Phase>]) -> Vec<Mean> {
     let phase = |j: usize| {
         let all: Vec<&Phase> = seeds.iter().filter_map(|phases| phases.get(j)).collect();
         let mean = |of: fn(&Phase) -> f64| {

@@ -37,7 +37,7 @@ pub(crate) fn visitor(order: &Order) -> Option<u64> {
 
 /// Returns the number of orders that visitors saw confirmed although the database does not have
 /// them. `confirmed` has a visitor's number once for each order.
-pub(crate) fn without_a_row(confirmed: &[u64], orders: &[Order]) -> usize {
+pub(crate) fn count_missing(confirmed: &[u64], orders: &[Order]) -> usize {
     let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
     let mut missing = 0;
     for seen in confirmed {
@@ -67,7 +67,7 @@ mod tests {
             at_ms: 0,
         };
         let rows = [row("peers-1-7"), row("peers-1-7"), row("peers-1-9"), row("odd")];
-        assert_eq!(without_a_row(&[7, 9, 7], &rows), 0);
-        assert_eq!(without_a_row(&[7, 7, 7, 8], &rows), 2);
+        assert_eq!(count_missing(&[7, 9, 7], &rows), 0);
+        assert_eq!(count_missing(&[7, 7, 7, 8], &rows), 2);
     }
 }

@@ -36,14 +36,15 @@ pub(crate) struct RunContext {
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
     pub(crate) statistics: RefCell<Statistics>,
-    /// The statistics of those clients of sets that are not counted in the result.
+    /// The statistics of permanent clients whose set is not counted in the result.
     pub(crate) uncounted: RefCell<Statistics>,
 }
 
 impl RunContext {
     /// Checks the scenario and the options, connects to the target once, and starts the clock.
     pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
-        // The bounds are those of a scenario file. This level of load may come from another source.
+        // These are the bounds of a scenario file, but this level of load may come from another
+        // source.
         if !(options.rho > 0.0 && options.rho <= 1000.0) {
             return Err(LoadError::Rho(options.rho));
         }

@@ -42,7 +42,7 @@ impl CookieJar {
         let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
             return;
         };
-        if parts.any(deletes) {
+        if parts.any(is_deletion) {
             self.0.retain(|(known, _)| known != name);
         } else if name.len() + value.len() <= LONGEST {
             self.set(name, value);
@@ -66,7 +66,7 @@ impl CookieJar {
     }
 }
 
-fn deletes(attribute: &str) -> bool {
+fn is_deletion(attribute: &str) -> bool {
     let Some((name, seconds)) = attribute.split_once('=') else {
         return false;
     };

@@ -2,10 +2,10 @@
 //!
 //! The load is an open loop: sessions start when the scenario says so, whether or not the site
 //! keeps up. Every time is measured from the moment at which a request was *due*. In a closed loop,
-//! a number of connections each wait for their answer. Such a load slows down together with the
-//! site and then shows no problem: Gil Tene's «coordinated omission». An open loop can fall behind
-//! its own schedule instead, so this load generator measures the lag and declares such a run
-//! invalid.
+//! each connection waits for its answer before it sends the next request. A closed loop slows down
+//! together with the site and then shows no problem (Gil Tene's «coordinated omission»). An open
+//! loop may fall behind its own schedule instead. This load generator therefore measures its lag,
+//! and declares a run with too much lag invalid.
 //!
 //! Clients are realistic. A client whose patience ends closes the socket immediately, so that the
 //! site can see the departure. Clients retry and give up as the scenario says, and keep their

@@ -15,7 +15,8 @@ pub type Busy = Box<dyn Fn() -> Option<TimeSpan> + Send + Sync>;
 pub struct Options {
     /// The URL of the site, as `http://host:port`.
     pub target: String,
-    /// The offered load ρ: the level that the scenario's profile leads to.
+    /// The level of load ρ. With it, the scenario's profile determines the offered load at any
+    /// time.
     pub rho: f64,
     /// The seed that determines the visitors and their arrivals.
     pub seed: u64,
@@ -23,8 +24,8 @@ pub struct Options {
     /// is closed.
     pub drain: TimeSpan,
     /// The maximum number of concurrent visitors, to bound memory. A visitor that waits for an
-    /// answer costs about 25 kB. The number of descriptors of this process, less 200, is another
-    /// bound.
+    /// answer costs about 25 kB. There are also at most as many visitors as this process may open
+    /// descriptors, less 200.
     pub max_visitors: usize,
     /// The tag that marks every request as `<tag>-<seed>-<index>`, to find a visitor's orders in
     /// the site's database. It has at most [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
@@ -48,8 +49,8 @@ impl Options {
     pub const LONGEST_TAG: usize = 22;
 
     /// Creates options for `seed` at the offered load `rho` against `target`, with defaults for the
-    /// rest. The defaults are 30 s of drain, 20,000 concurrent visitors, visible closes, no tag,
-    /// and no busy time.
+    /// rest. The defaults are 30 s of drain, 20,000 concurrent visitors, departures that the target
+    /// sees, no tag, and no busy time.
     pub fn new(target: impl Into<String>, rho: f64, seed: u64) -> Self {
         Self {
             target: target.into(),

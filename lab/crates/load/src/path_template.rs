@@ -1,9 +1,9 @@
 //! Path templates. In each request, a placeholder such as `{1..20}` in a path is replaced by a
 //! random whole number from 1 to 20.
 //!
-//! Equal placeholders in one path get the same number, so that `user{1..9}` goes with
-//! `password{1..9}`. The numbers follow from the run's seed and the visitor's number, as all plans
-//! of a visitor do.
+//! Equal placeholders in one path get the same number, so that `user{1..9}` always goes with the
+//! right `password{1..9}`. Like all plans of a visitor, the numbers follow from the run's seed and
+//! the visitor's number.
 
 use bywash_scenario::Stream;
 use http::Uri;

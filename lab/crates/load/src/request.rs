@@ -92,7 +92,7 @@ impl Requests {
     }
 
     /// Returns the headers that the `index`-th visitor adds to each request: the run's tag, if it
-    /// has one, and those of `signals` that are headers.
+    /// has one, and the headers among `signals`.
     pub(crate) fn extra_headers(&self, index: u64, signals: &[usize]) -> HeaderMap {
         let mut extra_headers = HeaderMap::new();
         if let Some(tag) = &self.tag {
@@ -108,8 +108,7 @@ impl Requests {
         extra_headers
     }
 
-    /// Returns the cookie jar of a visitor with these `signals`, filled with those signals that are
-    /// cookies.
+    /// Returns the cookie jar of a visitor, filled with the cookies among `signals`.
     pub(crate) fn jar(&self, signals: &[usize]) -> CookieJar {
         let mut jar = CookieJar::default();
         for signal in signals {

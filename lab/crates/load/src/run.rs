@@ -20,7 +20,7 @@ use crate::virtual_user::VirtualUser;
 /// The interval at which the caller's `watch` function is called.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// The time after the end of the run at which arrivals that are still overdue are cancelled. A load
+/// Arrivals that are still overdue this long after the end of the run are cancelled. A load
 /// generator that is so far behind must not run without end.
 const LAST_CALL: TimeSpan = TimeSpan::from_secs(1);
 
@@ -32,9 +32,9 @@ pub struct Run {
     /// The median lag of the load generator. Lag is the time from when a request is due until the
     /// load generator makes it.
     pub lag_p50: TimeSpan,
-    /// The 99th percentile of the lag, as in `lag_p50`.
+    /// The 99th percentile of the lag.
     pub lag_p99: TimeSpan,
-    /// The longest lag of the run, as in `lag_p50`.
+    /// The longest lag of the run.
     pub lag_max: TimeSpan,
     /// The numbers of the visitors that saw an order confirmed. A visitor with several orders is
     /// listed once for each.

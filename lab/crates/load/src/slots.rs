@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-/// The number of descriptors that are left to the rest of the process.
+/// The number of descriptors that are kept for everything else in the process.
 const SPARE: usize = 200;
 
 /// The slots of a run, of which each concurrent visitor takes one.

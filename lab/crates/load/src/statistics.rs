@@ -84,7 +84,7 @@ impl Statistics {
     }
 
     /// Records that an action was executed `lag` after it was due.
-    pub(crate) fn late(&mut self, lag: TimeSpan) {
+    pub(crate) fn record_lag(&mut self, lag: TimeSpan) {
         self.lag.saturating_record(lag.as_micros());
     }
 

@@ -1,14 +1,14 @@
 //! Decides whether the figures of a run are valid.
 //!
-//! A load generator that could not follow the scenario measures itself and not the site. Its
-//! figures look like any others, so it must report this.
+//! The figures of a load generator that could not follow the scenario describe the load generator
+//! and not the site. They look like any others, so the run must be reported as invalid.
 
 use std::fmt;
 
 use bywash_units::TimeSpan;
 
-/// The largest 99th percentile of the lag with which a run is valid. With more, response times of
-/// some tens of milliseconds would be caused by the load generator.
+/// A run whose 99th percentile of the lag exceeds this is invalid. Otherwise response times of some
+/// tens of milliseconds would be caused by the load generator.
 const MOST_LAG: TimeSpan = TimeSpan::from_millis(10);
 
 /// Counts of the load generator's own failures in a run.
@@ -16,8 +16,8 @@ const MOST_LAG: TimeSpan = TimeSpan::from_millis(10);
 pub(crate) struct Flaws {
     /// The number of visitors that were not started because no slot was free.
     pub(crate) not_started: u64,
-    /// The number of connections closed although closes are hidden, because no slot was free to
-    /// keep them open.
+    /// The number of connections that the load generator should have kept open, to hide that the
+    /// client had left, but closed because no slot was free.
     pub(crate) not_hidden: u64,
     /// The number of connections for which this machine had no descriptor or port left.
     pub(crate) exhausted: u64,

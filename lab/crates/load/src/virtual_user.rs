@@ -1,8 +1,8 @@
 //! The session of one live visitor on the site.
 //!
 //! `bywash_scenario::Visitor` decides the behaviour. This module makes the requests, waits for the
-//! visitor's patience, and records the outcomes. A request counts from the time at which it was
-//! due. A pause counts from the time at which the last request ended for the *visitor*.
+//! visitor's patience, and records the outcomes. A request is timed from when it was due. A pause
+//! is timed from when the last request ended for the *visitor*.
 
 use std::rc::Rc;
 
@@ -91,7 +91,7 @@ impl VirtualUser {
         let mut intended = start;
         loop {
             let lag = self.context.lag(intended);
-            self.context.statistics.borrow_mut().late(lag);
+            self.context.statistics.borrow_mut().record_lag(lag);
             let (ended, ending) = self.request(intended).await;
             match self.visitor.ended(&self.context.scenario, ending) {
                 Next::Gone { not_generated } => {
@@ -133,8 +133,8 @@ impl VirtualUser {
         };
         let mut recorded = statistics.borrow_mut();
         if self.set.is_some() {
-            // Clients of sets go on until the run ends, so only those of their requests count that
-            // ended in time.
+            // Permanent clients continue until the run ends, so their requests count only if they
+            // ended before the end of arrivals.
             if ended > context.last_arrival {
                 return (ended, ending);
             }
@@ -216,13 +216,14 @@ impl VirtualUser {
                 break;
             }
         }
-        // The present visit was tried, so it counts as made even if it failed.
+        // `visits` includes the present visit if its request failed. That request was made, so it
+        // does not count.
         visits - u64::from(last != Ending::Completed)
     }
 }
 
-/// Ends the request of a client that has lost patience. Closes the socket now, unless the scenario
-/// hides closes behind an intermediary. In that case it reads and discards the answer, until the
+/// Ends the request of a client that has lost patience. Closes the socket now, unless the run hides
+/// departures as an intermediary does. In that case it reads and discards the answer, until the
 /// answer is complete or the run is over. If no slot is free for this, it closes the socket and
 /// counts the flaw.
 fn give_up(

@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The number that shells add to a signal's number for the exit status of a program that the signal
-/// ended.
+/// If signal N ends a program, shells report the exit status N plus this.
 const SIGNALLED: i32 = 128;
 /// The interval between two rounds of killing. A process that starts during one round is found in
 /// the next.

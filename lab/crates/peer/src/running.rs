@@ -13,7 +13,7 @@ use crate::sys::{self, Signal};
 use crate::{child_guard, processes};
 
 const START_BOUND: Duration = Duration::from_secs(20);
-/// The interval between two checks of a condition that is waited for.
+/// Interval at which a wait checks its condition.
 const LOOK: Duration = Duration::from_millis(2);
 /// The maximum number of lines that an error quotes from the end of a program's log.
 const MOST_QUOTED: usize = 20;
@@ -110,8 +110,8 @@ impl Running {
         if self.ended {
             return;
         }
-        // If the program has ended but a process has its ID, that process is another one. While a
-        // process of the program's group exists, no other process gets the ID.
+        // If the program has ended, a process that is alive with its ID is another one. No process
+        // can get the ID while a process of the program's group exists.
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
             // Descendants that have left the program's process group can be found only while the

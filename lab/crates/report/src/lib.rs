@@ -1,10 +1,10 @@
 //! Shows run results to people: plain-text tables for a terminal, and one HTML file with SVG
 //! figures.
 //!
-//! The HTML file has no script, no external font and no request, and its content security policy
-//! forbids them. It can be mailed, archived, printed, and opened in ten years. Names of policies,
-//! classes and scenarios may come from a hostile log, so they are treated as text everywhere:
-//! escaped in HTML and SVG, and without control characters in a terminal.
+//! The HTML file contains no script and no external font, and makes no request. Its content
+//! security policy forbids all of them. It can be mailed, archived, printed, and opened in ten
+//! years. Names of policies, classes and scenarios may come from a hostile log, so they are treated
+//! as text everywhere: escaped in HTML and SVG, and without control characters in a terminal.
 //!
 //! The SVG writer is part of this crate, because three kinds of figure do not justify a plotting
 //! library. No library known to us supports light and dark mode from CSS, hatching, and text for a

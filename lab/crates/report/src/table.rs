@@ -5,10 +5,12 @@ use bywash_terminal::{Align, Table};
 
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 
-/// Returns a table with a row for each result row. The four outcomes (more if any request was
-/// terminated or failed) and `not generated %` add up to 100, as in table "Overall Throughput Data"
-/// of the LIFO-Pri talk. Their base is the number of generated and not generated requests. If there
-/// were adversaries, a column has the work on them.
+/// Returns a table with a row for each result row.
+///
+/// The percentages of completed, timed out, dropped, terminated, failed and not generated requests
+/// add up to 100. Their base is the number of generated and not generated requests, as in table
+/// "Overall Throughput Data" of the LIFO-Pri talk. Terminated requests, failed requests, the
+/// recovery after a pulse and work on adversaries have a column only if a row has any.
 pub fn cells(result: &RunResult) -> Table {
     let stops = result.cells.iter().any(|cell| cell.terminated > 0);
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
@@ -81,8 +83,8 @@ fn cell_row(cell: &ResultRow, (stops, failures): (bool, bool), level: usize) -> 
     row
 }
 
-/// Returns the number of decimals that the levels of load need at most. All levels are written with
-/// as many, so that their decimal points align.
+/// Returns the largest number of decimals that any level of load needs. All levels are written with
+/// this number, so that their decimal points align.
 fn rho_decimals(result: &RunResult) -> usize {
     let needed = result.cells.iter().map(|cell| decimals(cell.rho, 2));
     needed.max().unwrap_or(0)
@@ -96,7 +98,7 @@ fn revenue(cell: &ResultRow) -> String {
     }
 }
 
-/// Returns the table of the classes of one result row. Here the base is the number of generated
+/// Returns the table of the classes of one result row. Its percentages are shares of the generated
 /// requests, because requests that were not generated have no class.
 pub fn classes(cell: &ResultRow) -> Table {
     let stops = cell.classes.iter().any(|class| class.terminated > 0);

@@ -1,8 +1,8 @@
 //! Makes text from outside safe to show.
 //!
-//! A policy label or a class name may come from a log that an attacker filled. In HTML a tag could
-//! run. Every such text passes through this module, which also replaces the characters that are
-//! unsafe in a terminal.
+//! A policy label or a class name may come from a log that an attacker filled. A tag in such a text
+//! could run a script in HTML. All text from outside passes through this module, which also
+//! replaces the characters that are unsafe in a terminal.
 
 use bywash_terminal::text::{columns, printable, start};
 
@@ -23,13 +23,13 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// Returns `text` escaped as by [`escape`], but with its line breaks.
+/// Escapes `text` like [`escape`], but keeps its line breaks.
 pub(crate) fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the first `most` columns of `text`. If text was removed, the last of them is `…`.
-pub(crate) fn elided(text: &str, most: usize) -> String {
+/// Returns the first `most` columns of `text`. If text was removed, the last column is `…`.
+pub(crate) fn truncate(text: &str, most: usize) -> String {
     let text = printable(text);
     if columns(&text) <= most {
         return text;
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_long_label_ends_in_an_ellipsis() {
-        assert_eq!(elided("session push-out", 9), "session…");
-        assert_eq!(elided("short", 9), "short");
+        assert_eq!(truncate("session push-out", 9), "session…");
+        assert_eq!(truncate("short", 9), "short");
     }
 }

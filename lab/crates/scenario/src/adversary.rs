@@ -53,7 +53,8 @@ pub struct Adversary {
     pub patience: Distribution,
     /// The number of members that arrive at the same time.
     pub burst: u32,
-    /// The time that a member keeps its slot beyond the service because it sends or reads slowly.
+    /// The time for which a member keeps its slot in addition to the service time, because it sends
+    /// or reads slowly.
     pub holds: TimeSpan,
     /// The rate at which a member sends or reads during `holds`, in bytes per second.
     pub rate: u64,
@@ -91,8 +92,8 @@ pub struct Hostile {
 }
 
 impl Adversary {
-    /// Returns the rate of bursts that asks for [`Self::rho`] times the capacity of `workers`
-    /// workers.
+    /// Returns the rate of bursts at which the population's work is [`Self::rho`] times the
+    /// capacity of `workers` workers.
     pub fn bursts(&self, classes: &[Class], workers: u32) -> Rate {
         let work: f64 = self.path.iter().map(|i| classes[*i].service.mean().as_secs_f64()).sum();
         Rate::per_second(self.rho * f64::from(workers) / (work * f64::from(self.burst)))
@@ -144,7 +145,7 @@ pub(crate) fn resolve(
     problems: &mut Problems,
 ) -> Vec<Adversary> {
     let few = raw.len() <= MOST;
-    problems.at(None).unless(few, format!("a scenario has at most {MOST} adversaries"));
+    problems.at(None).require(few, format!("a scenario has at most {MOST} adversaries"));
     let mut all = Vec::new();
     for (i, raw) in raw.into_iter().take(MOST).enumerate() {
         all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index)));
@@ -155,11 +156,11 @@ pub(crate) fn resolve(
 fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
     let RawSpec { name, rho, path, session, addresses, patience, burst, .. } = raw;
     let mut problems = Problems::default();
-    problems.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
+    problems.require(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
     let long = (1..=LONGEST).contains(&path.len());
-    problems.unless(long, format!("path must name 1 to {LONGEST} classes"));
+    problems.require(long, format!("path must name 1 to {LONGEST} classes"));
     let some = (1..=1_000_000).contains(&addresses) && (1..=10_000).contains(&burst);
-    problems.unless(some, "addresses must be 1 to 1000000, and burst 1 to 10000");
+    problems.require(some, "addresses must be 1 to 1000000, and burst 1 to 10000");
     let class = |class: &String| {
         let found = index.get(class).copied();
         let why = || format!("path names class `{class}`, which does not exist");
@@ -173,7 +174,7 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     let times = span(raw.from, TimeSpan::ZERO).zip(span(raw.until, TimeSpan::MAX));
     let holds = span(raw.holds, TimeSpan::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
-    problems.unless(ends, "`until` must be after `from`");
+    problems.require(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
     let ((from, until), holds) = problems.whole(times.zip(holds)).map_err(about)?;
     let rate = raw.rate;

@@ -236,7 +236,7 @@ impl RawSpec {
         };
         let base = profile.as_ref().is_none_or(|profile| (0.0..=1000.0).contains(&profile.base()));
         let why = "arrivals.base must be a level of load from 0 to 1000";
-        problems.at(lines.key("arrivals.base")).unless(base, why);
+        problems.at(lines.key("arrivals.base")).require(base, why);
         profile
     }
 }

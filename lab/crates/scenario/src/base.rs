@@ -61,16 +61,16 @@ pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
         return Err(senseless("base must be the path of a scenario file, in quotes"));
     };
     let path = folder.join(&base);
-    let under = underneath(&path, Path::new(&base));
+    let under = read_base(&path, Path::new(&base));
     let mut whole =
         under.map_err(|source| ScenarioError::Base { path, source: Box::new(source) })?;
-    lay(over, &mut whole);
+    merge(over, &mut whole);
     Ok(whole)
 }
 
 /// Returns the table of the base at `path`, which the referring file calls `name`. Checks the base
 /// as a scenario. Paths inside the base are made relative to the folder of the referring file.
-fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
+fn read_base(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     let text = read_bounded(path)?;
     let mut table: Table = toml::from_str(&text)?;
     if table.contains_key("base") {
@@ -90,7 +90,7 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
 const EITHER: [&str; 2] = ["duration", "orders"];
 
 /// Removes the keys from `table` that setting `key` excludes.
-pub(crate) fn unsay(key: &str, table: &mut Table) {
+pub(crate) fn remove_excluded(key: &str, table: &mut Table) {
     if EITHER.contains(&key) {
         for key in EITHER {
             table.remove(key);
@@ -98,12 +98,12 @@ pub(crate) fn unsay(key: &str, table: &mut Table) {
     }
 }
 
-fn lay(over: Table, under: &mut Table) {
-    over.keys().for_each(|key| unsay(key, under));
+fn merge(over: Table, under: &mut Table) {
+    over.keys().for_each(|key| remove_excluded(key, under));
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(under)), Value::Table(over)) if !over.contains_key("shape") => {
-                lay(over, under);
+                merge(over, under);
             }
             (_, value) => drop(under.insert(key, value)),
         }

@@ -17,9 +17,9 @@ pub enum Closes {
     /// other.
     Hidden,
     /// The server side notices a departure while the request waits for a slot or inside the
-    /// application. A request in service is served to its end. The database of paper 4 checks a
-    /// mark when a thread gets its turn, and not again [paper 4.6]. Only the simulator can run
-    /// this.
+    /// application. A request in service is served to its end. The database of paper 4 is an
+    /// example: it checks for a departure when a thread gets its turn, and not again [paper 4.6].
+    /// Only the simulator can run this.
     Waiting,
 }
 
@@ -61,11 +61,10 @@ pub struct Client {
     pub patience: Distribution,
     /// The event that must happen before patience ends.
     pub waits_for: WaitsFor,
-    /// The maximum number of attempts at a request beyond the first. After them the session is
-    /// abandoned.
+    /// The maximum number of retries of a request. If the last one fails, the session is abandoned.
     pub retries: u32,
-    /// The maximum number of these attempts that may follow a refusal or an error; 0 for clients
-    /// that do not retry after a refusal.
+    /// A request that is refused or fails is retried only if it has had fewer retries than this; 0
+    /// for clients that do not retry after a refusal.
     pub retries_after_refusal: u32,
     /// The pause before the retry of a request that timed out.
     pub pause_after_timeout: TimeSpan,

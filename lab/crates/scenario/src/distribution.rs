@@ -12,8 +12,8 @@ pub struct Stream(Pcg64Mcg);
 impl Stream {
     /// Creates the random stream for one `purpose` of the `index`-th object in a run with `seed`.
     ///
-    /// Streams of different purposes or indices are independent. So a second retry of one visitor
-    /// does not change the next visitor.
+    /// Streams of different purposes or indices are independent. So if one visitor draws more
+    /// numbers, for example for a second retry, the next visitor does not change.
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
         let key = mix(mix(mix(seed) ^ purpose) ^ index);
         // Both halves must differ between streams. The generator's output is a rotation of the

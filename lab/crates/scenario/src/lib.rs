@@ -1,10 +1,10 @@
 //! The description of a load, and the results of a run.
 //!
 //! One TOML file describes the arrivals, the behaviour of visitors (a session graph with think
-//! times), their patience, their retries after a disappointment, and the service demand of their
-//! requests. The simulator runs it in virtual time and the load generator in real time. Both draw
-//! every visitor from the same seed, so that two policies, or a simulation and a live run, face the
-//! same visitors.
+//! times), their patience, their retries after a failure, and the service demand of their requests.
+//! The simulator runs it in virtual time and the load generator in real time. Both draw every
+//! visitor from the same seed. So two policies, or a simulation and a live run, face the same
+//! visitors.
 //!
 //! # Modules
 //!

@@ -8,8 +8,8 @@ use crate::file::Scenario;
 /// The number of the random stream for pauses between the sessions of a permanent client.
 const PAUSES: u64 = 0x2001;
 
-/// A number of sessions that no client reaches in a run. It separates the visitor numbers of
-/// different clients.
+/// The distance between the first visitor numbers of two clients. No client has as many sessions in
+/// a run, so the visitor numbers of different clients never overlap.
 const SESSIONS: u64 = 1 << 32;
 
 /// One permanent client in a run. It is always in a session or in the pause before the next.
@@ -22,8 +22,8 @@ pub struct Client {
 }
 
 impl Scenario {
-    /// Returns all clients of all sets. The outcome of one client does not change the plans of the
-    /// others.
+    /// Returns all clients of all sets. Each client has its own random stream, so the outcome of
+    /// one client does not change the plans of the others.
     pub fn clients(&self, seed: u64) -> impl Iterator<Item = Client> {
         let sets = self.sets.iter().enumerate();
         let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));

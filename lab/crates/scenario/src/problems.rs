@@ -21,7 +21,7 @@ impl Problems {
         self.found.push((self.line, ScenarioError::Senseless(why.into())));
     }
 
-    pub(crate) fn unless(&mut self, right: bool, why: impl Into<String>) {
+    pub(crate) fn require(&mut self, right: bool, why: impl Into<String>) {
         if !right {
             self.add(why);
         }

@@ -1,9 +1,9 @@
 //! Response times: recorded in a histogram, and reported in a bounded number of points.
 //!
 //! A distribution is reported at points of the E24 series of preferred numbers (IEC 60063: 24 per
-//! decade, each about 10 % above the last), where its cumulative share changes. The series contains
-//! the round values that papers and objectives quote (0.1, 1.5, 2, 10). It is the same for every
-//! run, so that two distributions can be compared point by point.
+//! decade, each about 10 % above the last). The series contains the round values that papers and
+//! objectives quote (0.1, 1.5, 2, 10). It is the same for every run, so that two distributions can
+//! be compared point by point.
 
 use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
@@ -58,9 +58,9 @@ impl Responses {
         if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }
     }
 
-    /// Returns the cumulative distribution. It begins at the last point within which less than one
-    /// in a thousand was answered, because a few fast answers would fill half of a logarithmic
-    /// axis. It ends at the first point within which all were answered.
+    /// Returns the cumulative distribution. Its first point is the last one with a share below one
+    /// in a thousand, because a few fast answers would otherwise fill half of a logarithmic axis.
+    /// Its last point is the first one with share 1.
     pub(crate) fn cdf(&self) -> EmpiricalCdf {
         let total = self.0.len();
         let mut points: Vec<(f64, f64)> = Vec::new();

@@ -58,16 +58,16 @@ pub struct ResultRow {
     /// includes.
     #[serde(default)]
     pub requests_planned: u64,
-    /// The service time of requests answered in time, as a share of the work that is steadily
-    /// possible: of the capacity while ρ ≥ 1, and of the offered work while ρ < 1. After a crowd it
+    /// The service time of requests answered in time, as a share of the possible work. The possible
+    /// work is the capacity while ρ ≥ 1, and the offered work while ρ < 1. After a crowd the share
     /// can exceed 1, because remaining requests of the crowd's visitors are served in the calm that
     /// follows.
     pub useful_work: f64,
     /// The standard error of `useful_work`, estimated from the seeds; `None` for a single seed.
     #[serde(default)]
     pub useful_error: Option<f64>,
-    /// The service time of all other requests, as a share of the same possible work as in
-    /// `useful_work`. `None` if a live target does not report its total service time.
+    /// The service time of all other requests, as a share of the possible work of `useful_work`.
+    /// `None` if a live target does not report its total service time.
     pub wasted_work: Option<f64>,
     /// The number of confirmed orders as a share of `orders_possible`. After a crowd it can exceed
     /// 1, like `useful_work`. If ρ ≥ 1 to the end, only orders confirmed before arrivals end count.
@@ -123,18 +123,19 @@ impl ResultRow {
 pub struct ClassRow {
     /// The name of the class.
     pub class: String,
-    /// The number of requests of the class, as in [`ResultRow::generated`].
+    /// The number of requests of the class made, retries included.
     pub generated: u64,
-    /// The number of requests of the class, as in [`ResultRow::completed`].
+    /// The number of requests of the class answered while the client still waited.
     pub completed: u64,
-    /// The number of requests of the class, as in [`ResultRow::timed_out`].
+    /// The number of requests of the class that the client gave up because it lost patience.
     pub timed_out: u64,
-    /// The number of requests of the class, as in [`ResultRow::dropped`].
+    /// The number of requests of the class that the server side refused.
     pub dropped: u64,
-    /// The number of requests of the class, as in [`ResultRow::terminated`].
+    /// The number of requests of the class that the server side stopped while they ran.
     #[serde(default)]
     pub terminated: u64,
-    /// The number of requests of the class, as in [`ResultRow::failed`].
+    /// The number of requests of the class answered with an error or not at all, and neither
+    /// refused nor stopped.
     #[serde(default)]
     pub failed: u64,
     /// The mean response time of completed requests, in milliseconds.
@@ -209,9 +210,9 @@ impl EmpiricalCdf {
 /// The recovery of useful work after the end of a pulse of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// The seconds from the end of the pulse to the first second from which useful work, averaged
-    /// over ten seconds, is at least 90 % of its value before the pulse. `None` if useful work did
-    /// not recover.
+    /// The time in seconds from the end of the pulse until useful work has recovered. It has
+    /// recovered when its mean over the next ten seconds is at least 90 % of its mean before the
+    /// pulse. `None` if it did not recover.
     pub seconds: Option<u64>,
 }
 
@@ -224,14 +225,16 @@ pub struct SeedFigures {
     pub timed_out: f64,
     /// The share of [`ResultRow::base`] that was dropped.
     pub dropped: f64,
-    /// The useful work of the seed, as in [`ResultRow::useful_work`].
+    /// The service time of requests answered in time, as a share of the possible work
+    /// ([`ResultRow::useful_work`]).
     pub useful_work: f64,
-    /// The revenue share of the seed, as in [`ResultRow::revenue_share`].
+    /// The number of confirmed orders, as a share of the possible orders
+    /// ([`ResultRow::revenue_share`]).
     pub revenue_share: f64,
-    /// The number of planned requests, as in [`ResultRow::requests_planned`]. Two runs with equal
-    /// numbers of planned requests and orders had the same visitors.
+    /// The number of requests that visitors meant to make, without retries. Two runs with equal
+    /// numbers of planned requests and planned orders had the same visitors.
     pub requests_planned: u64,
-    /// The number of planned orders, as in [`ResultRow::orders_planned`].
+    /// The number of orders that visitors meant to make.
     pub orders_planned: u64,
 }
 

@@ -53,13 +53,13 @@ pub(crate) fn resolve(
         let line = lines.nth("set", i);
         let many = (1..=MOST).contains(&set.clients);
         let why = format!("clients of set `{}` must be 1 to {MOST}", set.name);
-        problems.at(line).unless(many, why);
+        problems.at(line).require(many, why);
         let is_new = sets.iter().all(|other: &ClientSet| other.name != set.name);
-        problems.at(line).unless(is_new, format!("set `{}` is defined twice", set.name));
+        problems.at(line).require(is_new, format!("set `{}` is defined twice", set.name));
         let RawSpec { name, clients, patience, counted } = set;
         sets.push(ClientSet { name, clients, patience, counted });
     }
     let some = sets.is_empty() || sets.iter().any(|set| set.counted);
-    problems.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
+    problems.at(lines.nth("set", 0)).require(some, "at least one set needs counted = true");
     sets
 }

@@ -2,8 +2,9 @@
 //! request.
 //!
 //! Examples are a returning customer's cookie, a referrer, or a login that is still valid. None
-//! proves that the visitor will buy, but buyers have them more often. Their value at a full shop is
-//! a question for the lab, so a scenario says how often buyers and others carry each signal.
+//! proves that the visitor will buy, but buyers have them more often. The lab measures how much a
+//! signal helps a shop under overload. For this, a scenario sets how often buyers and others carry
+//! each signal.
 //!
 //! Source: none; the probabilities are assumptions, and the scenario states them.
 
@@ -92,7 +93,7 @@ pub(crate) fn resolve(
 ) -> Vec<Signal> {
     let some = raw.len() <= MOST;
     let why = format!("a scenario has at most {MOST} signals, not {}", raw.len());
-    problems.at(None).unless(some, why);
+    problems.at(None).require(some, why);
     let mut signals: Vec<Signal> = Vec::new();
     for (i, raw) in raw.into_iter().enumerate() {
         let Some(signal) = problems.at(lines.nth("signal", i)).part(resolve_one(raw)) else {
@@ -122,14 +123,14 @@ fn resolve_one(raw: RawSpec) -> Result<Signal, ScenarioError> {
     let mut problems = Problems::default();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let named = (1..=64).contains(&name.len()) && name.chars().all(plain);
-    problems.unless(
+    problems.require(
         named,
         format!("signal `{name}`: write a name of 1 to 64 letters, digits, `-` or `_`"),
     );
     for (key, chance) in [("buyers", buyers), ("others", others)] {
         let right = (0.0..=1.0).contains(&chance);
         problems
-            .unless(right, format!("{key} of signal `{name}` must be a probability from 0 to 1"));
+            .require(right, format!("{key} of signal `{name}` must be a probability from 0 to 1"));
     }
     let shown = match (cookie, header) {
         (Some(text), None) => as_cookie(&text)

@@ -1,8 +1,9 @@
 //! The origin of visitors: drawn from a scenario's graph and distributions, or recorded in a log.
 //!
-//! In both cases a visitor is the same state machine (`Visitor`), and their plans do not depend
-//! on how they are treated. So a runner of a scenario asks `Scenario::visitor` without knowing
-//! the origin. In a recording only patience and moods are random.
+//! In both cases a visitor is the same state machine (`Visitor`), and their plans do not depend on
+//! how they are treated. So a runner of a scenario calls `Scenario::visitor` without knowing the
+//! origin. In a recording, only patience, pauses after a refusal and decisions to abandon are
+//! random.
 
 use bywash_units::{Time, TimeSpan};
 

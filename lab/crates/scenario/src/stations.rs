@@ -21,9 +21,9 @@ pub(crate) fn resolve(raw: &[RawSpec], lines: &Lines<'_>, problems: &mut Problem
     for (i, RawSpec { name, workers }) in raw.iter().enumerate() {
         let line = lines.nth(STATION, i);
         let is_new = stations.iter().all(|other| other.name != *name);
-        problems.at(line).unless(is_new, format!("station `{name}` is defined twice"));
+        problems.at(line).require(is_new, format!("station `{name}` is defined twice"));
         let many = (1..=100_000).contains(workers);
-        problems.at(line).unless(many, format!("workers of station `{name}` must be 1 to 100000"));
+        problems.at(line).require(many, format!("workers of station `{name}` must be 1 to 100000"));
         stations.push(Station { name: name.clone(), workers: *workers });
     }
     stations

@@ -44,7 +44,7 @@ pub enum Promise {
         /// The target for the ratio.
         target: f64,
     },
-    /// A share of a class's requests, or more, is answered within a time.
+    /// The goal that at least a share of a class's requests are answered within a time.
     Percentile {
         /// The index of the class.
         class: usize,

@@ -2,7 +2,8 @@
 //!
 //! In a gateway, an operator approves a rule for the route that causes the load. Here a scenario
 //! names the classes. The engine's module `throttle` defines the effect of a rule. A delay is the
-//! alternative of paper 5 [paper 5.6]: the answer is made immediately, and arrives that much later.
+//! alternative of paper 5 [paper 5.6]: the server answers immediately, but the client gets the
+//! answer later by the delay.
 
 use bywash_units::{Rate, TimeSpan};
 use serde::Deserialize;

@@ -86,7 +86,7 @@ fn set(table: &mut Table, setting: &Setting) -> Result<(), String> {
     if LISTS.contains(&last) && !value.is_array() {
         value = Value::Array(vec![value]);
     }
-    base::unsay(last, table);
+    base::remove_excluded(last, table);
     table.insert(last.to_owned(), value);
     Ok(())
 }

@@ -17,8 +17,8 @@ const ARRIVALS: u64 = 0x1000;
 /// The number of the random streams for the service demands of adversaries.
 const DEMANDS: u64 = 0x1001;
 
-/// The lowest session and address key of an adversary. The eight bits above the keys are left for
-/// the class in an attempt's key.
+/// The lowest session and address key of an adversary. An attempt's key is such a key shifted left
+/// by eight bits, plus the class, so keys must fit into 56 bits.
 const KEYS: u64 = 1 << 54;
 
 /// All adversaries of one run.
@@ -54,10 +54,11 @@ pub(crate) struct AdversaryRequest {
     pub(crate) slow: Option<Slow>,
 }
 
-/// The way in which a client keeps its slot beyond the service: it sends or reads slowly.
+/// The way in which a client keeps its slot longer than the service takes: it sends or reads
+/// slowly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slow {
-    /// The time for which the client keeps the slot beyond the service.
+    /// The time for which the client keeps the slot in addition to the service time.
     pub(crate) holds: TimeSpan,
     /// The rate at which the client sends or reads, in bytes per second.
     pub(crate) rate: u64,
@@ -171,7 +172,7 @@ impl<'a> Adversaries<'a> {
 
     /// Records service time for an adversary that ended at `now`. Only time until the end of
     /// arrivals counts.
-    pub(crate) fn worked(&mut self, now: Time, work: TimeSpan) {
+    pub(crate) fn record_work(&mut self, now: Time, work: TimeSpan) {
         if now <= self.results.end {
             self.results.work += work;
         }

@@ -20,7 +20,7 @@ pub(crate) trait Application: Debug {
     fn finish(&mut self, now: Time) -> Option<u32>;
 
     /// Returns whether work on the request `id` has begun.
-    fn serves(&self, id: u32) -> bool;
+    fn is_in_service(&self, id: u32) -> bool;
 
     /// Applies changes of the servers until `now`. Returns the time of the next change.
     fn look(&mut self, now: Time) -> Option<Time> {

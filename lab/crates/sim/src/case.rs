@@ -63,8 +63,8 @@ pub struct Sample {
     pub inside: f64,
     /// The mean number of workers in the step.
     pub workers: f64,
-    /// The worth, for each class, that the engine had learned for a session that reached the class;
-    /// empty unless recorded.
+    /// The worth that the engine had learned for a session that reached each class; empty unless
+    /// recorded.
     pub worths: Vec<f64>,
     /// The number of requests of each class that arrived in the step; empty unless recorded.
     pub arrivals: Vec<u32>,
@@ -81,8 +81,8 @@ pub struct RunOutput {
     pub delayed: u64,
     /// The total wait for a slot of all requests that got one.
     pub waited: TimeSpan,
-    /// The results of adversaries; `None` without adversaries. The fields `started`, `delayed` and
-    /// `waited` include their requests. The other fields do not.
+    /// The results of adversaries; `None` without adversaries. Their requests also count in
+    /// [`Self::started`], [`Self::delayed`] and [`Self::waited`], but not in [`Self::tally`].
     pub hostile: Option<AdversaryResults>,
     /// The number of simulated events.
     pub events: u64,

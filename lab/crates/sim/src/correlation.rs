@@ -21,7 +21,7 @@ pub struct Correlations {
     pub rho: f64,
     /// Whether the server side could see clients leave.
     pub closes: Closes,
-    /// The mean of the seeds' coefficients for each class, in the order of the scenario, with the
+    /// The mean of the seeds' coefficients of each class, in the order of the scenario, with the
     /// p-value of a single run. `None` if the requests or the work did not vary.
     pub classes: Vec<Option<Correlation>>,
     /// The mean utilisation of the workers, from 0 to 1.

@@ -37,42 +37,56 @@ pub(crate) enum SimEvent {
     Trace,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Scheduled {
+#[derive(Clone, Copy, Debug)]
+struct Scheduled<E> {
     at: Time,
     /// The number of the event in the order of scheduling. It decides between events at the same
     /// time, so that a run is the same on every machine.
     number: u64,
-    what: SimEvent,
+    what: E,
 }
 
-impl Ord for Scheduled {
+impl<E> PartialEq for Scheduled<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<E> Eq for Scheduled<E> {}
+
+impl<E> Ord for Scheduled<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         // `BinaryHeap` pops its greatest element, which must be the earliest event.
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
 
-impl PartialOrd for Scheduled {
+impl<E> PartialOrd for Scheduled<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The future events, earliest first.
-#[derive(Debug, Default)]
-pub(crate) struct EventQueue {
-    heap: BinaryHeap<Scheduled>,
+/// The future events of one kind, earliest first.
+#[derive(Debug)]
+pub(crate) struct EventQueue<E> {
+    heap: BinaryHeap<Scheduled<E>>,
     number: u64,
 }
 
-impl EventQueue {
-    pub(crate) fn schedule(&mut self, at: Time, what: SimEvent) {
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), number: 0 }
+    }
+}
+
+impl<E> EventQueue<E> {
+    pub(crate) fn schedule(&mut self, at: Time, what: E) {
         self.number += 1;
         self.heap.push(Scheduled { at, number: self.number, what });
     }
 
-    pub(crate) fn next(&mut self) -> Option<(Time, SimEvent)> {
+    pub(crate) fn next(&mut self) -> Option<(Time, E)> {
         self.heap.pop().map(|scheduled| (scheduled.at, scheduled.what))
     }
 

@@ -336,7 +336,7 @@ fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
     let found = catalog::find_limit(&choice.name).or_else(|| peers::find_limit(&choice.name));
     let policy = found.ok_or_else(|| SimError::UnknownLimit {
         name: choice.name.clone(),
-        there_is: there_is(&choice.name, &catalog::LIMITS, &peers::LIMITS),
+        there_is: describe_known(&choice.name, &catalog::LIMITS, &peers::LIMITS),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let settings = policy.settings(given).map_err(|errors| refused(policy, &errors))?;
@@ -350,7 +350,7 @@ fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> 
     let policy =
         catalog::find_termination(&choice.name).ok_or_else(|| SimError::UnknownTermination {
             name: choice.name.clone(),
-            there_is: there_is(&choice.name, &catalog::TERMINATIONS, &[]),
+            there_is: describe_known(&choice.name, &catalog::TERMINATIONS, &[]),
         })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     policy.settings(given).map_err(|errors| refused(policy, &errors))
@@ -362,7 +362,7 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
     let policy: &'static Policy<Schedulers> = found.ok_or_else(|| SimError::UnknownPolicy {
         name: choice.name.clone(),
-        there_is: there_is(&choice.name, &catalog::POLICIES, &peers::POLICIES),
+        there_is: describe_known(&choice.name, &catalog::POLICIES, &peers::POLICIES),
     })?;
     let slots = slots.to_string();
     let takes_slots = policy.parameters.iter().any(|parameter| parameter.name == peers::SLOTS);
@@ -373,7 +373,7 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
 
 /// Returns the help text for an unknown policy name. The name that was probably meant comes first,
 /// because a command line truncates long text.
-fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
+fn describe_known<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
     let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
     let and = if peers.is_empty() { "" } else { ", and the peers' are " };

@@ -7,6 +7,7 @@
 //! - [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
 //!   one [`bywash_engine::Engine`].
 //! - [`lab`] runs all cells of a scenario on all cores.
+//! - [`fleet`] is several gateways in front of one application.
 //! - [`peers`] are the decisions of other programs in place of the engine's.
 //! - `adversary` adds hostile clients to the visitors.
 //! - `application` is the interface of a group of servers. `servers` and `threads` implement it.
@@ -30,6 +31,7 @@ mod case;
 mod correlation;
 pub mod elephants;
 mod events;
+pub mod fleet;
 pub mod lab;
 pub mod peers;
 mod phases;

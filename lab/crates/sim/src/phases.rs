@@ -72,8 +72,9 @@ fn phase(from: TimeSpan, to: TimeSpan, trace: &[Sample]) -> Option<Phase> {
     })
 }
 
-/// Returns the time from which the limit was in the band for at least [`FOR_GOOD`] of the phase;
-/// `None` if there is no such time.
+/// Returns the time at which the limit settled. This is the time of the first sample in the band
+/// for which at least [`FOR_GOOD`] of all samples from it on are in the band. Returns `None` if
+/// there is no such sample before the last tenth of the phase.
 fn settled(samples: &[&Sample]) -> Option<TimeSpan> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {
@@ -119,7 +120,7 @@ mod tests {
         let trace: Vec<Sample> =
             (1..=100).map(|t| sample(t, if t < 20 { 40 } else { 12 }, 8)).collect();
         let phase = phase(TimeSpan::ZERO, TimeSpan::from_secs(100), &trace).unwrap();
-        // 72 of the last 80 would be nine tenths: eight of the forty may come before.
+        // The limit is in the band from second 20 on.
         assert_eq!(phase.settled, Some(TimeSpan::from_secs(20)));
         assert!((phase.lost - 0.2).abs() < 1e-9 && (phase.inside - 0.5).abs() < 1e-9, "{phase:?}");
     }

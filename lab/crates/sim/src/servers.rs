@@ -204,7 +204,7 @@ impl Application for Servers {
         Some(id)
     }
 
-    fn serves(&self, id: u32) -> bool {
+    fn is_in_service(&self, id: u32) -> bool {
         matches!(self.states.get(id as usize), Some(RequestState::Served { .. }))
     }
 
@@ -278,7 +278,7 @@ mod tests {
         ends
     }
 
-    fn agrees(ends: &[(u32, f64)], expected: &[(u32, f64)]) {
+    fn assert_ends(ends: &[(u32, f64)], expected: &[(u32, f64)]) {
         let near = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6;
         assert!(ends.len() == expected.len() && ends.iter().zip(expected).all(near), "{ends:?}");
     }
@@ -287,8 +287,8 @@ mod tests {
     fn who_has_no_worker_waits_inside_for_its_turn() {
         let mut servers = servers("discipline = 'fifo'");
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND * (u64::from(id) + 1)));
-        assert!(servers.serves(1) && !servers.serves(2));
-        agrees(&play(&mut servers), &[(0, 1.0), (1, 2.0), (2, 4.0), (3, 6.0)]);
+        assert!(servers.is_in_service(1) && !servers.is_in_service(2));
+        assert_ends(&play(&mut servers), &[(0, 1.0), (1, 2.0), (2, 4.0), (3, 6.0)]);
         let meters = servers.meters(at(6.0));
         assert_eq!((meters.busy, meters.waited), (SECOND * 10, SECOND * 3));
         assert!((meters.work - 1e10).abs() < 10.0, "{meters:?}");
@@ -298,8 +298,8 @@ mod tests {
     fn who_shares_is_slowed_down_by_the_others() {
         let mut servers = servers("discipline = 'shared'");
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
-        assert!((0..4).all(|id| servers.serves(id)));
-        agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 2.0), (3, 2.0)]);
+        assert!((0..4).all(|id| servers.is_in_service(id)));
+        assert_ends(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 2.0), (3, 2.0)]);
     }
 
     #[test]
@@ -308,9 +308,9 @@ mod tests {
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
         assert_eq!(servers.remove(at(0.25), 2), TimeSpan::ZERO, "it only waited");
         assert_eq!(servers.remove(at(0.5), 0), SECOND / 2);
-        agrees(&play(&mut servers), &[(1, 1.0), (3, 1.5)]);
+        assert_ends(&play(&mut servers), &[(1, 1.0), (3, 1.5)]);
         servers.admit(at(2.0), 0, 0, SECOND);
-        agrees(&play(&mut servers), &[(0, 3.0)]);
+        assert_ends(&play(&mut servers), &[(0, 3.0)]);
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
         // Each runs at half the speed while there are two requests more than workers, and at two
         // thirds of it with one more.
-        agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
+        assert_ends(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
     }
 
     #[test]
@@ -332,6 +332,6 @@ mod tests {
         assert_eq!(servers.look(at(2.0)), None);
         // Each first works one second at full speed. Half a second of work follows at half speed,
         // then the rest at full speed again.
-        agrees(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);
+        assert_ends(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);
     }
 }

@@ -66,8 +66,8 @@ impl Stations {
     }
 
     /// Returns whether a worker serves the request `id`.
-    pub(crate) fn serves(&self, id: u32) -> bool {
-        self.all[self.station(id)].serves(id)
+    pub(crate) fn is_in_service(&self, id: u32) -> bool {
+        self.all[self.station(id)].is_in_service(id)
     }
 
     /// Applies the changes of the servers until `now`. Returns the time of the next change.
@@ -123,7 +123,9 @@ mod tests {
             stations.admit(at(0), id, 1, TimeSpan::from_secs(2));
         }
         stations.admit(at(0), 3, 0, TimeSpan::from_secs(1));
-        assert!(stations.serves(0) && stations.serves(3) && !stations.serves(1));
+        assert!(
+            stations.is_in_service(0) && stations.is_in_service(3) && !stations.is_in_service(1)
+        );
         assert_eq!(stations.remove(at(0), 1), TimeSpan::ZERO, "it only waited");
         let mut ends = Vec::new();
         while let Some(next) = stations.next_end() {

@@ -127,9 +127,9 @@ impl Window {
     }
 }
 
-/// Returns the time from the end of the pulse to the first window that is as before and from which
-/// on at least nine windows in ten are as before. One bad second in ten is attributed to the
-/// machine. Returns `None` if there is no such window.
+/// Returns the time from the end of the pulse until service is as before. This is at the first
+/// window that is as before and from which on at least nine windows in ten are as before. One bad
+/// second in ten is attributed to the machine. Returns `None` if there is no such window.
 fn back(after: &[Window], base: f64) -> Option<Duration> {
     let normal: Vec<bool> = after.iter().map(|window| window.is_as(base)).collect();
     let holds = |from: &usize| {

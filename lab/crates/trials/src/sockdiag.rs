@@ -1,8 +1,9 @@
 //! Asks the kernel whether a process still holds one end of a TCP connection.
 //!
 //! A proxy whose upload is blocked cannot show its upstream that it has given up, because the FIN
-//! is behind bytes that are not read. The kernel still knows it. One exact look-up takes about 5 µs
-//! (reading `/proc/net/tcp` takes a millisecond). Format: `sock_diag(7)`, `linux/inet_diag.h`.
+//! is behind bytes that are not read. The kernel still knows that the proxy has closed its socket.
+//! One exact look-up takes about 5 µs (reading `/proc/net/tcp` takes a millisecond). Format:
+//! `sock_diag(7)`, `linux/inet_diag.h`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,7 +17,7 @@ use bywash_harness::sys;
 const HEADER: usize = 16;
 /// Size of `struct inet_diag_req_v2`, in bytes.
 const REQUEST: usize = 56;
-/// Offset in an answer of `idiag_inode`, the last field of `struct inet_diag_msg`, in bytes.
+/// Offset in an answer of the field `idiag_inode`, the last of `struct inet_diag_msg`, in bytes.
 const INODE: usize = HEADER + 68;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;

@@ -3,8 +3,9 @@
 //! For every kind `received = refused + served + orphaned + cancelled + failed` once no request
 //! waits or runs.
 //!
-//! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
-//! nothing. They use `Relaxed` throughout, and in a reading each number is true at some moment.
+//! The HTTP thread and all workers share the totals, so every total is an atomic. No other memory
+//! access depends on them, so every access is `Relaxed`. A reading loads one total after the other,
+//! so its totals may belong to slightly different moments.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;

@@ -68,8 +68,8 @@ pub struct Dialect {
     pub auto_increment: &'static str,
     /// The clause that follows the columns of a new table.
     pub table: &'static str,
-    /// The statement that keeps other processes from creating the tables at the same time, until
-    /// the lock is released or the connection ends; `None` if the database needs none.
+    /// The statement that locks the creation of the tables against other processes; `None` if the
+    /// database needs none. The lock lasts until [`Self::unlock`] or the end of the connection.
     pub lock: Option<&'static str>,
     /// The statement that releases the lock; `None` if there is no lock.
     pub unlock: Option<&'static str>,

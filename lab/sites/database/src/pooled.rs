@@ -12,7 +12,7 @@ use crate::{Connection, DatabaseUrl, DbError, Dialect, Row, Value, connect};
 pub struct Pool {
     /// The address of the database.
     pub url: DatabaseUrl,
-    /// The time without any answer after which a server counts as lost.
+    /// A server that sends nothing for longer than this counts as lost.
     pub silence: Duration,
     /// The lock that the writer to a SQLite database holds; `None` for other databases. Without it,
     /// SQLite makes the second writer sleep and retry, and the sleep would count as service time.

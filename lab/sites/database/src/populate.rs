@@ -8,8 +8,8 @@ use crate::{DbError, Pooled, Value};
 /// The maximum number of rows inserted by one statement.
 const BATCH: usize = 100;
 
-/// Creates those of `tables` that are missing, each given as its name and columns, and fills the
-/// tables if they are empty. Returns the facts that the database records about itself.
+/// Creates the missing ones of `tables`, and fills the tables if they are empty. Each of `tables`
+/// is a name and the columns. Returns the facts that the database records about itself.
 ///
 /// `found` reads these facts from a full database, and returns none for an empty one. In that case,
 /// `fill` fills the tables, and records and returns the facts. `indices` are created before the

@@ -130,8 +130,8 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
         .map(Row)
 }
 
-/// Maps an error of the client library. `ends` contains the codes with which the server announces
-/// its own shutdown. An error without a server code comes from a connection that has ended.
+/// Maps an error of the client library. An error without a server code comes from a connection that
+/// has ended.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];

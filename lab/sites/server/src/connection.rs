@@ -27,8 +27,8 @@ use crate::application::{Application, answer};
 /// think time, so that a kept connection is not closed just when a request was sent.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// The time limit for open connections to end when the application closes. It is the second that
-/// running requests have, and a second to write the answers.
+/// The time limit for open connections to end when the application closes: one second for running
+/// requests to end, and one second to write their answers.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The pause after a failed accept. Usually the process has no descriptor left, and an immediate
@@ -43,8 +43,7 @@ pub(crate) fn run<A: Application>(
     closing: watch::Receiver<()>,
     ready: &SyncSender<io::Result<()>>,
 ) {
-    // The caller waits for this result. If the caller no longer does, the listener is already
-    // closing.
+    // The caller waits for this result, unless the listener is already closing.
     let say = |word| drop(ready.send(word));
     match event_loop(listener) {
         Ok((runtime, listener)) => {

@@ -43,8 +43,8 @@ pub enum ListenError {
 pub struct Listener {
     address: SocketAddr,
     socket: Option<TcpListener>,
-    /// The sender whose drop tells the thread to close; `None` before [`Listener::open`] and after
-    /// [`Listener::close`].
+    /// The sender that makes the thread close when it is dropped; `None` before [`Listener::open`]
+    /// and after [`Listener::close`].
     open: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

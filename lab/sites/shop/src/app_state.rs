@@ -14,7 +14,7 @@ use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
-/// The maximum time for which running requests may continue after the shop closes.
+/// Running requests may continue for this long after the shop closes.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A request on its way to a worker.

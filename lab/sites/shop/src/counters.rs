@@ -1,7 +1,8 @@
 //! The running totals behind [`Stats`](crate::Stats).
 //!
-//! The HTTP thread and all workers share the totals, so every total is an atomic. The atomics order
-//! nothing. They use `Relaxed` throughout, and in a reading each number is true at some moment.
+//! The HTTP thread and all workers share the totals, so every total is an atomic. No other memory
+//! access depends on them, so every access is `Relaxed`. A reading loads one total after the other,
+//! so its totals may belong to slightly different moments.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -44,9 +45,9 @@ struct StageCounters {
 }
 
 impl Counters {
-    /// Creates the totals of a shop whose database already holds `orders` orders. The number of
-    /// orders is counted here from then on, because statistics must be available while the database
-    /// is the bottleneck.
+    /// Creates the totals of a shop whose database already holds `orders` orders. Later orders are
+    /// counted in memory, because statistics must be available while the database is the
+    /// bottleneck.
     pub(crate) fn new(orders: u64) -> Self {
         Self { orders: AtomicU64::new(orders), ..Self::default() }
     }

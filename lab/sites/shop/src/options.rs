@@ -39,8 +39,8 @@ pub enum Burn {
     /// The worker waits for the demand. The capacity is the number of workers on any machine.
     #[default]
     Timer,
-    /// The worker spins until its thread has used the demand in CPU time. The capacity is the
-    /// machine's, and running many requests at once makes each of them slower.
+    /// The worker spins until its thread has used the demand in CPU time. The number of processors
+    /// limits the capacity, and each request is slower while many run at once.
     Cpu,
 }
 

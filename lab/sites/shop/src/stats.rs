@@ -15,11 +15,11 @@ use crate::Stage;
 pub struct Stats {
     /// The statistics of all eight stages, in the order of a visit.
     pub stages: BTreeMap<Stage, StageStats>,
-    /// Total time of workers that ended in an answer to a client that had not left, in
+    /// Total time that workers spent on requests that were answered before the client left, in
     /// microseconds.
     pub busy_us_useful: u64,
-    /// Total time of workers for clients that had left, in microseconds. A shop that stops work
-    /// when a client leaves would save it.
+    /// Total time that workers spent on requests whose client left before the answer, in
+    /// microseconds. A shop that stops work when a client leaves would save it.
     pub busy_us_wasted: u64,
     /// The number of requests that wait for a worker now.
     pub queue_length: usize,
@@ -48,8 +48,8 @@ pub struct StageStats {
     pub skipped: u64,
     /// The number of requests answered, whatever the status, to a client that had not left.
     pub answered: u64,
-    /// The number of requests, among those counted in `answered` and `wasted`, for which the
-    /// database failed (500). Standard error has the reasons.
+    /// The number of requests for which the database failed (500). They also count in `answered` or
+    /// `wasted`. Standard error has the reasons.
     pub failed: u64,
     /// The number of requests that were worked on, wholly or in part, and whose client had left
     /// before the answer.

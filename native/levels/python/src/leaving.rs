@@ -1,8 +1,8 @@
 //! Handles the end of the interpreter and forks, both of which may come while a pool exists.
 //!
-//! Suppose that a thread asks for the interpreter's lock while the interpreter ends. It then never
-//! returns, or crashes the process (Python before 3.14). So from some moment on, no thread asks for
-//! the lock any more, and the end waits for those that have asked already.
+//! While the interpreter ends, a thread that asks for its lock never gets it, or crashes the
+//! process (Python before 3.14). Therefore [`leave`] first keeps threads from asking for the lock,
+//! and then waits for those that have asked already.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -117,9 +117,9 @@ impl AppState {
     /// Requests the next reservation of the banner from the writer, if it is due and has not been
     /// requested. If the writer's queue is full, the writer reserves at its next tick.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
-        let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.ask();
+        let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.mark_requested();
         if is_due && self.write_queue.offer(Write::Reserve(banner.id)).is_err() {
-            banner.tally.answer();
+            banner.tally.unmark_requested();
         }
     }
 

@@ -75,7 +75,8 @@ impl Counters {
     }
 
     /// Counts a page that wanted `wanted` banners and got `placed` of them. `rescans` is the number
-    /// of its banners that the trees left to a scan.
+    /// of its selections that ended with a scan, because too many draws from the trees were
+    /// rejected.
     pub(crate) fn count_selection(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
         self.placed.fetch_add(placed as u64, Relaxed);

@@ -69,7 +69,7 @@ fn register(
         changes.extend([Change::Concept(concept.clone()), Change::Slot(slot)]);
     }
     for contract in contracts {
-        register.keep(contract.clone());
+        register.insert(contract.clone());
         changes.push(Change::Sign(contract));
     }
     Some((Change::All(changes), register))

@@ -112,7 +112,8 @@ pub struct SelectionStats {
     pub placed: u64,
     /// The number of places for which there was no banner.
     pub empty: u64,
-    /// The number of selections that the trees left to a scan.
+    /// The number of selections that ended with a scan, because too many draws from the trees were
+    /// rejected.
     pub rescans: u64,
 }
 

@@ -207,13 +207,13 @@ impl Writer {
 fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     let now = Timestamp::now();
     let banners = snapshot.contracted.iter().filter(|banner| banner.tally.is_short(now));
-    banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
+    banners.filter(|banner| banner.tally.mark_requested()).map(|banner| banner.id).collect()
 }
 
 /// Lets these banners request a reservation again, whether the present one succeeded or failed.
 fn answer_asking(snapshot: &Snapshot, reservations: &[BannerId]) {
     for banner in reservations.iter().filter_map(|id| snapshot.register.banners.get(id)) {
-        banner.tally.answer();
+        banner.tally.unmark_requested();
     }
 }
 

@@ -11,9 +11,9 @@
 //! ```
 //!
 //! A connection serves the next request only if its release was answered with OK or with
-//! `not_leased`. Then the daemon has no cancellation of the connection under way. Otherwise the
-//! connection is closed. A message that is not answered in time ends the conversation and all its
-//! leases, and their connections are closed. Without a daemon the store works normally.
+//! `not_leased`. With these answers, the daemon has no cancellation of the connection under way.
+//! Otherwise the connection is closed. A message that is not answered in time ends the conversation
+//! and all its leases, and their connections are closed. Without a daemon the store works normally.
 //!
 //! The workers write to the socket, one at a time, and each waits for its answer on its own
 //! channel. One thread reads the answers. The lock protects the writing end and the tables

@@ -34,7 +34,7 @@ pub struct Options {
     pub pages: Option<u32>,
     /// Whether each statement begins with a comment that names its request.
     pub tags: bool,
-    /// The time without an answer after which the database server counts as lost. It must be longer
+    /// A database server that sends nothing for longer than this counts as lost. It must be longer
     /// than any query.
     pub silence: Duration,
     /// The stop daemon that learns which request uses which connection; `None` uses no daemon.

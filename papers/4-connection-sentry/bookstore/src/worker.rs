@@ -35,7 +35,7 @@ impl Worker {
             };
             let served = store.serve(request);
             let is_unavailable = served.as_ref().is_err_and(DbError::is_unavailable);
-            if is_unavailable || store.has_asked() {
+            if is_unavailable || store.has_begun_statement() {
                 state.queue.counters.record_database(!is_unavailable);
             }
             if let Err(error) = &served

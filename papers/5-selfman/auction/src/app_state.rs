@@ -49,7 +49,7 @@ pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
     state.queue.work(|page, operation| {
         let served = store.serve(operation);
         let is_unavailable = served.as_ref().is_err_and(DbError::is_unavailable);
-        if is_unavailable || store.has_asked() {
+        if is_unavailable || store.has_begun_statement() {
             state.queue.counters.record_database(!is_unavailable);
         }
         if let Err(error) = &served {

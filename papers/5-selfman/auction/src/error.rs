@@ -34,7 +34,7 @@ pub enum AuctionError {
     Sizes {
         /// The sizes with which the database was filled.
         found: String,
-        /// The requested sizes.
+        /// The sizes of the tables that this program was started with.
         wanted: String,
     },
     /// The operating system provides no thread or file.

@@ -6,8 +6,8 @@
 //! `RUBiS` do, but the implementation is new.
 //!
 //! The site is a plain pre-fork server. A fixed number of workers, each with one database
-//! connection, take all requests from one bounded first-come-first-served queue, also those for
-//! static pages. The database causes the cost: a search joins, counts and sorts all bids of its
+//! connection, take all requests from one bounded first-come-first-served queue, including requests
+//! for static pages. The database causes the cost: a search joins, counts and sorts all bids of its
 //! category. Every rule of the auction holds for any number of concurrent requests.
 #![forbid(unsafe_code)]
 

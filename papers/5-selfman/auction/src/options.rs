@@ -30,7 +30,7 @@ pub struct Options {
     /// The sizes with which an empty database is filled. A database that is not empty must have
     /// been filled with the same sizes.
     pub sizes: Sizes,
-    /// The time without an answer after which the database server counts as lost. It must be longer
+    /// A database server that sends nothing for longer than this counts as lost. It must be longer
     /// than any query.
     pub silence: Duration,
 }

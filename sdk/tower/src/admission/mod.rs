@@ -174,7 +174,7 @@ pub struct AdmissionStats {
     pub refused: u64,
 }
 
-/// The error of a request that is refused, so that it gets no slot.
+/// The error of a request that was refused instead of getting a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("refused: {}", reason.name())]
 pub struct Refused {
@@ -267,7 +267,7 @@ impl Ticket {
             Decision::Refused(Refusal { reason, retry_after, .. }) => {
                 Some(Err(Refused { reason, retry_after: retry_after.to_std() }))
             }
-            // No class can be stopped.
+            // `Stopped` does not occur, because no class can be stopped.
             Decision::Granted { .. } | Decision::Stopped(_) => Some(Ok(())),
         })
     }

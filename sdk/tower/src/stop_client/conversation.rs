@@ -35,7 +35,7 @@ pub(crate) struct Conversation {
 struct Line {
     command: Command,
     answered: Option<oneshot::Sender<Answer>>,
-    /// The channel that gets the reason if this lease is of the process's own work and is stopped.
+    /// The channel that gets the reason if a lease of the process's own work is stopped.
     told: Option<oneshot::Sender<Reason>>,
 }
 

@@ -29,7 +29,7 @@ const LEAST: f64 = 1e-9;
 /// The maximum of a base, in seconds: more than any request may take.
 const MOST: f64 = 1e7;
 /// The number of answers of a class that weigh as much as what was learned about it before.
-const TRUST: f64 = 200.0;
+const PRIOR_ANSWERS: f64 = 200.0;
 
 impl Bases {
     pub(super) fn unknown() -> Self {
@@ -65,7 +65,7 @@ impl Bases {
             let shown = (seen.took / answers / inflation).clamp(LEAST, MOST);
             if *base > 0.0 {
                 before += answers * *base;
-                *base += answers / (answers + TRUST) * (shown - *base);
+                *base += answers / (answers + PRIOR_ANSWERS) * (shown - *base);
                 after += answers * *base;
             } else {
                 *base = shown;

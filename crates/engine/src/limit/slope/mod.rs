@@ -45,38 +45,38 @@ use super::LimitSettings;
 use super::{Ended, Limit, Load, Range, vegas};
 
 /// The fraction of a window's requests that may time out by chance. Fewer time-outs are ignored.
-const CHANCE: f64 = 0.01;
-/// The fraction of a window's requests whose clients leave before the answer, above which the
-/// window shows the effect of the limit although the gateway's queue is not full. Above this
-/// fraction the queue may never be full.
-const MANY: f64 = 0.25;
-/// The mean fraction of slots in use from which on a window counts as one with all slots in use.
-const FILLED: f64 = 0.95;
-/// The ratio of the limit to its value before it fell, below which the limit is on trial.
-const MUCH: f64 = 0.85;
-/// The ratio of throughput to its value before the trial, below which the trial has failed.
-const FAILS: f64 = 0.7;
-/// The ratio of throughput to its value before the trial, from which on the trial has succeeded.
-/// Between [`FAILS`] and this ratio the trial goes on, for up to [`ENOUGH`] windows.
-const KEEPS: f64 = 0.85;
-/// The ratio of throughput to its value before the trial that decides the last window of a trial:
-/// below it the trial has failed.
-const MIDDLE: f64 = 0.78;
+const CHANCE_TIMEOUTS: f64 = 0.01;
+/// If the clients of more than this fraction of a window's requests leave before the answer, the
+/// window shows the effect of the limit even if the gateway's queue is not full. With that many
+/// departures, the queue may never be full.
+const TELLING_DEPARTURES: f64 = 0.25;
+/// A window counts as one with all slots in use if at least this mean fraction of them was in use.
+const FULL_OCCUPANCY: f64 = 0.95;
+/// The limit is on trial while it is below this fraction of its value before it fell.
+const TRIAL_THRESHOLD: f64 = 0.85;
+/// A trial fails if throughput is below this fraction of its value before the trial.
+const TRIAL_FAILURE: f64 = 0.7;
+/// A trial succeeds if throughput is at least this fraction of its value before the trial. Between
+/// [`TRIAL_FAILURE`] and this fraction the trial goes on, for up to [`MAX_TRIAL_WINDOWS`] windows.
+const TRIAL_SUCCESS: f64 = 0.85;
+/// A trial fails in its last window if throughput is below this fraction of its value before the
+/// trial. Otherwise it succeeds.
+const TRIAL_DECISION: f64 = 0.78;
 /// The maximum number of windows of a trial.
-const ENOUGH: u32 = 6;
+const MAX_TRIAL_WINDOWS: u32 = 6;
 /// The relative error of the base that may remain, because the margin covers it.
-const WRONG: f64 = 0.15;
+const BASE_TOLERANCE: f64 = 0.15;
 /// The square of the relative error that a base is assumed to have. A measurement with a much
 /// smaller error replaces the base; one with a larger error changes it less.
-const KNOWN: f64 = 0.01;
-/// The square of the relative error of the measured mean at which an ordinary window ends.
-const PRECISE_LOOK: f64 = 0.01;
-/// The square of the relative error of the measured mean at which a window that judges a trial
-/// ends.
+const BASE_VARIANCE: f64 = 0.01;
+/// An ordinary window ends when the square of the relative error of its mean is at most this.
+const PRECISE_WINDOW: f64 = 0.01;
+/// A window that judges a trial ends when the square of the relative error of its mean is at most
+/// this.
 const PRECISE_TRIAL: f64 = 0.02;
-/// The square of the relative error of the measured mean at which a probe downwards ends.
+/// A probe downwards ends when the square of the relative error of its mean is at most this.
 const PRECISE_DOWN: f64 = 0.0075;
-/// The square of the relative error of the measured mean at which a probe upwards ends.
+/// A probe upwards ends when the square of the relative error of its mean is at most this.
 const PRECISE_UP: f64 = 0.005;
 /// The limit during a probe downwards, as a fraction of the knee, if the base is not in doubt.
 const DEPTH_OF_KNEE: f64 = 0.75;
@@ -86,21 +86,22 @@ const DEPTH_IN_DOUBT: f64 = 0.5;
 /// The limit during the first probe downwards, as a fraction of the initial limit. Nothing is known
 /// about the initial limit.
 const DEPTH_AT_FIRST: f64 = 0.125;
-/// The duration of a probe in mean latencies, within the bounds below.
-const LATENCIES: u64 = 60;
+/// The duration of a probe in mean latencies. [`MIN_PROBE`], [`MAX_PROBE_DOWN`] and
+/// [`MAX_PROBE_UP`] bound it.
+const PROBE_LATENCIES: u64 = 60;
 /// The minimum duration of a probe, counted from when the new limit has taken effect.
-const HOLDS_LEAST: TimeSpan = TimeSpan::from_millis(200);
-/// The maximum duration of a probe downwards, for which requests wait in the gateway.
-const HOLDS_MOST_DOWN: TimeSpan = TimeSpan::from_secs(10);
+const MIN_PROBE: TimeSpan = TimeSpan::from_millis(200);
+/// The maximum duration of a probe downwards, during which requests wait in the gateway.
+const MAX_PROBE_DOWN: TimeSpan = TimeSpan::from_secs(10);
 /// The maximum duration of a probe upwards, during which no request waits because of the probe.
-const HOLDS_MOST_UP: TimeSpan = TimeSpan::from_secs(30);
+const MAX_PROBE_UP: TimeSpan = TimeSpan::from_secs(30);
 /// The rise of the limit during a probe upwards, as a fraction of the limit before the probe.
-const HEIGHT: f64 = 0.25;
+const PROBE_RISE: f64 = 0.25;
 /// The maximum time to wait after a change of the limit until answers belong to the new limit.
-const TAKES_HOLD: TimeSpan = TimeSpan::from_secs(10);
-/// The slope of throughput in the limit above which the limit lies below the knee. It is halfway
-/// between 1, the slope below the knee, and 0, the slope above it.
-const RISES: f64 = 0.5;
+const MAX_SETTLING: TimeSpan = TimeSpan::from_secs(10);
+/// If throughput rises with the limit by more than this slope, the limit lies below the knee. The
+/// value is halfway between 1, the slope below the knee, and 0, the slope above it.
+const RISING_SLOPE: f64 = 0.5;
 
 /// The concurrency policy `slope`: the smallest limit that keeps the application busy. See the
 /// module documentation.
@@ -168,7 +169,7 @@ impl Slope {
         if seen.requests > 0 {
             self.latency = TimeSpan::from_secs_f64(seen.latency);
         }
-        let was_filling = seen.load < FILLED * f64::from(slots);
+        let was_filling = seen.load < FULL_OCCUPANCY * f64::from(slots);
         if !self.bases.is_known() && self.is_telling(seen) && was_filling && !self.is_steady {
             // The first requests were sent to an empty application, so the base from this window
             // would be too low.
@@ -179,20 +180,22 @@ impl Slope {
         self.bases.learn(self.window.of_class(), seen.inflation);
         match self.probe.take() {
             Some(probe) if seen.answers > 0 => self.probed(now, probe, seen),
-            Some(probe) => self.probed_nothing(now, probe.direction, now.since(probe.since)),
+            Some(probe) => {
+                self.end_probe_without_result(now, probe.direction, now.since(probe.since));
+            }
             None if seen.answers == 0 => self.fall_without_answers(seen),
-            None if seen.timed_out > CHANCE => self.fall_behind(seen),
+            None if seen.timed_out > CHANCE_TIMEOUTS => self.fall_behind(seen),
             None if self.is_telling(seen) => self.look(now, seen),
             None => self.rest(seen),
         }
         let takes_hold = self.latency * latencies_to_take_hold(slots, self.slots());
-        self.window.begin(now + takes_hold.min(TAKES_HOLD));
+        self.window.begin(now + takes_hold.min(MAX_SETTLING));
     }
 
     /// Returns whether a window shows the effect of the present limit. It does if a request always
     /// waited for a slot, or if most slots were in use and many clients left.
     fn is_telling(&self, seen: Seen) -> bool {
-        seen.full || (seen.left > MANY && seen.load > f64::from(self.slots()) / 2.0)
+        seen.full || (seen.left > TELLING_DEPARTURES && seen.load > f64::from(self.slots()) / 2.0)
     }
 
     /// Handles a window without any answer. Such a window shows no throughput, so the limit can
@@ -205,16 +208,16 @@ impl Slope {
     /// Handles a window that shows the effect of the present limit: adjusts the limit, or begins a
     /// probe that is due.
     fn look(&mut self, now: Time, seen: Seen) {
-        if let Some(trial) = self.on_trial() {
+        if let Some(trial) = self.current_trial() {
             self.judge(now, trial, seen);
             return;
         }
         let mut knee = self.smooth(seen);
-        if knee > (1.0 + WRONG) * seen.load {
+        if knee > (1.0 + BASE_TOLERANCE) * seen.load {
             // Requests were quicker than a request without a queue should be. So the base is wrong,
             // whatever the limit.
             self.bases.scale(f64::midpoint(1.0, seen.load / knee));
-            self.schedule.look_soon(now);
+            self.schedule.bring_forward(now);
             (self.knee, self.trial, knee) = (None, None, seen.load);
         }
         let (queue, margin) = (seen.load - knee, margin(knee));
@@ -230,16 +233,20 @@ impl Slope {
         }
     }
 
-    fn on_trial(&self) -> Option<Trial> {
-        self.trial.filter(|trial| self.limit < MUCH * trial.limit)
+    fn current_trial(&self) -> Option<Trial> {
+        self.trial.filter(|trial| self.limit < TRIAL_THRESHOLD * trial.limit)
     }
 
-    /// Judges a limit that fell by much: the trial ends if throughput has stayed the same, and the
+    /// Judges a large fall of the limit: the trial ends if throughput has stayed the same, and the
     /// fall is undone if throughput has fallen.
     fn judge(&mut self, now: Time, trial: Trial, seen: Seen) {
         let knee = self.smooth(seen);
         let windows = trial.windows + 1;
-        let (fails, keeps) = if windows < ENOUGH { (FAILS, KEEPS) } else { (MIDDLE, MIDDLE) };
+        let (fails, keeps) = if windows < MAX_TRIAL_WINDOWS {
+            (TRIAL_FAILURE, TRIAL_SUCCESS)
+        } else {
+            (TRIAL_DECISION, TRIAL_DECISION)
+        };
         if knee < fails * trial.knee {
             self.take_back(now, trial, seen.load / knee);
         } else if knee >= keeps * trial.knee {
@@ -255,7 +262,7 @@ impl Slope {
         let here = seen.load / seen.inflation;
         let near = |knee: &Knee| {
             let (off, moved) = (here / knee.at - 1.0, self.limit / knee.limit - 1.0);
-            moved.abs() < 0.1 && off * off < 9.0 * seen.error.max(KNOWN / 2.0)
+            moved.abs() < 0.1 && off * off < 9.0 * seen.error.max(BASE_VARIANCE / 2.0)
         };
         let knee = match self.knee.filter(near) {
             Some(knee) => Knee { at: knee.at + 0.3 * (here - knee.at), limit: knee.limit },
@@ -280,13 +287,14 @@ impl Slope {
         self.trial = None;
     }
 
-    /// Undoes a fall of the limit that has cost throughput. No request had waited inside, so
-    /// requests have become slower, and `inflation` is the factor by which the bases grow.
+    /// Undoes a fall of the limit that has cost throughput. The loss shows that no request had
+    /// waited inside the application, so requests have become slower. Therefore the bases grow by
+    /// the factor `inflation`.
     fn take_back(&mut self, now: Time, trial: Trial, inflation: f64) {
         self.bases.scale(inflation);
         self.limit = trial.limit;
         (self.knee, self.trial) = (None, None);
-        self.schedule.look_soon(now);
+        self.schedule.bring_forward(now);
     }
 
     /// Lowers the limit because of time-outs: a request that timed out has used its slot for
@@ -311,27 +319,27 @@ impl Slope {
 
     fn begin_probe(&mut self, now: Time, direction: Direction, knee: f64) {
         let to = match direction {
-            Direction::Up => self.limit + (self.limit * HEIGHT).max(1.0),
+            Direction::Up => self.limit + (self.limit * PROBE_RISE).max(1.0),
             Direction::Down if self.schedule.is_sure() => DEPTH_OF_KNEE * knee,
             Direction::Down if self.schedule.is_new() => (DEPTH_AT_FIRST * self.limit).max(2.0),
             Direction::Down => DEPTH_IN_DOUBT * self.limit,
         };
         let slots = whole(self.range.clamp(to));
         if slots == self.slots() {
-            self.probed_nothing(now, direction, TimeSpan::ZERO);
+            self.end_probe_without_result(now, direction, TimeSpan::ZERO);
             return;
         }
         let most = match direction {
-            Direction::Up => HOLDS_MOST_UP,
-            Direction::Down => HOLDS_MOST_DOWN,
+            Direction::Up => MAX_PROBE_UP,
+            Direction::Down => MAX_PROBE_DOWN,
         };
-        let holds = (self.latency * LATENCIES).clamp_to(HOLDS_LEAST, most);
-        let ends = now + (self.latency * 2).min(TAKES_HOLD) + holds;
+        let holds = (self.latency * PROBE_LATENCIES).clamp_to(MIN_PROBE, most);
+        let ends = now + (self.latency * 2).min(MAX_SETTLING) + holds;
         self.probe = Some(Probe { direction, slots, since: now, ends });
     }
 
     fn probed(&mut self, now: Time, probe: Probe, seen: Seen) {
-        let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE && seen.full;
+        let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE_TIMEOUTS && seen.full;
         match (probe.direction, self.knee) {
             (Direction::Up, Some(knee)) if enough => self.probed_up(now, knee, seen),
             (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
@@ -346,25 +354,25 @@ impl Slope {
             }
             (Direction::Down, _) if enough => {
                 self.correct(seen);
-                self.schedule.went_down(now, now.since(probe.since));
+                self.schedule.note_probe_down(now, now.since(probe.since));
             }
-            (direction, _) => self.probed_nothing(now, direction, now.since(probe.since)),
+            (direction, _) => self.end_probe_without_result(now, direction, now.since(probe.since)),
         }
     }
 
-    fn probed_nothing(&mut self, now: Time, direction: Direction, cost: TimeSpan) {
+    fn end_probe_without_result(&mut self, now: Time, direction: Direction, cost: TimeSpan) {
         match direction {
-            Direction::Up => self.schedule.went_up(now),
-            Direction::Down => self.schedule.went_down(now, cost),
+            Direction::Up => self.schedule.note_probe_up(now),
+            Direction::Down => self.schedule.note_probe_down(now, cost),
         }
     }
 
     /// Concludes a probe upwards. If throughput rose with the limit, no request had waited inside
     /// the application, so the latency measured before is the base.
     fn probed_up(&mut self, now: Time, knee: Knee, seen: Seen) {
-        self.schedule.went_up(now);
+        self.schedule.note_probe_up(now);
         let rise = seen.load / seen.inflation - knee.at;
-        let enough = RISES * (seen.load - self.limit).max(1.0);
+        let enough = RISING_SLOPE * (seen.load - self.limit).max(1.0);
         let chance = seen.error * (seen.load / seen.inflation) * (seen.load / seen.inflation);
         let is_clear = (rise - enough) * (rise - enough) > chance;
         if rise > enough && is_clear && self.limit > knee.at {
@@ -376,7 +384,8 @@ impl Slope {
 
     /// Moves the bases towards the measured latency. A difference that may be chance counts less.
     fn correct(&mut self, seen: Seen) {
-        let weight = if is_beyond_error(seen) { 1.0 } else { KNOWN / (KNOWN + seen.error) };
+        let weight =
+            if is_beyond_error(seen) { 1.0 } else { BASE_VARIANCE / (BASE_VARIANCE + seen.error) };
         self.rebase(1.0 + weight * (seen.inflation - 1.0));
     }
 
@@ -393,11 +402,11 @@ impl Slope {
     }
 }
 
-/// Returns whether the inflation differs from 1 by more than chance and by more than [`WRONG`]. The
-/// inflation is the ratio of the measured latency to the base.
+/// Returns whether the inflation differs from 1 by more than chance and by more than
+/// [`BASE_TOLERANCE`]. The inflation is the ratio of the measured latency to the base.
 fn is_beyond_error(seen: Seen) -> bool {
     let off = seen.inflation - 1.0;
-    off.abs() > WRONG && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
+    off.abs() > BASE_TOLERANCE && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
 }
 
 /// Returns whether throughput during a probe downwards stayed nearer to its value at the knee than
@@ -441,10 +450,10 @@ impl Limit for Slope {
         self.window.runs(now, load.running.saturating_sub(1));
         self.window.ended(now, load, ended, &self.bases);
         let (least, precise) = match self.probe.map(|probe| probe.direction) {
-            None if self.on_trial().is_some() => (TimeSpan::ZERO, PRECISE_TRIAL),
-            None => (TimeSpan::ZERO, PRECISE_LOOK),
-            Some(Direction::Down) => (HOLDS_LEAST, PRECISE_DOWN),
-            Some(Direction::Up) => (HOLDS_LEAST, PRECISE_UP),
+            None if self.current_trial().is_some() => (TimeSpan::ZERO, PRECISE_TRIAL),
+            None => (TimeSpan::ZERO, PRECISE_WINDOW),
+            Some(Direction::Down) => (MIN_PROBE, PRECISE_DOWN),
+            Some(Direction::Up) => (MIN_PROBE, PRECISE_UP),
         };
         if self.window.is_over(now, least, precise) {
             self.conclude(now);

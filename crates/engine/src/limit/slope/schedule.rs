@@ -40,11 +40,11 @@ pub(super) struct Schedule {
 
 /// The maximum number of pauses between two probes downwards, reached while nothing changes.
 const MOST: u64 = 3;
-/// The divisor of the time that gives the maximum share of probes downwards.
+/// Probes downwards take at most 1/`SHARE` of the time.
 const SHARE: u64 = 15;
 
 impl Schedule {
-    /// Creates a schedule with this pause. At first the base is in doubt.
+    /// Creates a schedule with this pause between probes. At first the base is in doubt.
     pub(super) const fn new(pause: TimeSpan) -> Self {
         Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false, is_new: true }
     }
@@ -75,19 +75,19 @@ impl Schedule {
 
     /// Notes that a measurement has corrected the base, which may still be slightly wrong. The next
     /// probe downwards comes sooner.
-    pub(super) fn look_soon(&mut self, now: Time) {
+    pub(super) fn bring_forward(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now + self.pause;
         self.up = now + self.pause;
     }
 
-    /// Notes that a probe upwards was made, or that there was no room for it.
-    pub(super) fn went_up(&mut self, now: Time) {
+    /// Notes that a probe upwards was made, or that the bounds of the limit left no room for it.
+    pub(super) fn note_probe_up(&mut self, now: Time) {
         self.up = now + self.pause;
     }
 
     /// Notes that a probe downwards was made, which lasted for `cost` and confirmed the base.
-    pub(super) fn went_down(&mut self, now: Time, cost: TimeSpan) {
+    pub(super) fn note_probe_down(&mut self, now: Time, cost: TimeSpan) {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);
         self.up = now + self.pause;

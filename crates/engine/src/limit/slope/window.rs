@@ -24,23 +24,24 @@ use crate::request::ClassSet;
 
 /// The minimum number of answers in a window for a conclusion.
 pub(super) const LEAST: u32 = 10;
-/// The maximum of the spread of one answer. With exponential service times the spread is 1.
-const WILD: f64 = 20.0;
-/// The weight of the newest window in the smoothed spread of one answer.
+/// The maximum spread that one window may show (see `Window::spread`). With exponential service
+/// times the spread is 1.
+const MAX_SPREAD: f64 = 20.0;
+/// The weight of the newest window in the smoothed spread.
 const SPREAD: f64 = 0.3;
 /// The number of mean latencies after which a window ends although its mean is not precise. Such a
 /// window lasts for [`LONG`] at least.
 const LONG_LATENCIES: f64 = 60.0;
 /// The minimum length of a window whose mean is not precise; see [`LONG_LATENCIES`].
 const LONG: TimeSpan = TimeSpan::from_secs(3);
-/// The fraction of a window's answers from which on the window counts as full. The answers counted
-/// are those at which another request waited for a slot.
-const FULL: f64 = 0.9;
+/// A window counts as full if another request waited for a slot at the end of at least this
+/// fraction of its requests.
+const FULL_WINDOW: f64 = 0.9;
 
 /// A window that has not ended, with its counts so far.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The time from which on answers count. Earlier answers belong to the earlier limit.
+    /// Requests that end before this time do not count, because they belong to the earlier limit.
     counts_from: Time,
     answers: u32,
     /// The number of requests in the window whose clients left before the answer.
@@ -53,7 +54,8 @@ pub(super) struct Window {
     running_since: Time,
     /// The total running time of all requests in the window, in request-seconds.
     ran: f64,
-    /// The square of the relative error of the mean of one answer, smoothed over recent windows.
+    /// The square of the relative error of a mean over one answer, smoothed over recent windows.
+    /// With n answers the square of the error is an n-th of this.
     spread: f64,
 }
 
@@ -109,11 +111,11 @@ impl Window {
         }
     }
 
-    /// Ends the present window, whose spread is learned, and begins a new one. Requests that end
-    /// before `after` do not count in it.
+    /// Ends the present window, learns its spread, and begins a new window. Requests that end
+    /// before `after` do not count in the new window.
     pub(super) fn begin(&mut self, after: Time) {
         if self.measured() >= LEAST {
-            let spread = (self.error() * f64::from(self.measured())).min(WILD);
+            let spread = (self.error() * f64::from(self.measured())).min(MAX_SPREAD);
             self.spread += SPREAD * (spread - self.spread);
         }
         self.of_class.fill(OfClass::default());
@@ -130,7 +132,7 @@ impl Window {
         (self.running, self.running_since) = (running, now);
     }
 
-    /// Counts a request that has ended. Requests that end before the window counts are ignored.
+    /// Counts a request that has ended. Requests that end before `counts_from` are ignored.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended, bases: &Bases) {
         if now < self.counts_from || ended.completion == Completion::Void {
             return;
@@ -216,7 +218,7 @@ impl Window {
             latency: self.latency(),
             inflation: self.inflation(),
             error: self.error(),
-            full: f64::from(self.found_full) >= FULL * requests,
+            full: f64::from(self.found_full) >= FULL_WINDOW * requests,
             answers: self.answers,
             left: f64::from(self.left) / requests,
             timed_out: f64::from(self.timed_out) / requests,

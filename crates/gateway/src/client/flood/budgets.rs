@@ -32,10 +32,10 @@ impl<const MOST: u32, const EACH_SECOND: u32> Allowance<MOST, EACH_SECOND> {
     }
 }
 
-/// The cost of resetting a stream younger than two seconds. A reset costs 2; a stream opened gives
-/// back 1, and a second gives back 3. So in the long run no more than half of the streams can be
-/// reset. A connection starts with one less than the number of streams that may be open at a time,
-/// and saves up at most twice that number.
+/// The cost of resetting a stream younger than two seconds. It is paid from the allowance for young
+/// resets. Each opened stream adds 1 to that allowance, and each second adds 3. So in the long run
+/// no more than half of the streams can be reset. A connection starts with one less than the number
+/// of streams that may be open at a time, and saves up at most twice that number.
 ///
 /// The maximum is twice the number of streams, because a user may leave a page as soon as all its
 /// pictures were requested. The start is one less, because the page itself was requested too: with
@@ -45,11 +45,11 @@ impl<const MOST: u32, const EACH_SECOND: u32> Allowance<MOST, EACH_SECOND> {
 /// many of those there can be. Others: Envoy 250 of 500 within 2 s, Netty 200 in 30 s, nghttp2
 /// 1,000 and then 33 a second.
 pub(super) const YOUNG_RESET: u32 = 2;
-/// The allowance for resets of young streams that a second gives back; see [`YOUNG_RESET`].
+/// Each second adds this much to the allowance for young resets; see [`YOUNG_RESET`].
 pub(super) const YOUNG_RESETS_EACH_SECOND: u32 = 3;
 
-/// The smallest number of concurrent streams for which the budget of young resets is computed: the
-/// minimum that RFC 9113 recommends (section 6.5.2).
+/// The budget of young resets assumes at least this many concurrent streams, even if fewer are
+/// allowed. RFC 9113 recommends this minimum (section 6.5.2).
 pub(super) const LEAST_STREAMS: u32 = 100;
 
 /// The budget for all other resets: of streams older than two seconds, of streams that are reset
@@ -86,18 +86,19 @@ pub(super) const EMPTY_DATA: u32 = 64;
 /// use of the connection. On request, grpc-go sends hundreds of thousands of empty messages a
 /// second.
 pub(super) type SmallData = Allowance<{ 10 * SMALL_EACH_SECOND }, SMALL_EACH_SECOND>;
-/// The length in bytes from which a DATA frame is not small; see [`SmallData`].
+/// A DATA frame with fewer bytes than this is small; see [`SmallData`].
 pub(super) const SMALL: u32 = 5;
-/// The number of missing bytes in small DATA frames that a second gives back; see [`SmallData`].
+/// Each second gives back this many of the bytes that small DATA frames lack; see [`SmallData`].
 const SMALL_EACH_SECOND: u32 = 10_000 * SMALL;
 
 /// The budget for PRIORITY frames: 100 for each stream opened (Envoy's number), and in addition
 /// 1,000 at first and 100 a second. At most 10,000 are saved up. Browsers with the old scheme
 /// reprioritise all pictures of a page when it is scrolled.
 pub(super) type Priorities = Allowance<10_000, 100>;
-/// The number of PRIORITY frames that a new connection may send; see [`Priorities`].
+/// A new connection may send this many PRIORITY frames before it opens a stream; see
+/// [`Priorities`].
 pub(super) const PRIORITIES_AT_FIRST: u32 = 1_000;
-/// The number of PRIORITY frames that each stream opened allows; see [`Priorities`].
+/// Each opened stream allows this many more PRIORITY frames; see [`Priorities`].
 pub(super) const PRIORITIES_EACH_STREAM: u32 = 100;
 
 /// The budget for `WINDOW_UPDATE` frames. It allows two for the smallest DATA frame that the server
@@ -112,14 +113,14 @@ pub(super) const WINDOW_UPDATE: u32 = 5;
 /// The allowance for `WINDOW_UPDATE` frames of a new connection; see [`WindowUpdates`].
 pub(super) const WINDOW_UPDATES_AT_FIRST: u32 = 1_000 * WINDOW_UPDATE;
 
-/// The additional budget for `WINDOW_UPDATE` frames by less than 16 bytes: 10,000 at first and
-/// 1,000 a second. Each costs 16, and every byte that the server sends gives back 1. A client that
-/// opens its window by one byte at a time makes the server send 10 bytes for each, and is cut off
-/// after 26,666. A client that responds to each small message is not: grpc-go sends a PING and such
-/// an update for each message while it measures.
+/// The additional budget for `WINDOW_UPDATE` frames that enlarge a window by less than 16 bytes:
+/// 10,000 at first and 1,000 a second. Each costs 16, and every byte that the server sends gives
+/// back 1. A client that opens its window by one byte at a time makes the server send 10 bytes for
+/// each frame, and is cut off after 26,666 frames. A client that responds to each small message is
+/// not cut off: grpc-go sends a PING and such an update for each message while it measures.
 pub(super) type SmallUpdates = Allowance<{ 10_000 * CRUMB }, { 1_000 * CRUMB }>;
-/// The cost of one small `WINDOW_UPDATE`, and the increment in bytes from which an update is not
-/// small; see [`SmallUpdates`].
+/// The cost of one small `WINDOW_UPDATE`. An update is small if its increment is less than this
+/// number of bytes; see [`SmallUpdates`].
 pub(super) const CRUMB: u32 = 16;
 
 /// The budget for all other frames, which are GOAWAY and frames of unknown extensions: 1,000 at

@@ -156,17 +156,17 @@ impl Frames {
             // Only CONTINUATION frames may stand between the first and the last frame of a field
             // block.
             if self.list_ends {
-                self.list_has_come();
+                self.end_field_block();
             }
             self.count(&frame)?;
         }
         if self.list_ends && self.walk.is_between_frames() {
-            self.list_has_come();
+            self.end_field_block();
         }
         Ok(())
     }
 
-    fn list_has_come(&mut self) {
+    fn end_field_block(&mut self) {
         (self.list_since, self.list_ends) = (None, false);
     }
 
@@ -207,7 +207,7 @@ impl Frames {
                 self.list(frame)
             }
             walk::PRIORITY | walk::PRIORITY_UPDATE => {
-                self.depends(frame)?;
+                self.count_self_dependency(frame)?;
                 self.priorities.spend(1).ok_or(Flood::Priority)
             }
             walk::RST_STREAM => self.reset(frame),
@@ -239,9 +239,9 @@ impl Frames {
 
     fn headers(&mut self, frame: &Frame) -> Result<(), Flood> {
         self.pings.gain(frame.wire_length());
-        self.depends(frame)?;
+        self.count_self_dependency(frame)?;
         if frame.stream > self.newest {
-            self.opens(frame)?;
+            self.count_opened(frame)?;
         } else {
             self.headers.spend(1).ok_or(Flood::Headers)?;
         }
@@ -250,7 +250,7 @@ impl Frames {
         self.list(frame)
     }
 
-    fn opens(&mut self, frame: &Frame) -> Result<(), Flood> {
+    fn count_opened(&mut self, frame: &Frame) -> Result<(), Flood> {
         self.newest = frame.stream;
         self.may_reset(1);
         self.late_resets.gain(1);
@@ -258,7 +258,7 @@ impl Frames {
         self.priorities.gain(PRIORITIES_EACH_STREAM);
         self.window_updates.gain(2 * WINDOW_UPDATE);
         if frame.ends_headers() && frame.carried() < LEAST_REQUEST {
-            return self.provokes();
+            return self.count_provoked();
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl Frames {
     fn window_update(&mut self, frame: &Frame) -> Result<(), Flood> {
         let increment = frame.increment();
         if increment == 0 || (frame.stream > 0 && increment > LARGEST_INCREMENT) {
-            self.provokes()?;
+            self.count_provoked()?;
         }
         if increment < CRUMB {
             self.small_updates.spend(CRUMB).ok_or(Flood::WindowUpdate)?;
@@ -302,11 +302,11 @@ impl Frames {
 
     /// Counts a frame by which a stream depends on itself (RFC 7540 section 5.3.1), which makes the
     /// server reset the stream. Returns an error after too many of these.
-    fn depends(&mut self, frame: &Frame) -> Result<(), Flood> {
-        if frame.depends_on() == Some(frame.stream) { self.provokes() } else { Ok(()) }
+    fn count_self_dependency(&mut self, frame: &Frame) -> Result<(), Flood> {
+        if frame.depends_on() == Some(frame.stream) { self.count_provoked() } else { Ok(()) }
     }
 
-    fn provokes(&mut self) -> Result<(), Flood> {
+    fn count_provoked(&mut self) -> Result<(), Flood> {
         self.provoked = self.provoked.saturating_add(1);
         if self.provoked > PROVOKED { Err(Flood::Provoked) } else { Ok(()) }
     }

@@ -12,7 +12,7 @@ use http::StatusCode;
 use super::super::linger::Linger;
 use super::super::minimum_rate::MinimumRate;
 use super::super::{Handler, Phase};
-use super::{After, Asked, Conn};
+use super::{After, Conn, RequestTraits};
 use crate::io::body::Piece;
 use crate::request::reply::{Answer, Reply};
 
@@ -22,20 +22,25 @@ struct Broken;
 
 /// The maximum number of bytes of an unwanted request body that are read so that the connection can
 /// be kept.
-const UNWANTED: u64 = 64 * 1024;
+const MOST_DISCARDED: u64 = 64 * 1024;
 /// The maximum time for which an unwanted request body is read so that the connection can be kept.
 const DISCARDS: Duration = Duration::from_secs(10);
 
 impl Conn {
     /// Writes a response to the client. Returns whether another request may follow on the
     /// connection.
-    pub(super) async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
+    pub(super) async fn answer(
+        &self,
+        handler: &impl Handler,
+        reply: Reply,
+        traits: RequestTraits,
+    ) -> After {
         let Reply { status, reason, fields, framing, close, mut body } = reply;
-        self.takes_lane(handler, &mut body);
+        self.enter_lane(handler, &mut body);
         let framing =
-            if asked.old && framing == Framing::Chunked { Framing::UntilClose } else { framing };
+            if traits.old && framing == Framing::Chunked { Framing::UntilClose } else { framing };
         let close = close
-            || !asked.keep_alive
+            || !traits.keep_alive
             || framing == Framing::UntilClose
             || handler.is_stopping()
             || self.speaks_on(&body)
@@ -43,7 +48,7 @@ impl Conn {
         let connection = match &body {
             Answer::Tunnel(_) => Some("upgrade"),
             _ if close => Some("close"),
-            _ if asked.old => Some("keep-alive"),
+            _ if traits.old => Some("keep-alive"),
             _ => None,
         };
         self.answered.set(true);
@@ -51,7 +56,7 @@ impl Conn {
             bywash_message::write_response(out, status, &reason, &fields, framing, connection);
         };
         write(self.wire.borrow_mut().out());
-        let body = if asked.head { body.without_body() } else { body };
+        let body = if traits.head { body.without_body() } else { body };
         self.finish(handler, body, framing, close).await
     }
 
@@ -59,9 +64,9 @@ impl Conn {
     /// so that the whole response takes one lane. If the client pipelines, the part of the previous
     /// response that the kernel has not sent yet takes this lane too. That part has at most
     /// `stream::UNSENT` bytes.
-    fn takes_lane(&self, handler: &impl Handler, body: &mut Answer) {
+    fn enter_lane(&self, handler: &impl Handler, body: &mut Answer) {
         let mut mark = self.mark.get();
-        handler.takes_lane(self.wire.borrow().stream.as_fd(), &mut mark, body);
+        handler.enter_lane(self.wire.borrow().stream.as_fd(), &mut mark, body);
         self.mark.set(mark);
     }
 
@@ -102,7 +107,7 @@ impl Conn {
         let is_read = self.incoming.borrow().decoder.is_ended();
         // A request body is discarded only after a response of the gateway's own. An upstream that
         // responds early may still want the rest of the body.
-        if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
+        if !close && (is_read || ours && self.discard(MOST_DISCARDED as usize).await) {
             return After::Again;
         }
         self.linger().await;
@@ -110,10 +115,10 @@ impl Conn {
     }
 
     /// Returns whether the connection can be kept although the request body was not read to its
-    /// end. The gateway's own responses allow that if the rest of the body is small. While a
-    /// response arrives from the upstream, the rest of the body still goes there. Only a successful
-    /// chunked response is likely to last until the body has ended. So after any other response
-    /// from the upstream the connection ends.
+    /// end. After a response of the gateway's own it can, if the rest of the body is small. While a
+    /// response arrives from the upstream, the rest of the body still goes to the upstream. Only a
+    /// successful chunked response is likely to last until the body has ended. So after any other
+    /// response from the upstream the connection ends.
     fn body_may_be_discarded(&self, body: &Answer, status: StatusCode, framing: Framing) -> bool {
         let incoming = self.incoming.borrow();
         match body {
@@ -123,7 +128,8 @@ impl Conn {
             }
             Answer::Tunnel(_) => true,
             Answer::Empty | Answer::Local(_) | Answer::Later(_) => {
-                let is_small = || incoming.decoder.left().is_some_and(|left| left <= UNWANTED);
+                let is_small =
+                    || incoming.decoder.left().is_some_and(|left| left <= MOST_DISCARDED);
                 incoming.decoder.is_ended() || (!incoming.awaits_continue && is_small())
             }
         }
@@ -158,7 +164,7 @@ impl Conn {
                 let mut wire = self.wire.borrow_mut();
                 let before = wire.pending();
                 let flushed = wire.poll_flush(cx).map_err(|_| Broken)?;
-                minimum_rate.moves(before - wire.pending());
+                minimum_rate.record_bytes(before - wire.pending());
                 match flushed {
                     Poll::Ready(()) if broken => return Poll::Ready(Err(Broken)),
                     Poll::Ready(()) if ended => return Poll::Ready(Ok(())),
@@ -169,7 +175,7 @@ impl Conn {
                     Poll::Ready(()) => {}
                     Poll::Pending => {
                         ready!(minimum_rate.poll_too_slow(cx));
-                        handler.dawdles();
+                        handler.record_slow_reader();
                         return Poll::Ready(Err(Broken));
                     }
                 }

@@ -83,7 +83,7 @@ enum Next {
 
 /// The properties of a request that its response depends on.
 #[derive(Clone, Copy)]
-struct Asked {
+struct RequestTraits {
     head: bool,
     old: bool,
     keep_alive: bool,
@@ -127,7 +127,7 @@ impl Conn {
         let mut head = Head::default();
         if !is_first {
             let mut wire = self.wire.borrow_mut();
-            wire.rest();
+            wire.release_idle_buffers();
             self.request.borrow_mut().set(0);
             handler.enter(if wire.input.is_empty() { Phase::Idle } else { Phase::Head });
         }
@@ -176,7 +176,7 @@ impl Conn {
         }
     }
 
-    fn begin(&self, request: &Request, rate: u64) -> Asked {
+    fn begin(&self, request: &Request, rate: u64) -> RequestTraits {
         let mut incoming = self.incoming.borrow_mut();
         incoming.decoder = Decoder::new(request.framing, &self.limits);
         incoming.awaits_continue = request.expects_continue && !incoming.decoder.is_ended();
@@ -185,7 +185,7 @@ impl Conn {
         self.answered.set(false);
         self.old.set(request.version == Version::HTTP_10);
         self.upgrades.set(request.upgrades);
-        Asked {
+        RequestTraits {
             head: request.method == Method::HEAD,
             old: self.old.get(),
             keep_alive: request.keep_alive,
@@ -193,7 +193,8 @@ impl Conn {
     }
 
     /// Waits for the response to a request. Returns `None` if the client has left by ending TLS
-    /// (`close_notify`) while the TCP connection stays open, which only a reader sees.
+    /// (`close_notify`) while the TCP connection stays open. Only reading from the connection shows
+    /// this.
     async fn unless_left(
         &self,
         handler: &impl Handler,
@@ -244,13 +245,13 @@ impl Conn {
             let piece = decode(decoder, &mut wire.input).map_err(BodyError::Malformed)?;
             // Release the input buffer, because the request may wait for a long time while it holds
             // the piece.
-            wire.rest();
+            wire.release_idle_buffers();
             if let Some(piece) = piece {
                 return Poll::Ready(Ok(piece));
             }
             match wire.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(BodyError::BrokenOff)),
-                Poll::Ready(Ok(bytes)) => minimum_rate.moves(bytes),
+                Poll::Ready(Ok(bytes)) => minimum_rate.record_bytes(bytes),
                 // After the response has begun, both sides may pause as long as they like.
                 Poll::Pending if self.answered.get() => return Poll::Pending,
                 Poll::Pending => {
@@ -302,19 +303,19 @@ pub(crate) async fn serve(
     let conn = Conn::new(stream, input, limits, held);
     let mut is_first = true;
     loop {
-        let (reply, asked) = match conn.next(handler, is_first).await {
+        let (reply, traits) = match conn.next(handler, is_first).await {
             Next::Closed => return Ended::Closed,
             Next::Http2 => break,
             Next::Request(request) => {
                 handler.enter(Phase::Busy);
-                let asked = conn.begin(&request, handler.body_rate());
+                let traits = conn.begin(&request, handler.body_rate());
                 let body = body_of(&conn, request.framing);
                 let back = Rc::clone(&conn) as Rc<dyn ClientConnection>;
                 // Boxed, so that a connection between requests does not keep the memory that a
                 // request needs.
                 let serving = Box::pin(handler.serve(*request, body, back));
                 match conn.unless_left(handler, serving).await {
-                    Some(reply) => (reply, asked),
+                    Some(reply) => (reply, traits),
                     None => return Ended::Closed,
                 }
             }
@@ -322,7 +323,7 @@ pub(crate) async fn serve(
             Next::TooSlow => (handler.too_slow(), UNREADABLE),
         };
         is_first = false;
-        if conn.answer(handler, reply, asked).await == After::Close {
+        if conn.answer(handler, reply, traits).await == After::Close {
             return Ended::Closed;
         }
     }
@@ -333,4 +334,4 @@ pub(crate) async fn serve(
 
 /// The properties assumed of a request that could not be parsed: its connection closes after the
 /// response.
-const UNREADABLE: Asked = Asked { head: false, old: false, keep_alive: false };
+const UNREADABLE: RequestTraits = RequestTraits { head: false, old: false, keep_alive: false };

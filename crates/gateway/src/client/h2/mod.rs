@@ -44,7 +44,7 @@ use crate::upstream::PinnedLink;
 /// another.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
-/// The flow-control window for the body of one request near the memory budget, in bytes.
+/// The flow-control window for the body of one request while memory is short, in bytes.
 const LITTLE_WINDOW: u32 = 8 * 1024;
 
 /// The initial window of a connection in bytes, which is also the smallest possible (RFC 9113
@@ -75,7 +75,7 @@ const DATA_FRAMES: usize = 4 << 20;
 const PREFACE: usize = 24;
 
 /// The time limit for sending GOAWAY to a client whose connection is ended because of a flood.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const GOAWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The body of a request, as it arrives on an HTTP/2 stream.
 pub(crate) struct Incoming {
@@ -85,8 +85,8 @@ pub(crate) struct Incoming {
     /// sent.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
-    /// The number of bytes that the client may send before the body is read on: the window, or the
-    /// announced length if that is less.
+    /// The number of bytes that the client may send while the gateway does not read the body: the
+    /// window, or the announced length if that is less.
     fills: usize,
     /// The memory charged for the window. It is `fills` bytes while the body is not being read, and
     /// none once all that has arrived was taken.
@@ -107,7 +107,7 @@ impl ClientBody for Incoming {
         }
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
-                self.minimum_rate.moves(data.len());
+                self.minimum_rate.record_bytes(data.len());
                 // The window is reopened at once: the reader bounds the memory, because it does not
                 // poll for more than it can keep.
                 let _ = self.body.flow_control().release_capacity(data.len());
@@ -254,8 +254,8 @@ impl Session {
             self.handler.flooded(flood);
             self.requests.clear();
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
-            let last_words = poll_fn(|cx| self.connection.poll_closed(cx));
-            let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+            let until_closed = poll_fn(|cx| self.connection.poll_closed(cx));
+            let _ = tokio::time::timeout(GOAWAY_TIMEOUT, until_closed).await;
         }
     }
 
@@ -410,7 +410,7 @@ impl Guarded {
         self.frames.wrote(bytes.len());
         let (answers, carried) = self.out.begin_in(bytes);
         if answers {
-            self.handler.moves();
+            self.handler.record_progress();
         }
         if carried > 0 {
             self.unsent.sent(carried);

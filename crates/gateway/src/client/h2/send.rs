@@ -16,8 +16,8 @@ use crate::io::body::Piece;
 use crate::process::memory::MemoryReservation;
 use crate::request::reply::{Answer, Reply};
 
-/// The number of response bytes from which no more is gathered while the response waits for the
-/// client's window.
+/// While at least this many bytes of a response wait for the client's window, no more of it is
+/// gathered.
 const GATHERED: usize = 32 * 1024;
 
 /// Sends the response to one request. If the response breaks off or the client reads too slowly,
@@ -37,7 +37,7 @@ pub(super) async fn send(
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     let mut body = if head { body.without_body() } else { body };
-    handler.shares(&mut body);
+    handler.prepare_shared_response(&mut body);
     let is_empty = matches!(body, Answer::Empty);
     outgoing.answered.set(true);
     let sent = outgoing.respond.borrow_mut().send_response(response, is_empty);
@@ -79,14 +79,14 @@ async fn stream_body(
                 return Poll::Ready(finish(stream, gathered.trailers.as_deref()));
             }
             if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
-                minimum_rate.moves(bytes);
+                minimum_rate.record_bytes(bytes);
                 held.set(SEND_BUFFER.min(held.bytes() + bytes));
             } else {
                 if body.poll_upload(cx, || gathered.bytes).is_ready() {
                     return Poll::Ready(Err(Broken));
                 }
                 ready!(minimum_rate.poll_too_slow(cx));
-                handler.dawdles();
+                handler.record_slow_reader();
                 return Poll::Ready(Err(Broken));
             }
         }

@@ -7,14 +7,18 @@ use bywash_message::{Fields, Name};
 
 /// Returns the value of the request's cookie of this name. Empty values are skipped, and of several
 /// the first one is returned.
-pub(crate) fn brought<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
+pub(crate) fn request_cookie<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }
 
 /// Returns the value that a response sets for the cookie of this name. `now` returns the seconds
 /// since 1970, and is called only if the cookie has an `Expires` attribute. A deletion is ignored:
 /// its value, such as `deleted`, is the same for all visitors and is not a session.
-pub(crate) fn set<'a>(fields: &'a Fields, name: &str, now: impl Fn() -> i64) -> Option<&'a [u8]> {
+pub(crate) fn response_cookie<'a>(
+    fields: &'a Fields,
+    name: &str,
+    now: impl Fn() -> i64,
+) -> Option<&'a [u8]> {
     let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, &now));
     fields.all(Name::SetCookie).find_map(set)
 }
@@ -31,7 +35,10 @@ pub(crate) struct Line<'a> {
 
 /// Returns the cookies that a response sets or deletes, except those with an empty value. `now`
 /// returns the seconds since 1970.
-pub(crate) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn response_cookies(
+    fields: &Fields,
+    now: impl Fn() -> i64,
+) -> impl Iterator<Item = Line<'_>> {
     fields.all(Name::SetCookie).filter_map(move |line| {
         let (name, value) = named(pairs(line).next()?)?;
         let is_http_only = |pair: &[u8]| {
@@ -44,7 +51,7 @@ pub(crate) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<I
 }
 
 /// Returns the names and values of a request's cookies, except those with an empty value.
-pub(crate) fn all_brought(fields: &Fields) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub(crate) fn request_cookies(fields: &Fields) -> impl Iterator<Item = (&[u8], &[u8])> {
     fields.all(Name::Cookie).flat_map(pairs).filter_map(named)
 }
 
@@ -75,7 +82,7 @@ fn is_over(seconds: &[u8]) -> Option<bool> {
 }
 
 /// Removes every cookie of this name from a request. All other cookies stay unchanged.
-pub(crate) fn take_out(fields: &mut Fields, name: &str) {
+pub(crate) fn remove_cookie(fields: &mut Fields, name: &str) {
     let is_there = |line| pairs(line).any(|pair| is_of(name, pair));
     if !fields.all(Name::Cookie).any(is_there) {
         return;
@@ -142,7 +149,7 @@ mod tests {
             assert_eq!(value("sid", pair.as_bytes()), None, "{pair}");
         }
         let fields = fields(&["a=1; sid=", "sid=2; sid=3"]);
-        assert_eq!(brought(&fields, "sid"), Some(&b"2"[..]));
+        assert_eq!(request_cookie(&fields, "sid"), Some(&b"2"[..]));
     }
 
     /// Returns the value of the session cookie that these `Set-Cookie` lines set in the year 2033.
@@ -151,7 +158,7 @@ mod tests {
         for line in lines {
             fields.push(b"Set-Cookie", line.as_bytes());
         }
-        let value = set(&fields, "sid", || 2_000_000_000);
+        let value = response_cookie(&fields, "sid", || 2_000_000_000);
         value.map(|value| String::from_utf8(value.to_vec()).unwrap())
     }
 
@@ -194,7 +201,7 @@ mod tests {
             (";;a=1;;t=1;", &[";;a=1;;"]),
         ] {
             let mut fields = fields(&[before]);
-            take_out(&mut fields, "t");
+            remove_cookie(&mut fields, "t");
             let left: Vec<&[u8]> = fields.all(Name::Cookie).collect();
             let after: Vec<&[u8]> = after.iter().map(|line| line.as_bytes()).collect();
             assert_eq!(left, after, "{before}");
@@ -204,7 +211,7 @@ mod tests {
     #[test]
     fn it_is_taken_out_of_every_line() {
         let mut fields = fields(&["a=1", "t=1", "b=2; t=2"]);
-        take_out(&mut fields, "t");
+        remove_cookie(&mut fields, "t");
         let left: Vec<&[u8]> = fields.all(Name::Cookie).collect();
         assert_eq!(left, [&b"a=1"[..], b"b=2"]);
     }

@@ -40,9 +40,11 @@ const BY_ADDRESS: usize = 5;
 const BY_VALUE: u8 = 2;
 /// The minimum length in bytes of a value that counts. A shorter value might be guessed.
 const LONG: usize = 16;
-/// The minimum number of counted returns for each value that a response replaced when it was
-/// returned, as a login does. Two pages that both set the cookie may be loaded at once. A visitor
-/// of such pages makes four counted returns for one replaced value.
+/// The minimum number of counted returns for each replaced value. A value is replaced when a
+/// request returns it and the response sets another one, as a login does.
+///
+/// The number is above 4, so that a cookie that several pages set is rejected. A visitor that loads
+/// two such pages at once makes four counted returns for one replaced value.
 const CHANGES: usize = 10;
 /// The minimum time for which a value that was never returned is remembered. Within this time most
 /// visitors request the next page, or something that the page contains.
@@ -72,10 +74,16 @@ impl Value {
 impl Evidence {
     /// Records that a response to this address has set `value`, whose hash is `hash`. Ignores a
     /// value that is too short or known, and one for which there is no space.
-    pub(super) fn is_set(&mut self, value: &[u8], hash: u64, address: AddressKey, now: Instant) {
+    pub(super) fn record_set(
+        &mut self,
+        value: &[u8],
+        hash: u64,
+        address: AddressKey,
+        now: Instant,
+    ) {
         let of_address = self.0.iter().filter(|value| value.address == address).count();
         let is_known = self.0.iter().any(|value| value.hash == hash);
-        if value.len() < LONG || is_known || of_address >= BY_ADDRESS || !self.makes_room(now) {
+        if value.len() < LONG || is_known || of_address >= BY_ADDRESS || !self.make_room(now) {
             return;
         }
         self.0.push(Value { hash, address, since: now, kept: 0, changed: false });
@@ -83,7 +91,7 @@ impl Evidence {
 
     /// Makes room for a value, if necessary by removing one. Returns false if no value may be
     /// removed yet.
-    fn makes_room(&mut self, now: Instant) -> bool {
+    fn make_room(&mut self, now: Instant) -> bool {
         if self.0.len() < MOST {
             return true;
         }
@@ -101,7 +109,7 @@ impl Evidence {
 
     /// Records that a request has returned the value with this hash. `set` is the hash of the value
     /// that the response to this request has set, if any.
-    pub(super) fn is_returned(&mut self, hash: u64, set: Option<u64>) {
+    pub(super) fn record_returned(&mut self, hash: u64, set: Option<u64>) {
         let Some(value) = self.0.iter_mut().find(|value| value.hash == hash) else { return };
         if set.is_some_and(|set| set != hash) {
             value.changed = true;
@@ -137,7 +145,7 @@ mod tests {
 
     /// Records a value for an address that has no other value.
     fn set(evidence: &mut Evidence, hash: u64, now: Instant) {
-        evidence.is_set(&[b'v'; LONG], hash, AddressKey(hash), now);
+        evidence.record_set(&[b'v'; LONG], hash, AddressKey(hash), now);
     }
 
     #[test]
@@ -149,8 +157,8 @@ mod tests {
             for crawler in 0..1000 {
                 set(&mut evidence, 1000 * (visitor + 1) + crawler, now);
             }
-            evidence.is_returned(visitor, None);
-            evidence.is_returned(visitor, None);
+            evidence.record_returned(visitor, None);
+            evidence.record_returned(visitor, None);
         }
         assert!(evidence.is_enough());
         assert_eq!(evidence.0.len(), MOST);
@@ -161,8 +169,8 @@ mod tests {
         let (mut evidence, now) = (Evidence::default(), Instant::now());
         for stranger in 0..MOST as u64 {
             let address = AddressKey(stranger / BY_ADDRESS as u64);
-            evidence.is_set(&[b'v'; LONG], stranger, address, now);
-            evidence.is_returned(stranger, Some(u64::MAX));
+            evidence.record_set(&[b'v'; LONG], stranger, address, now);
+            evidence.record_returned(stranger, Some(u64::MAX));
         }
         // Each visitor returns its value only after 50 other values were set.
         for first in [1000, 2000, 3000] {
@@ -170,7 +178,7 @@ mod tests {
                 set(&mut evidence, visitor, now);
             }
             for visitor in first..first + 50 {
-                evidence.is_returned(visitor, None);
+                evidence.record_returned(visitor, None);
             }
         }
         assert!(evidence.is_enough());

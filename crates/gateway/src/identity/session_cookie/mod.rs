@@ -55,8 +55,7 @@ use crate::process::wall_clock::unix_s;
 
 /// The minimum number of answered requests before a warning, and before the cookie is confirmed.
 const ENOUGH: u64 = 100;
-/// The reciprocal of the minimum share: the cookie is confirmed if at least one in this many
-/// answered requests has it.
+/// The cookie is confirmed if at least one in this many answered requests has it.
 const LEAST_SHARE: u64 = 100;
 /// The maximum number of cookies examined in one message.
 const LOOKED_AT: usize = 32;
@@ -84,9 +83,9 @@ pub(crate) struct SessionCookie {
 /// The cookies of a request that this module watches, as pairs of the cookie's id and a hash of its
 /// value. Each cookie occurs at most once.
 #[derive(Debug, Default)]
-pub(crate) struct Brought(Vec<(u64, u64)>);
+pub(crate) struct WatchedCookies(Vec<(u64, u64)>);
 
-impl Brought {
+impl WatchedCookies {
     fn of(&self, id: u64) -> Option<u64> {
         self.0.iter().find(|(other, _)| *other == id).map(|(_, value)| *value)
     }
@@ -114,7 +113,7 @@ impl SessionCookie {
 
     /// Returns whether a watch made for this configuration would have the same names. If so, a
     /// reload keeps this one.
-    pub(crate) fn is_of(&self, identify: &Identify) -> bool {
+    pub(crate) fn matches_config(&self, identify: &Identify) -> bool {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name),
             Session::Auto => None,
@@ -130,44 +129,46 @@ impl SessionCookie {
 
     /// Returns those cookies of a request that responses have set before. Returns none while the
     /// cookie is confirmed, or if another thread holds the lock.
-    pub(crate) fn brought(&self, secret: Secret, fields: &Fields) -> Brought {
-        let mut brought = Brought::default();
+    pub(crate) fn watched_cookies(&self, secret: Secret, fields: &Fields) -> WatchedCookies {
+        let mut watched_cookies = WatchedCookies::default();
         if !fields.has(Name::Cookie) || self.is_confirmed() {
-            return brought;
+            return watched_cookies;
         }
-        let Some(table) = self.table() else { return brought };
-        for (name, value) in cookies::all_brought(fields).take(LOOKED_AT) {
+        let Some(table) = self.table() else { return watched_cookies };
+        for (name, value) in cookies::request_cookies(fields).take(LOOKED_AT) {
             if let Some(seen) = table.find(name)
-                && brought.of(seen.id).is_none()
+                && watched_cookies.of(seen.id).is_none()
             {
-                brought.0.push((seen.id, secret.session_key(value).0));
+                watched_cookies.0.push((seen.id, secret.session_key(value).0));
             }
         }
-        brought
+        watched_cookies
     }
 
     /// Records that the application has answered `request` with a head that has these fields.
-    /// `brought` is the value that [`Self::brought`] returned for this request. May pick a cookie
-    /// or log a warning.
-    pub(crate) fn answered(
+    /// `watched_cookies` is the value that [`Self::watched_cookies`] returned for this request. May
+    /// pick a cookie or log a warning.
+    pub(crate) fn observe_answer(
         &self,
         secret: Secret,
         request: &EngineRequest,
-        brought: &Brought,
+        watched_cookies: &WatchedCookies,
         fields: &Fields,
     ) {
         let sets = fields.has(Name::SetCookie);
-        let is_set =
-            sets && self.name().is_some_and(|name| cookies::set(fields, name, unix_s).is_some());
+        let is_set = sets
+            && self
+                .name()
+                .is_some_and(|name| cookies::response_cookie(fields, name, unix_s).is_some());
         self.count(request.session.is_some(), is_set);
-        if (!sets && brought.0.is_empty()) || self.is_confirmed() {
+        if (!sets && watched_cookies.0.is_empty()) || self.is_confirmed() {
             return;
         }
         let Some(mut table) = self.table() else { return };
         let evidence = self.configured.is_none();
         let (window, now) = (self.recent.window(), Instant::now());
         let mut set = Vec::new();
-        for line in cookies::all_set(fields, unix_s).take(LOOKED_AT) {
+        for line in cookies::response_cookies(fields, unix_s).take(LOOKED_AT) {
             let is_token = self.token.as_ref().is_some_and(|name| name.as_bytes() == line.name);
             if is_token {
                 continue;
@@ -176,19 +177,19 @@ impl SessionCookie {
             let value = secret.session_key(line.value).0;
             set.push((seen.id, value));
             if evidence && let Some(address) = request.address {
-                seen.evidence.is_set(line.value, value, address, now);
+                seen.evidence.record_set(line.value, value, address, now);
             }
         }
-        for (id, value) in &brought.0 {
+        for (id, value) in &watched_cookies.0 {
             let Some(seen) = table.by_id(*id) else { continue };
             seen.requests += 1;
             if evidence {
                 let set = set.iter().rfind(|(other, _)| other == id).map(|(_, value)| *value);
-                seen.evidence.is_returned(*value, set);
+                seen.evidence.record_returned(*value, set);
             }
         }
         if is_set {
-            table.is_in_use(window);
+            table.mark_in_use(window);
         }
         if evidence
             && self.may_pick()
@@ -211,7 +212,7 @@ impl SessionCookie {
 
     /// Takes over the pick of a previous process. Does nothing if the configuration names the
     /// cookie, or if `name` cannot be that of a session cookie.
-    pub(crate) fn takes_over(&self, name: &str) {
+    pub(crate) fn restore_pick(&self, name: &str) {
         let is_token = self.token.as_deref() == Some(name);
         if self.configured.is_none() && !is_token && Seen::may_have(name) {
             // A name that this process has picked already stays.
@@ -341,7 +342,7 @@ fn token(identify: &Identify) -> Option<&str> {
 }
 
 /// Formats at most [`NAMED`] of these cookies as text, the most often set first, with the number of
-/// the rest. Returns `None` if there are no cookies.
+/// the others. Returns `None` if there are no cookies.
 fn named<'t>(cookies: impl Iterator<Item = &'t Seen>) -> Option<String> {
     let mut seen: Vec<&Seen> = cookies.collect();
     seen.sort_by_key(|seen| Reverse(seen.answers));

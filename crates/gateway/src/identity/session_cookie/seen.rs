@@ -32,7 +32,7 @@ pub(super) struct Seen {
     pub(super) requests: u64,
     /// The number of the window in which a response last set the cookie.
     window: u64,
-    /// Whether responses set this cookie in the same time as the picked one. If so, it is not the
+    /// Whether responses set this cookie while they still set the picked one. If so, it is not the
     /// picked cookie under a new name.
     coexists: bool,
     pub(super) evidence: Evidence,
@@ -115,8 +115,9 @@ impl Table {
     }
 
     /// Records that a response has set the picked cookie in this window. All cookies that were set
-    /// in the same time are marked as coexisting, so none of them can become its successor.
-    pub(super) fn is_in_use(&mut self, window: u64) {
+    /// in this window or in the one before are marked as coexisting, so none of them can become its
+    /// successor.
+    pub(super) fn mark_in_use(&mut self, window: u64) {
         for seen in self.seen.iter_mut().filter(|seen| seen.is_recent(window)) {
             seen.coexists = true;
         }
@@ -225,8 +226,8 @@ mod tests {
         for visitor in 0..20 {
             let line = Line { name, value, http_only: true, deleted: false };
             let seen = table.note(&line, window).unwrap();
-            seen.evidence.is_set(value, visitor, AddressKey(visitor), Instant::now());
-            seen.evidence.is_returned(visitor, None);
+            seen.evidence.record_set(value, visitor, AddressKey(visitor), Instant::now());
+            seen.evidence.record_returned(visitor, None);
         }
     }
 
@@ -243,7 +244,7 @@ mod tests {
         table.restart(0);
         visits(&mut table, "b_session", 2);
         visits(&mut table, "c_session", 2);
-        table.is_in_use(2);
+        table.mark_in_use(2);
         visits(&mut table, "c_session", 9);
         assert_eq!(picked(&table, Some("a_session")), None);
         visits(&mut table, "d_session", 9);

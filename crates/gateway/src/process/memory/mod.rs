@@ -49,8 +49,8 @@ const LITTLE_TIME: TimeSpan = TimeSpan::from_secs(3);
 /// clients free memory.
 pub(crate) const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(10);
 
-/// The percentage of the budget by which the use must fall below a level's mark before that level
-/// ends.
+/// A level ends when the use has fallen this many percent of the budget below the mark at which the
+/// level begins.
 const BACK: usize = 5;
 
 /// How near the use is to the budget. Each level includes the measures of those before it.
@@ -153,12 +153,12 @@ impl Memory {
 
     /// Adds bytes to the total. The caller subtracts them again with [`Memory::sub`].
     pub(crate) fn add(&self, bytes: usize) {
-        self.look(self.used.fetch_add(bytes, Ordering::Relaxed) + bytes);
+        self.update_level(self.used.fetch_add(bytes, Ordering::Relaxed) + bytes);
     }
 
     /// Subtracts bytes that [`Memory::add`] has added.
     pub(crate) fn sub(&self, bytes: usize) {
-        self.look(self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes);
+        self.update_level(self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes);
     }
 
     /// Adds bytes of bodies that are read ahead, to their own count and to the total.
@@ -182,7 +182,7 @@ impl Memory {
     /// Sets the level for a use of `counted` bytes plus those of the kernel. If two threads call
     /// this at once, the older number may win. The next change of the total, or the next second,
     /// corrects the level.
-    fn look(&self, counted: usize) {
+    fn update_level(&self, counted: usize) {
         let used = counted + self.kernel.load(Ordering::Relaxed);
         let now = self.level();
         let next = now.next(used, self.budget());
@@ -208,14 +208,14 @@ impl Memory {
     /// Replaces the budget, in bytes, and sets the level accordingly.
     pub(crate) fn set_budget(&self, budget: usize) {
         self.budget.store(budget, Ordering::Relaxed);
-        self.look(self.used.load(Ordering::Relaxed));
+        self.update_level(self.used.load(Ordering::Relaxed));
     }
 
     /// Sets the number of bytes that the kernel holds for the process's sockets. Logs the level if
     /// the level has changed, or was higher since the last call. Called once a second.
     pub(crate) fn tick(&self, kernel: usize) {
         self.kernel.store(kernel, Ordering::Relaxed);
-        self.look(self.used.load(Ordering::Relaxed));
+        self.update_level(self.used.load(Ordering::Relaxed));
         let level = self.level();
         let peak = Level::of(self.peak.swap(level as u8, Ordering::Relaxed)).max(level);
         let reported = Level::of(self.reported.swap(level as u8, Ordering::Relaxed));
@@ -260,7 +260,7 @@ impl Memory {
     /// Returns the number of bytes that may be read ahead of one waiting request's body. `most` is
     /// the number that the configuration allows.
     pub(crate) fn read_ahead(&self, most: usize) -> usize {
-        self.shrinks(most, LITTLE_AHEAD)
+        self.size_under_pressure(most, LITTLE_AHEAD)
     }
 
     /// Returns the size in bytes of the kernel's buffer for the data that a new connection's client
@@ -270,7 +270,7 @@ impl Memory {
     }
 
     /// Returns `calm`, or from [`Level::Shrink`] on the smaller of `calm` and `little`.
-    pub(crate) fn shrinks(&self, calm: usize, little: usize) -> usize {
+    pub(crate) fn size_under_pressure(&self, calm: usize, little: usize) -> usize {
         if self.level() >= Level::Shrink { calm.min(little) } else { calm }
     }
 
@@ -281,7 +281,8 @@ impl Memory {
     }
 }
 
-/// The bytes of one holder. They count until this value is dropped.
+/// The bytes that one holder, such as a buffer, takes from the budget. Dropping this value gives
+/// them back.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
     memory: Arc<Memory>,
@@ -356,10 +357,9 @@ const SESSION: u64 = 256;
 /// The maximum number of bytes of one HTTP/2 server's answer that are buffered before its client
 /// reads them.
 const UPSTREAM_WINDOW: u64 = 256 * 1024;
-/// The divisor of the machine's memory that gives the available memory if there is no limit of a
-/// control group.
+/// If no control group limits the memory, the memory of the machine divided by this is available.
 const OF_MACHINE: u64 = 2;
-/// The maximum of the available memory in bytes, if there is no limit of a control group.
+/// If no control group limits the memory, at most this many bytes are available.
 const MOST_OF_MACHINE: u64 = 4096 * MIB;
 /// The minimum budget in bytes, however large the tables are.
 const LEAST: u64 = 16 * MIB;

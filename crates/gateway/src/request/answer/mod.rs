@@ -18,7 +18,7 @@ use bywash_units::TimeSpan;
 use http::StatusCode;
 
 use super::ClientConnection;
-use super::answer_kind::{gets_on, kind};
+use super::answer_kind::{kind, may_advance_session};
 use super::forward::Forwarded;
 use super::grant;
 use super::read_ahead::ReadAhead;
@@ -72,20 +72,20 @@ pub(super) fn answer(
     // truncated body.
     let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
     let endless = is_event_stream(&fields);
-    if endless && !running.becomes_a_stream() {
-        return running.has_no_place(format);
+    if endless && !running.count_as_stream() {
+        return running.refuse_too_many_streams(format);
     }
     fields.remove_hop_by_hop();
     if !takes_trailers {
         fields.remove(Name::Trailer);
     }
-    running.record.is_answered_upstream();
+    running.record.mark_answered_upstream();
     let (judged, sought) = success::judge(&running.record, status, &mut fields);
     let served = running.session_served(status, judged, &mut fields);
     if endless {
-        running.gives_slot_back(served.filter(|_| gets_on(status)), status, judged);
+        running.release_slot(served.filter(|_| may_advance_session(status)), status, judged);
     }
-    let permit = running.record.takes_permit();
+    let permit = running.record.take_file_permit();
     let (shared, facts) = (&running.worker.shared, running.record.facts());
     let ahead = permit.map(|permit| ReadAhead::new(shared, permit));
     let paced = shared.elephants.paced(facts.request.rule);
@@ -127,18 +127,18 @@ fn switch(
     let Response { status, reason, mut fields, .. } = response;
     let protocol = fields.get(Name::Upgrade).map(<[u8]>::to_vec);
     let (Some(protocol), Some(wire)) = (protocol, exchange.into_wire()) else {
-        return running.fails(&UpstreamError::Switched, format);
+        return running.fail(&UpstreamError::Switched, format);
     };
-    if !running.becomes_a_stream() {
-        return running.has_no_place(format);
+    if !running.count_as_stream() {
+        return running.refuse_too_many_streams(format);
     }
-    running.record.is_answered_upstream();
+    running.record.mark_answered_upstream();
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
     let (judged, _) = success::judge(&running.record, status, &mut fields);
     let served = running.session_served(status, judged, &mut fields);
-    running.gives_slot_back(served, status, judged);
-    running.record.ends(Outcome::Served, status);
+    running.release_slot(served, status, judged);
+    running.record.end(Outcome::Served, status);
     let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
     Reply { status, reason, fields, framing: Framing::None, close: false, body }
 }
@@ -151,7 +151,7 @@ fn is_event_stream(fields: &Fields) -> bool {
 
 /// Puts a reusable upstream connection back into its pool. An authenticated one goes to `owner`,
 /// the client connection that it belongs to.
-fn gives_back(
+fn return_to_pool(
     pool: &Rc<Pool>,
     owner: Option<&Rc<dyn ClientConnection>>,
     server: usize,
@@ -175,10 +175,10 @@ impl Streaming {
 
     /// Counts the request as a stream instead of against the concurrency limit. Returns false if
     /// there are as many streams as `client_limits.streams` allows.
-    fn becomes_a_stream(&mut self) -> bool {
+    fn count_as_stream(&mut self) -> bool {
         let most = self.record.settings().config.client_limits.streams;
         let permit = CountedPermit::stream(&self.worker.shared, most);
-        permit.map(|permit| self.record.holds(permit)).is_some()
+        permit.map(|permit| self.record.hold_permit(permit)).is_some()
     }
 
     /// Records what the head of the response shows about a target that may be a file. If the head
@@ -214,17 +214,17 @@ impl Streaming {
         let record = &self.record;
         if let Some(watch) = &record.settings().session_cookie {
             let request = &record.facts().request;
-            watch.answered(record.shared().secret, request, record.brought(), fields);
+            watch.observe_answer(record.shared().secret, request, record.watched_cookies(), fields);
         }
         grant::session_served(&self.record, self.ticket.is_some(), status, judged, fields)
     }
 
     /// Gives the slot back and records the revenue. The request goes on without a slot.
-    fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
+    fn release_slot(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
         self.record.set_revenue(judged.revenue);
         if let Some(ticket) = self.ticket.take() {
             let progress = self.progress(served, status, judged);
-            self.record.gives_slot_back(ticket, progress);
+            self.record.release_slot(ticket, progress);
         }
     }
 
@@ -242,11 +242,11 @@ impl Streaming {
         Some(Progress { session, answer, revenue, succeeded, in_time })
     }
 
-    fn has_no_place(self, format: &RefusalFormat) -> Reply {
-        self.fails(&UpstreamError::TooManyStreams, format)
+    fn refuse_too_many_streams(self, format: &RefusalFormat) -> Reply {
+        self.fail(&UpstreamError::TooManyStreams, format)
     }
 
-    fn fails(mut self, error: &UpstreamError, format: &RefusalFormat) -> Reply {
+    fn fail(mut self, error: &UpstreamError, format: &RefusalFormat) -> Reply {
         refuse::upstream(format, &mut self.record, self.ticket, error)
     }
 }

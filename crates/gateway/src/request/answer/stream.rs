@@ -6,11 +6,11 @@ use bytes::Bytes;
 use bywash_engine::{End, Refusal, SessionKey};
 use http::StatusCode;
 
-use super::{Streaming, gives_back};
+use super::{Streaming, return_to_pool};
 use crate::elephants::Paced;
 use crate::io::body::{BodyError, Piece};
 use crate::request::ClientRate;
-use crate::request::answer_kind::gets_on;
+use crate::request::answer_kind::may_advance_session;
 use crate::request::deadline::Deadline;
 use crate::request::read_ahead::ReadAhead;
 use crate::request::success::{Judged, Sought};
@@ -83,7 +83,7 @@ impl Stream {
             Poll::Ready(result) => result,
             Poll::Pending if self.endless => return Poll::Pending,
             Poll::Pending => {
-                self.deadline.excuses(exchange, &mut self.sent);
+                self.deadline.excuse_upstream(exchange, &mut self.sent);
                 let waits = exchange.waits_for_client();
                 if self.poll_slow(cx, waits, || 0).is_ready() {
                     return Poll::Ready(Err(UpstreamError::Upload(BodyError::TooSlow)));
@@ -121,14 +121,14 @@ impl Stream {
                 Ok(Piece::End(trailers.filter(|_| self.takes_trailers)))
             }
             Err(error) => {
-                self.breaks_off(&error);
+                self.break_off(&error);
                 Err(error)
             }
         })
     }
 
-    /// Reads a file's content ahead of its client, as far as it may. Pending while the server has
-    /// not sent more of it.
+    /// Reads a file's content ahead of its client, while the buffer has room. Pending while the
+    /// server has not sent more of it.
     fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.running.is_some() && self.ahead.as_ref().is_some_and(ReadAhead::has_room) {
             let piece = ready!(self.poll_arrival(cx));
@@ -144,14 +144,14 @@ impl Stream {
         self.paced.as_mut()
     }
 
-    /// Returns the arrived data if they may be passed on now. Returns `None` if the pacing holds
-    /// them back.
+    /// Returns the arrived data if it may be passed on now. Returns `None` if the pacing holds it
+    /// back.
     fn paced(&mut self, data: Bytes) -> Option<Bytes> {
         let (Some(paced), Some(running)) = (&mut self.paced, &self.running) else {
             return Some(data);
         };
         let lanes = &running.worker.shared.elephants.lanes;
-        if paced.stays_in_lane(lanes.missing().is_none()) {
+        if paced.is_still_in_lane(lanes.missing().is_none()) {
             return Some(data);
         }
         let due = paced.take(running.worker.shared.driver.now(), data);
@@ -199,20 +199,20 @@ impl Stream {
         let Some(ticket) = enforced else { return Poll::Pending };
         let sent = self.exchange.as_ref().map_or(0, Exchange::sent);
         let moved = || sent + self.taken.saturating_sub(unread() as u64);
-        self.client.look_at_answer(cx, waits, moved, ticket);
+        self.client.observe_answer(cx, waits, moved, ticket);
         if !self.client.is_slow() {
             return Poll::Pending;
         }
         let refusal = ready!(ticket.poll_stopped(cx));
-        self.stops(&refusal);
+        self.stop(&refusal);
         Poll::Ready(())
     }
 
     /// Ends the request because the engine has stopped it in the middle of its response. The
     /// client's connection is cut, so the part that was sent does not look like a complete
     /// response.
-    fn stops(&mut self, refusal: &Refusal) {
-        self.client.stops();
+    fn stop(&mut self, refusal: &Refusal) {
+        self.client.mark_stopped();
         let exchange = self.exchange.take();
         // Dropping the ticket gives no slot back, because the engine has already taken the slot.
         // Dropping the load reports nothing about the server.
@@ -231,8 +231,8 @@ impl Stream {
                 Err(why) => running.record.success_unread(why),
             }
         }
-        let got_on = self.served.filter(|_| gets_on(self.status));
-        let progress = running.progress(got_on, self.status, self.judged);
+        let advanced = self.served.filter(|_| may_advance_session(self.status));
+        let progress = running.progress(advanced, self.status, self.judged);
         let Streaming { worker, mut record, ticket, pool, owner, load, .. } = running;
         if let Some((file, shows)) = self.file.take() {
             worker.shared.note_file(file, shows);
@@ -255,7 +255,7 @@ impl Stream {
                 load.succeeded(now);
             }
             if let Some(link) = link {
-                gives_back(&pool, owner.as_ref(), server, link);
+                return_to_pool(&pool, owner.as_ref(), server, link);
             }
         }
     }
@@ -263,7 +263,7 @@ impl Stream {
     /// Ends the request after its response broke off. The caller closes the client's connection or
     /// stream on the error, so that the client does not take the truncated response for a complete
     /// one.
-    fn breaks_off(&mut self, error: &UpstreamError) {
+    fn break_off(&mut self, error: &UpstreamError) {
         let exchange = self.exchange.take();
         if let (Some(exchange), UpstreamError::IdleTimeout(_)) = (&exchange, error) {
             exchange.retire();

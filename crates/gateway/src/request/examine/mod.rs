@@ -63,7 +63,7 @@ pub(super) fn examine(
         fields: &FieldsOf(fields),
     });
     let class = config.lowest(classes);
-    let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
+    let cookie = session_cookie(settings).and_then(|name| cookies::request_cookie(fields, name));
     let treated = EngineRequest { also: classes.without(class), ..EngineRequest::of(class) };
     let enforced = settings.classes(&treated).any(|class| {
         class.mode == Mode::Enforce
@@ -111,7 +111,7 @@ pub(super) fn examine(
     }
 }
 
-/// Lets the classifier look at the fields of a request.
+/// Gives the classifier access to the fields of a request.
 struct FieldsOf<'a>(&'a Fields);
 
 impl HasField for FieldsOf<'_> {
@@ -142,19 +142,20 @@ fn session_cookie(settings: &Settings) -> Option<&str> {
 
 fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: bool) -> Shown {
     let Some(tokens) = &settings.tokens else { return Shown::default() };
-    let token = cookies::brought(fields, tokens.cookie());
+    let token = cookies::request_cookie(fields, tokens.cookie());
     tokens.shown(UnixTime::from_millis(unix_ms()), token, cookie, gives)
 }
 
 /// Returns the value of the session cookie that a response sets, if it sets one.
 pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
-    cookies::set(fields, session_cookie(settings)?, unix_s)
+    cookies::response_cookie(fields, session_cookie(settings)?, unix_s)
 }
 
-/// Returns the key by which a repeated request is recognised. Two requests have the same key if the
-/// same visitor requests the same target, or sends the same `Idempotency-Key` with an unsafe
-/// method. Without a session, the address together with the `User-Agent` identifies the visitor:
-/// many people may share an address, and all of them request the front page.
+/// Returns the key by which a repeated request is recognised. Two requests of the same visitor with
+/// the same method have the same key in two cases: they request the same target, or the method is
+/// unsafe and they have the same `Idempotency-Key`. Without a session, the address together with
+/// the `User-Agent` identifies the visitor: many people may share an address, and all of them
+/// request the front page.
 fn attempt(
     shared: &Shared,
     request: &Request,

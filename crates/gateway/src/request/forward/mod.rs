@@ -43,7 +43,8 @@ pub(super) struct Forward {
     pub(super) client: ClientRate,
 }
 
-/// A request to which the upstream has begun to respond, with all that the rest of it needs.
+/// A request to which the upstream has begun to respond, with the state that is needed to forward
+/// the rest of the response.
 pub(super) struct Forwarded {
     pub(super) exchange: Exchange,
     pub(super) response: Response,
@@ -53,7 +54,7 @@ pub(super) struct Forwarded {
     pub(super) takes_trailers: bool,
     pub(super) client: ClientRate,
     /// The client connection that may keep the upstream connection, if a server has authenticated
-    /// that.
+    /// the upstream connection.
     pub(super) owner: Option<Rc<dyn ClientConnection>>,
 }
 
@@ -72,7 +73,7 @@ const PSEUDONYM: &[u8] = b"bywash";
 const HOPS: usize = 8;
 
 /// Returns whether the request has already passed [`HOPS`] bywash gateways.
-pub(super) fn loops(fields: &Fields) -> bool {
+pub(super) fn is_looping(fields: &Fields) -> bool {
     let hops = fields.all(Name::Via).flat_map(|line| line.split(|byte| *byte == b','));
     hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
 }
@@ -189,7 +190,7 @@ async fn response(
         back.interim(cx, status, fields);
     };
     let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
-        ticket.inspect(|ticket| client.look_at_upload(cx, exchange, ticket));
+        ticket.inspect(|ticket| client.observe_upload(cx, exchange, ticket));
     };
     head(exchange, deadline, slow, hints, upgrade).await
 }
@@ -225,7 +226,7 @@ pub(super) async fn head(
             let mut response = match exchange.poll_head(cx) {
                 Poll::Ready(response) => response?,
                 Poll::Pending => {
-                    deadline.excuses(exchange, &mut sent);
+                    deadline.excuse_upstream(exchange, &mut sent);
                     waits(cx, exchange);
                     return deadline.poll(cx).map(Err);
                 }
@@ -277,7 +278,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
         fields.remove_named(b"accept-encoding");
     }
     if let Some(tokens) = &settings.tokens {
-        cookies::take_out(fields, tokens.cookie());
+        cookies::remove_cookie(fields, tokens.cookie());
     }
     if request.framing != Framing::Chunked {
         fields.remove(Name::Trailer);
@@ -329,8 +330,8 @@ mod tests {
         for _ in 0..4 {
             fields.push(b"Via", b"1.1 bywash");
         }
-        assert!(!loops(&fields));
+        assert!(!is_looping(&fields));
         fields.push(b"Via", b"1.1 bywash");
-        assert!(loops(&fields));
+        assert!(is_looping(&fields));
     }
 }

@@ -63,13 +63,13 @@ impl<'a> Sender<'a> {
         let driver = &self.worker.shared.driver;
         let mut error = UpstreamError::NoServer;
         if let Some(connected) = self.pinned(driver.now()) {
-            self.record.goes_to(connected.load.server());
+            self.record.set_server(connected.load.server());
             return Ok(connected);
         }
         loop {
             let Some(load) = self.choose(driver.now()) else { return Err(error) };
             let server = load.server();
-            self.record.goes_to(server);
+            self.record.set_server(server);
             if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
                 return Ok(Connected { link, load, reused: true });
             }
@@ -147,9 +147,9 @@ struct Connecting<'a> {
 }
 
 impl<'a> Connecting<'a> {
-    /// The time after which a dropped attempt counts as failed: the kernel repeats a SYN after this
-    /// time (RFC 6298 §2.1). An attempt that takes as long has lost a packet, or its TLS handshake
-    /// is slow.
+    /// The minimum duration of an attempt that counts as failed when this value is dropped. It is
+    /// the time after which the kernel repeats a SYN (RFC 6298 §2.1). A longer attempt has lost a
+    /// packet, or its TLS handshake is slow.
     const LATE: TimeSpan = TimeSpan::from_secs(1);
 
     fn new(driver: &'a Driver, load: Load) -> Self {

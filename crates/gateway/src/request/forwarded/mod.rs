@@ -177,7 +177,7 @@ impl ForwardingInfo {
     }
 }
 
-/// Returns why the fields are not believed, if so. `field` is authoritative and names `client`.
+/// Returns the reason if the fields are not believed. `field` is authoritative and names `client`.
 /// `other` is the name of the other field, and `other_client` returns the client that it names.
 fn doubt(
     fields: &Fields,

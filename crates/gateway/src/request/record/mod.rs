@@ -3,7 +3,7 @@
 //! A record is made when a request has been examined, and is reported when it is dropped, so every
 //! request is reported. One of these methods ends the request and sets its outcome:
 //! [`Record::finish`], [`Record::fail`], [`Record::refused`], [`Record::stopped`],
-//! [`Record::out_of_time`], [`Record::ends`]. A record that is dropped before has lost its client,
+//! [`Record::out_of_time`], [`Record::end`]. A record that is dropped before has lost its client,
 //! and is reported as `orphaned`.
 //!
 //! `finish` and `fail` take the ticket of the request: they ask what the engine decided, and tell
@@ -21,10 +21,10 @@ use bywash_units::{Time, TimeSpan, Utility};
 use http::{StatusCode, Version};
 
 use super::Facts;
-use super::answer_kind::gets_on;
+use super::answer_kind::may_advance_session;
 use crate::context::Worker;
 use crate::driver::{Progress, Ticket};
-use crate::identity::session_cookie::Brought;
+use crate::identity::session_cookie::WatchedCookies;
 use crate::settings::Settings;
 use crate::shared::{CountedPermit, Shared};
 use crate::static_files::FileKey;
@@ -38,8 +38,8 @@ pub(crate) struct Record {
     settings: Rc<Settings>,
     name: u64,
     facts: Facts,
-    /// The cookies of the request that the watch for the session cookie knows.
-    brought: Brought,
+    /// The cookies of the request that responses have set before; see [`WatchedCookies`].
+    watched_cookies: WatchedCookies,
     protocol: &'static str,
     message: Box<str>,
     arrived: Time,
@@ -51,7 +51,7 @@ pub(crate) struct Record {
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
     /// Whether the answer came from the application, not from the gateway.
-    is_upstreams: bool,
+    is_from_upstream: bool,
     /// Whether the time limit for the answer has expired: the client's own deadline, or a time
     /// limit of the upstream.
     out_of_time: bool,
@@ -87,7 +87,7 @@ impl Record {
             name,
             trace: settings.tracer.as_ref().map(begin),
             facts: *facts,
-            brought: Brought::default(),
+            watched_cookies: WatchedCookies::default(),
             protocol: protocol(request.version),
             message: message(request),
             arrived: worker.shared.driver.now(),
@@ -96,7 +96,7 @@ impl Record {
             verdict: Verdict::None,
             status: None,
             outcome: None,
-            is_upstreams: false,
+            is_from_upstream: false,
             permit: None,
             file: None,
             out_of_time: false,
@@ -176,24 +176,24 @@ impl Record {
 
     /// Records the standing that the session had proven when the request was submitted to the
     /// engine.
-    pub(crate) const fn stands(&mut self, standing: Standing) {
+    pub(crate) const fn set_standing(&mut self, standing: Standing) {
         self.standing = Some(standing);
     }
 
     /// Holds an entry in the count of requests without a slot. The entry ends with the request, or
     /// when another entry replaces it.
-    pub(crate) fn holds(&mut self, permit: CountedPermit) {
+    pub(crate) fn hold_permit(&mut self, permit: CountedPermit) {
         self.permit = Some(permit);
     }
 
     /// Removes the permit of a request for a file from the record and returns it. Returns `None` if
     /// there is none.
-    pub(crate) fn takes_permit(&mut self) -> Option<CountedPermit> {
+    pub(crate) fn take_file_permit(&mut self) -> Option<CountedPermit> {
         self.permit.take_if(|permit| permit.is_for_file())
     }
 
     /// Records the key of the request's target, if that may be a file.
-    pub(crate) const fn may_ask_for(&mut self, file: Option<FileKey>) {
+    pub(crate) const fn set_file(&mut self, file: Option<FileKey>) {
         self.file = file;
     }
 
@@ -205,29 +205,29 @@ impl Record {
     /// Records that the engine granted a slot at the time `at`. The request runs from then on.
     pub(crate) fn granted(&mut self, reason: Reason, at: Time) {
         self.verdict = Verdict::Run(reason, self.waited(at));
-        self.starts(at);
+        self.start(at);
     }
 
     /// Ends a request that the engine has refused. Called only where decisions are enforced.
     pub(super) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
-        self.ends(outcome_of_refusal(refusal.reason), status);
+        self.end(outcome_of_refusal(refusal.reason), status);
     }
 
     /// Ends a request that the engine has stopped while it ran.
     pub(super) fn stopped(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Stop(refusal.reason, self.waited(refusal.at));
-        self.ends(Outcome::Terminated, status);
+        self.end(Outcome::Terminated, status);
     }
 
     /// Records that the request runs from now on, unless it already runs.
-    pub(crate) fn runs(&mut self) {
+    pub(crate) fn ensure_started(&mut self) {
         if self.started.is_none() {
-            self.starts(self.worker.shared.driver.now());
+            self.start(self.worker.shared.driver.now());
         }
     }
 
-    fn starts(&mut self, at: Time) {
+    fn start(&mut self, at: Time) {
         let before = self.started.replace(at);
         debug_assert!(before.is_none(), "a request starts once");
         if let Some(metrics) = level_metrics(&self.settings, self.facts.level) {
@@ -236,7 +236,7 @@ impl Record {
     }
 
     /// Records the index of the server that the request is sent to.
-    pub(crate) fn goes_to(&mut self, server: usize) {
+    pub(crate) fn set_server(&mut self, server: usize) {
         self.server = Some(server);
     }
 
@@ -255,7 +255,7 @@ impl Record {
         self.revenue = revenue;
     }
 
-    /// Counts the request's answer as one whose JSON could not be read.
+    /// Counts the request's answer as one whose JSON body could not be examined.
     pub(crate) fn success_unread(&self, why: Unread) {
         self.settings.class_metrics(self.class()).success_unread(why);
     }
@@ -271,12 +271,16 @@ impl Record {
     ) {
         if let Some(ticket) = ticket {
             self.decided(&ticket);
-            let end = End::Answered { in_time: self.is_in_time(), held_up, done: gets_on(status) };
+            let end = End::Answered {
+                in_time: self.is_in_time(),
+                held_up,
+                done: may_advance_session(status),
+            };
             ticket.answered(progress, end);
         }
         let failed = status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { self.served_or_late() };
-        self.ends(outcome, status);
+        self.end(outcome, status);
     }
 
     /// Ends a request that the upstream has failed, or whose client has failed to send the body.
@@ -289,7 +293,7 @@ impl Record {
         status: StatusCode,
     ) {
         let is_clients = matches!(error, UpstreamError::Upload(_));
-        self.ends(if is_clients { Outcome::Orphaned } else { Outcome::UpstreamError }, status);
+        self.end(if is_clients { Outcome::Orphaned } else { Outcome::UpstreamError }, status);
         self.out_of_time |= error.is_given_up();
         if let Some(ticket) = ticket {
             self.decided(&ticket);
@@ -299,7 +303,7 @@ impl Record {
 
     /// Gives the slot back when a response begins that goes on without a slot, such as a stream.
     /// The request does not end.
-    pub(super) fn gives_slot_back(&mut self, ticket: Ticket, progress: Option<Progress>) {
+    pub(super) fn release_slot(&mut self, ticket: Ticket, progress: Option<Progress>) {
         self.decided(&ticket);
         // `End::Failed` keeps this time out of the samples of service time: a stream has only just
         // begun.
@@ -334,29 +338,29 @@ impl Record {
 
     /// Sets the outcome and the status with which the request is reported when the record is
     /// dropped.
-    pub(super) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
+    pub(super) fn end(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);
     }
 
-    /// Sets the cookies of the request that the watch for the session cookie knows.
-    pub(crate) fn brings(&mut self, brought: Brought) {
-        self.brought = brought;
+    /// Sets the cookies of the request that responses have set before.
+    pub(crate) fn set_watched_cookies(&mut self, watched_cookies: WatchedCookies) {
+        self.watched_cookies = watched_cookies;
     }
 
-    /// Returns the cookies of the request that the watch for the session cookie knows.
-    pub(crate) const fn brought(&self) -> &Brought {
-        &self.brought
+    /// Returns the cookies of the request that responses have set before.
+    pub(crate) const fn watched_cookies(&self) -> &WatchedCookies {
+        &self.watched_cookies
     }
 
     /// Records that the client gets the application's answer, not one of the gateway.
-    pub(crate) const fn is_answered_upstream(&mut self) {
-        self.is_upstreams = true;
+    pub(crate) const fn mark_answered_upstream(&mut self) {
+        self.is_from_upstream = true;
     }
 
     /// Ends a request whose client's own deadline has expired.
     pub(super) fn out_of_time(&mut self, status: StatusCode) {
-        self.ends(Outcome::Orphaned, status);
+        self.end(Outcome::Orphaned, status);
         self.out_of_time = true;
     }
 

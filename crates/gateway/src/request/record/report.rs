@@ -45,7 +45,7 @@ impl Drop for Record {
         let metrics = self.settings.class_metrics(self.class());
         metrics.add_revenue(self.revenue);
         if let Some(status) = self.status {
-            metrics.responded(status, self.is_upstreams);
+            metrics.responded(status, self.is_from_upstream);
         }
         metrics.ended(outcome, waited, service);
         metrics.decided(self.mode(), self.verdict);
@@ -83,7 +83,7 @@ impl Drop for Record {
             ..Entry::now()
         });
         if let Some(trace) = self.trace.take() {
-            trace.ends(now.since(self.arrived), &entry);
+            trace.end(now.since(self.arrived), &entry);
         }
         shared.request_log.note(entry);
     }

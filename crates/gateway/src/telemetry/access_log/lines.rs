@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bywash_terminal::stderr::say;
 use serde::Serialize;
 
-/// The number of bytes that are collected before a write. The last line may exceed it.
+/// The waiting lines are written once they have at least this many bytes.
 const ENOUGH: usize = 64 * 1024;
 
 pub(super) struct Lines {
     out: File,
     /// The rest of a partly written line, if there is one, followed by whole lines.
     waiting: Vec<u8>,
-    /// The number of bytes of the rest of a partly written line at the beginning of `waiting`.
+    /// The number of bytes at the beginning of `waiting` that are the rest of a partly written
+    /// line.
     rest: usize,
     /// The number of lines lost since writing began to fail; `None` while writing succeeds.
     failing: Option<u64>,

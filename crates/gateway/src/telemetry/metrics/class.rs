@@ -30,7 +30,7 @@ pub(crate) struct ClassMetrics {
     responses: Responses,
     /// The number of requests whose client left before they ran.
     left_waiting: Counter,
-    /// The counts of decisions, by the number of the mode.
+    /// The counts of decisions, indexed by mode: observe, enforce.
     decisions: [Decisions; 2],
     standings: Vec<Counter>,
     shadow: Vec<Counter>,
@@ -87,7 +87,8 @@ impl ClassMetrics {
         }
     }
 
-    /// Adds time for which the application worked on after the client had left to the wasted work.
+    /// Adds `time` to the wasted work. The application worked on for that time after the client had
+    /// left.
     pub(crate) fn worked_for_nobody(&self, time: TimeSpan) {
         self.wasted.inc_by(time.as_secs_f64());
     }

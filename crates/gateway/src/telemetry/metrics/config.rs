@@ -39,8 +39,8 @@ impl ConfigMetrics {
         self.last_successful.set(successfully.into());
     }
 
-    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time, in
-    /// seconds since 1970, from which it is in force.
+    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time at which
+    /// it came into force, in seconds since 1970.
     pub(super) fn set(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.info.clear();
         self.info.get_or_create(&vec![(table::HASH, hash.to_owned())]).set(1);

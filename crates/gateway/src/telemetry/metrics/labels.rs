@@ -51,7 +51,7 @@ impl Handshake {
     }
 }
 
-/// The kind of frame flood because of which an HTTP/2 connection was closed.
+/// The kind of frame flood for which an HTTP/2 connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// Streams that the client opens and resets at once, or resets repeatedly (CVE-2023-44487).

@@ -280,8 +280,8 @@ impl Metrics {
         self.config.reloaded(successfully);
     }
 
-    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time, in
-    /// seconds since 1970, from which it is in force.
+    /// Replaces the metrics of the configuration in force. `since` is the wall-clock time at which
+    /// it came into force, in seconds since 1970.
     pub(crate) fn set_config(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.config.set(hash, since, expiries);
     }

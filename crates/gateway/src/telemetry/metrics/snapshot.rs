@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// The buckets as they were last copied. Clones share them.
+/// A histogram as it was last copied. Clones share the copy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot(Arc<Mutex<Buckets>>);
 

@@ -72,8 +72,8 @@ pub(crate) struct Decided {
 /// one more byte, which shows that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;
 
-/// The maximum number of entries that wait for the follower, which counts all entries: those of a
-/// tenth of a second at 100,000 a second.
+/// The maximum number of entries that wait for the follower, the thread that finds elephants: the
+/// entries of a tenth of a second at 100,000 requests a second.
 const FOLLOWED: usize = 10_000;
 
 /// The maximum number of entries that wait for one watcher.
@@ -91,7 +91,7 @@ pub(crate) struct RequestLog {
     /// The channel to the thread that finds elephants, if that thread follows.
     follower: Mutex<Option<mpsc::Sender<Arc<Entry>>>>,
     follows: AtomicUsize,
-    /// The number of entries that the follower was too slow for, since the start.
+    /// The number of entries since the start that were dropped because the follower was too slow.
     unfollowed: AtomicU64,
 }
 
@@ -247,7 +247,8 @@ impl RequestLog {
         }
     }
 
-    /// Returns the number of entries since the start that the follower was too slow for.
+    /// Returns the number of entries since the start that were dropped because the follower was too
+    /// slow.
     pub(crate) fn unfollowed(&self) -> u64 {
         self.unfollowed.load(Ordering::Relaxed)
     }
@@ -289,7 +290,8 @@ impl RequestLog {
         lock(&self.last).iter().rev().find(|entry| entry.name == name).cloned()
     }
 
-    /// Returns the number of entries since the start that a watcher was too slow for.
+    /// Returns the number of entries since the start that were dropped because a watcher was too
+    /// slow.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }

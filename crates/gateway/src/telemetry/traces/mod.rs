@@ -135,7 +135,7 @@ impl Trace {
     }
 
     /// Ends the span, `taken` after it began, and exports it if it is sampled.
-    pub(crate) fn ends(self, taken: TimeSpan, entry: &Arc<Entry>) {
+    pub(crate) fn end(self, taken: TimeSpan, entry: &Arc<Entry>) {
         if self.is_sampled {
             let Self { tracer, trace, span, parent, begun, .. } = self;
             tracer.export(Ended { trace, span, parent, begun, taken, entry: Arc::clone(entry) });

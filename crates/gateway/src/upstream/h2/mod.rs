@@ -145,7 +145,6 @@ fn builder() -> Builder {
 
 /// One request on a stream, with its response.
 pub(crate) struct Exchange {
-    /// The exchange's handle of the connection.
     link: Link,
     state: Result<State, Option<UpstreamError>>,
     asked: Method,

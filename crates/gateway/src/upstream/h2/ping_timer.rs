@@ -39,8 +39,8 @@ pub(super) enum PingAction {
 
 #[derive(Debug, Default)]
 pub(super) struct PingTimer {
-    /// The number of ticks since the first request after the last byte; `None` if no request was
-    /// sent since then.
+    /// The number of ticks since the first request after the last received byte; `None` if no
+    /// request was sent after that byte.
     silent: Cell<Option<u8>>,
     asked: Cell<bool>,
     /// The number of PINGs since the last response.

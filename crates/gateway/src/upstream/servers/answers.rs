@@ -1,9 +1,11 @@
 //! The fraction of errors (status 500 or more) among a server's recent responses, and its
 //! comparison with those of the other servers.
 //!
-//! **Ejection.** A server compares as worse under two conditions. At least
-//! [`Options::eject_share`](super::Options) of its recent responses were errors, and this fraction
-//! is at least [`TIMES`] the fraction of the others, which is the lower median of their fractions.
+//! **Ejection.** A server compares as worse if both conditions hold:
+//! - At least [`Options::eject_share`](super::Options) of its recent responses were errors.
+//! - This fraction is at least [`TIMES`] the fraction of the others, which is the lower median of
+//!   their fractions.
+//!
 //! Therefore two broken servers among four do not hide each other, and servers that all fail alike
 //! do not compare as worse. Fewer than [`LEAST`] recent responses say nothing about a server.
 //! Source: Envoy's outlier detection also compares success rates with those of the other hosts, by
@@ -16,20 +18,21 @@
 
 use bywash_units::{Time, TimeSpan};
 
-/// The minimum weight of recent responses, in responses, for which a fraction is computed.
+/// A fraction is computed only if the weights of the recent responses sum to at least this.
 const LEAST: f64 = 20.0;
 
-/// The maximum weight of recent responses, in responses: each new one reduces the weight of older
-/// ones.
+/// The weights of the recent responses sum to at most this: each new response reduces the weight of
+/// the older ones.
 const MOST: f64 = 64.0;
 
 /// The fraction of a response's weight that is left one second later.
 const KEPT: f64 = 0.95;
 
-/// The minimum ratio of a worse server's fraction of errors to that of the others.
+/// A server is worse only if its fraction of errors is at least this many times that of the others.
 const TIMES: f64 = 5.0;
 
-/// The maximum time of a success that enters the mean. Streams may last much longer.
+/// A success that took longer than this enters the mean with this time. Streams may last much
+/// longer.
 const LONGEST: TimeSpan = TimeSpan::from_secs(10);
 
 /// The weighted counts of one server's recent responses.

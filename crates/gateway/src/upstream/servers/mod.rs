@@ -40,10 +40,12 @@
 //! But a server may report that it is down in order to get no requests, and an operator who wants
 //! Envoy's behaviour can configure no probes.
 //!
-//! **Success and failure.** These are failures: a connection that was not made; one that was not
-//! made within a second before its client left; and a response that was not HTTP, incomplete or
-//! late. A request that the server reports as not processed (HTTP/2) is neither a success nor a
-//! failure.
+//! **Success and failure.** These are failures:
+//! - a connection that was not made;
+//! - an attempt to connect that lasted a second or more, and whose client then left;
+//! - a response that was not HTTP, incomplete or late.
+//!
+//! A request that the server reports as not processed (HTTP/2) is neither a success nor a failure.
 //!
 //! A response below 500 is a success. A response of 500 or more is an error, which in itself is
 //! neither, because it comes from the application, and one broken page must not eject a server. But

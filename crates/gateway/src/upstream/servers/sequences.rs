@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => prop_oneof![Just(0), any::<u64>()].prop_map(|tried| Step::Choose { tried }),
         1 => load.prop_map(|load| Step::Answered { load }),
         2 => load.prop_map(|load| Step::Succeed { load }),
-        // Often many in a row, because fewer than twenty responses say nothing.
+        // One step causes many errors, because fewer than twenty responses say nothing.
         2 => load.prop_map(|load| Step::Err { load }),
         5 => (load, failure).prop_map(|(load, failure)| Step::Fail { load, failure }),
         1 => load.prop_map(|load| Step::Leave { load }),

@@ -5,7 +5,7 @@ use bywash_units::{Ratio, Time, TimeSpan};
 use super::answers::{Answers, Compared, ServiceTime};
 use super::{Failure, Options, ServerState, ServerStatus};
 
-/// The number of consecutive ejections from which on an ejection gets no longer.
+/// After this many consecutive ejections, further ones last no longer.
 const LONGEST_ROW: u32 = 8;
 
 /// The weight at the beginning of a slow start.
@@ -42,7 +42,8 @@ pub(super) struct Server {
 /// "on probation since that time" are the same standing, so time alone changes nothing.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// The server is in since `since`. It starts slowly until `warm`, when its weight is 1.
+    /// The server is in since the time `since`: neither ejected nor on probation. It starts slowly
+    /// until `warm`, when its weight is 1.
     In {
         since: Time,
         warm: Time,
@@ -123,8 +124,8 @@ impl Server {
         self.alive && self.is_in()
     }
 
-    /// Returns whether the server serves and has fewer failures than an ejection takes. The last
-    /// server that is in is not ejected. With as many failures, it is merely not trusted.
+    /// Returns whether the server serves and has fewer consecutive failures than an ejection takes.
+    /// The last server that is in is not ejected at that number of failures, but only not trusted.
     pub(super) const fn trusted(&self, options: &Options) -> bool {
         self.serves() && self.failures < options.eject_after
     }
@@ -243,8 +244,8 @@ impl Server {
         }
     }
 
-    /// Handles a response with a status of 500 or more. The request may be at fault, so only the
-    /// comparison with the other servers counts.
+    /// Handles a response with a status of 500 or more. The request may be at fault, so the
+    /// response counts against the server only in the comparison with the other servers.
     fn err(&mut self, options: &Options, now: Time, compared: Compared, alone: bool) {
         match (self.standing, compared) {
             (Standing::In { .. }, Compared::Worse) if !alone => self.eject(options, now),
@@ -306,8 +307,8 @@ impl Server {
         }
     }
 
-    /// Puts the server on probation now if it is out. Called when another server returns after none
-    /// was trusted.
+    /// Puts the server on probation now if it is out, or if it has failed too often to be trusted.
+    /// Called when another server returns while no server was trusted.
     pub(super) fn reconsider(&mut self, options: &Options, now: Time) {
         match self.standing {
             Standing::In { .. } if self.failures < options.eject_after => {}

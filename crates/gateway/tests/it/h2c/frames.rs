@@ -210,8 +210,8 @@ fn a_stream_that_goodbye_names_is_not_sent_again() {
     assert_eq!((server.accepted(), failures(&gateway)), (1, 1));
 }
 
-/// The server's frames for a reset stream come late: after a second the library has forgotten the
-/// stream.
+/// The server's frames for reset streams arrive more than a second late, when the `h2` crate has
+/// already forgotten the streams.
 #[test]
 fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
     const DEPARTURES: usize = 1_150;
@@ -243,7 +243,7 @@ fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
         drop(clients);
         eventually("all are reset", || reset.load(Ordering::SeqCst) == round * 50);
     }
-    // The sleep is longer than the library remembers a reset stream.
+    // The sleep is longer than the `h2` crate remembers a reset stream.
     std::thread::sleep(Duration::from_millis(1_200));
     for _ in 0..3 {
         assert_eq!(gateway.get("/").text(), "fine");

@@ -172,7 +172,7 @@ fn requests_of_http_2_go_there_side_by_side() {
     gateway.is_idle_again();
 }
 
-/// An empty chunk is the last one in HTTP/1.
+/// An empty piece must not become an empty chunk, which would end the body in HTTP/1.
 #[test]
 fn empty_pieces_of_an_answer_do_not_end_it() {
     let server = Server::start();
@@ -263,7 +263,7 @@ fn a_websocket_cannot_go_there() {
     next(&gateway, &mut client);
 }
 
-/// Characters that the library's URI type rejects and HTTP/1 accepts.
+/// The query has characters that HTTP/1 accepts and the URI type of the `http` crate rejects.
 #[test]
 fn a_query_that_no_uri_may_hold_goes_there_all_the_same() {
     let server = Server::start();

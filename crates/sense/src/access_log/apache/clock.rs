@@ -35,7 +35,8 @@ pub(super) enum Part {
     Since1970,
 }
 
-/// The time in one field, with its grain: a whole time, or only the fraction of a second.
+/// The time in one field: a whole time, or only the fraction of a second. Each comes with its
+/// grain, which is the unit of its last digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedTime {
     Time(TimeSpan, TimeSpan),

@@ -30,7 +30,8 @@ struct FieldValues<'a> {
     agent: Option<&'a str>,
 }
 
-/// A time from one field, and its fraction from another field. Each comes with its grain.
+/// A time from one field, and its fraction of a second from another field. Each comes with its
+/// grain, which is the unit of its last digit.
 #[derive(Default)]
 struct Time {
     whole: Option<(TimeSpan, TimeSpan)>,
@@ -68,7 +69,7 @@ impl LogFormat {
             (None, Some((at, grain))) => (began(at, took.unwrap_or_default())?, grain),
             (None, None) => return Err(Flaw::Part("time")),
         };
-        let end = values.how_it_ended()?;
+        let end = values.end_by_status()?;
         let Some((method, target)) = values.asked() else {
             return Ok(Line::NoRequest);
         };
@@ -171,7 +172,7 @@ impl<'a> FieldValues<'a> {
                 self.sent = fields::bytes(text)?;
                 return Ok(());
             }
-            Field::Took(unit) => return self.took_so_many(text, unit),
+            Field::Took(unit) => return self.set_duration(text, unit),
             Field::Other => return Ok(()),
         };
         *text_of = Some(text);
@@ -180,7 +181,7 @@ impl<'a> FieldValues<'a> {
 
     /// Records a duration, which `text` gives as a number of `unit`. The most precise of
     /// several durations is kept.
-    fn took_so_many(&mut self, text: &str, unit: TimeSpan) -> Result<(), Flaw> {
+    fn set_duration(&mut self, text: &str, unit: TimeSpan) -> Result<(), Flaw> {
         let took = duration(text, unit, "duration")?;
         if self.took.is_none_or(|(_, known)| unit < known) {
             self.took = Some((took, unit));
@@ -190,7 +191,7 @@ impl<'a> FieldValues<'a> {
 
     /// Returns the result of the request by its status. If the connection was aborted before the
     /// response was complete, the client has left.
-    fn how_it_ended(&self) -> Result<End, Flaw> {
+    fn end_by_status(&self) -> Result<End, Flaw> {
         let status = self.last_status.or(self.first_status);
         let status = status.map(fields::status).transpose()?;
         match self.connection {

@@ -8,8 +8,8 @@
 //!
 //! A literal that begins with a quote ends a field only at a quote without a backslash, because
 //! httpd escapes quotes in client input. Operators should keep fields with client input in quotes.
-//! Without quotes such a field may contain spaces, and then the line is a flaw or tells what the
-//! client wants.
+//! Without quotes such a field may contain spaces. The line is then a flaw, or its other fields
+//! have values that the client has chosen.
 //!
 //! `%t` and its variants are the time at which a request was received, or with `end:` the time at
 //! which it was answered. `%D`, `%T` and `%{UNIT}T` are the duration. `-` stands for a missing
@@ -140,7 +140,7 @@ impl FromStr for LogFormat {
             };
         }
         let format = Self { source_text: text.to_owned(), pieces };
-        format.tells_enough().map(|()| format)
+        format.check_complete().map(|()| format)
     }
 }
 
@@ -164,7 +164,7 @@ impl LogFormat {
     }
 
     /// Returns an error if the format contains no time or no target.
-    fn tells_enough(&self) -> Result<(), FormatFlaw> {
+    fn check_complete(&self) -> Result<(), FormatFlaw> {
         let tells_time = |piece: &Piece| match piece {
             Piece::Time { clock, .. } => !clock.is_fraction(),
             Piece::Literal(_) | Piece::Field(_) => false,

@@ -1,8 +1,8 @@
 //! Measures the time of one decision of the engine, in nanoseconds, with 10, 10,000 and 1,000,000
 //! requests waiting.
 //!
-//! The method is in `bywash_bench::decision`. For comparison, the table includes the cost of one
-//! cache miss, in an array with one line per waiting request, in the same run on the same machine.
+//! The method is in `bywash_bench::decision`. For comparison, the same run measures the cost of one
+//! cache miss, in an array with one cache line per waiting request.
 
 use bywash_bench::decision::counting::Counting;
 use bywash_bench::decision::loaded_engine::LoadedEngine;

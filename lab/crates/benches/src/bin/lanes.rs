@@ -20,7 +20,7 @@ use clap::Parser;
 /// Measure ants while elephants fill the line
 #[derive(Debug, Parser)]
 struct Options {
-    /// Number of runs of each way, in turn
+    /// Number of runs of each throttling method, in turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Seconds during which ants arrive in each run
@@ -35,7 +35,7 @@ struct Options {
     /// Maximum rate of the server's device, if it has lanes
     #[arg(long, default_value = "48mbit")]
     total: BitRate,
-    /// Rate that elephants get in any case, if they have a lane
+    /// Guaranteed rate of all elephants together, if they have a lane
     #[arg(long, default_value = "2mbit")]
     rate: BitRate,
     /// Maximum rate of all elephants together, by a lane or a bucket
@@ -105,8 +105,8 @@ fn run(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats the results, one row for each method. The last column is about ants that follow an
-/// elephant on the same connection, with no other traffic.
+/// Formats the results, one row for each method. The last column has the response times of ants
+/// that follow an elephant on the same connection, with no other traffic.
 fn table(methods: &[(&str, ShapingMethod)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
     let head =
         ["way", "ants p50 ms", "ants p99 ms", "ants lost", "elephants Mbit/s", "ant after one ms"];

@@ -1,9 +1,10 @@
 //! Measures how long the engine's lock is held while the table of sessions is copied.
 //!
-//! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`] sessions,
-//! and holds the lock for one slice at a time. The output has the median and the longest time of a
-//! slice. It also has the time of one copy of all sessions, for which the lock would be held once.
-//! Sessions were last served in random order. Everything is copied [`PASSES`] times, and the
+//! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`] sessions.
+//! It holds the lock for one slice at a time. The output has the median and the longest time of a
+//! slice. For comparison, it also has the time to copy all sessions at once.
+//!
+//! The sessions were last served in random order. All sessions are copied [`PASSES`] times, and the
 //! shortest time of each slice counts, because on a busy machine the kernel preempts some of the
 //! copies.
 

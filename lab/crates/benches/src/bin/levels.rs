@@ -47,7 +47,7 @@ enum What {
         /// Promised ratio
         #[arg(long, default_value_t = 0.5)]
         target: f64,
-        /// Seconds that each cell is measured
+        /// Seconds of measurement for each method and number of clients
         #[arg(long, default_value_t = 5.0)]
         seconds: f64,
     },

@@ -27,7 +27,7 @@ pub struct Options {
     /// Number of rounds; each loads every proxy once
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
-    /// Seconds of a proxy's turn in a round
+    /// Seconds for which each proxy is loaded in a round
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
     /// Measure only this case; may be repeated
@@ -35,7 +35,7 @@ pub struct Options {
     case: Vec<Case>,
 }
 
-/// Length of the first turn of each proxy, which is discarded.
+/// Time for which each proxy is loaded before the first round. The results are discarded.
 const TRIAL: Duration = Duration::from_secs(1);
 
 /// Measures all selected cases and publishes the report.
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     let mut table = Table::new(2, &Series::HEAD);
     let (mut reports, mut noise) = (Vec::new(), Noise::default());
     for &case in cases.iter().filter(|&&case| has_load(case)) {
-        let kinds = bench.kinds().filter(|&kind| case.suits(kind));
+        let kinds = bench.kinds().filter(|&kind| case.is_supported_by(kind));
         let plans: Vec<Plan> = kinds.map(|kind| plan(kind, case, &upstream, programs)).collect();
         let all = measure(&plans, case, options)?;
         let haproxy = all.iter().find(|series| series.kind == PeerKind::Haproxy);
@@ -111,13 +111,13 @@ fn measure(plans: &[Plan<'_>], case: Case, options: &Options) -> io::Result<Vec<
 }
 
 fn go(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
-    let overload = Overload::impose(proxy, case)?;
+    let overload = Overload::start(proxy, case)?;
     let sample = round::run(proxy, case, length)?;
     overload.as_ref().map_or(Ok(()), Overload::check)?;
     Ok(sample)
 }
 
-/// Starts a proxy and loads it for a moment. Returns `None` if the proxy cannot handle the case,
+/// Starts a proxy, and loads it for [`TRIAL`]. Returns `None` if the proxy cannot handle the case,
 /// because not every version of each program speaks every protocol.
 fn start(plan: &Plan<'_>, case: Case) -> Option<Proxy> {
     let tried = plan.start().and_then(|proxy| go(&proxy, case, TRIAL).map(|_| proxy));

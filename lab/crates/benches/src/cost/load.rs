@@ -137,8 +137,8 @@ enum ReadyOutcome {
     Waiting,
     /// A response with this status. The next request, if the connection allows one, has been sent.
     Answered([u8; 3]),
-    /// The connection has ended, or its bytes are not HTTP. `in_request` tells whether a request is
-    /// unanswered although the previous response did not announce the close.
+    /// The connection has ended, or its bytes are not HTTP. `in_request` tells whether a request
+    /// was in flight. None is sent after a response that announces the close.
     Ended { in_request: bool },
 }
 
@@ -147,15 +147,16 @@ struct Client {
     wire: MaybeTlsStream,
     /// The bytes of the current response that have arrived.
     unread: Vec<u8>,
-    /// The current response as parsed so far. Bytes are left out only if the shape of the last
-    /// response makes parsing them unnecessary.
+    /// The parser of the current response. It is not used for a response with the same [`Shape`] as
+    /// the previous response.
     answer: IncomingAnswer,
     last: Shape,
 }
 
-/// The shape of a response. The next response almost always has the same shape, and a head and body
-/// of known lengths need no parsing. This keeps the load generator's own CPU time from becoming the
-/// bottleneck.
+/// The lengths of a response's head and of the whole response.
+///
+/// Almost every response has the same lengths as the previous one, and such a response is not
+/// parsed. Otherwise the load generator's own CPU time would be the bottleneck.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shape {
     head: usize,
@@ -200,8 +201,8 @@ impl Client {
         };
         self.unread.extend_from_slice(&room[..count]);
         if !self.last.fits(&self.unread) {
-            // Reading no bytes means that the connection has ended. Some responses end with the
-            // connection.
+            // A read of zero bytes means that the connection has ended. That also ends a response
+            // without a length.
             match self.answer.feed(&room[..count]) {
                 Ok(Some(head)) => self.last = Shape::of(&self.unread, !head.keep_alive),
                 Ok(None) if count > 0 => return Ok(ReadyOutcome::Waiting),

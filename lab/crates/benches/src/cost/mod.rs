@@ -76,7 +76,7 @@ impl Case {
     }
 
     /// Returns whether `kind` supports this case. nginx cannot queue requests.
-    pub fn suits(self, kind: PeerKind) -> bool {
+    pub fn is_supported_by(self, kind: PeerKind) -> bool {
         !(self == Self::Queued && kind == PeerKind::Nginx)
     }
 }

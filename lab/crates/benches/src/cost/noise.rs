@@ -14,10 +14,9 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The width from which rounds count as widely spread: the difference of the extremes as a
-    /// fraction of the median.
+    /// Rounds count as widely spread if their range, divided by their median, exceeds this.
     const WIDE: f64 = 0.1;
-    /// The fraction of its core below which a proxy counts as having waited for the load generator.
+    /// A proxy that uses less than this fraction of its core is waiting for the load generator.
     const IDLE: f64 = 0.95;
 
     /// Includes the disturbances of all rounds of `series`.

@@ -158,7 +158,7 @@ pub struct Overload {
 impl Overload {
     /// Overloads `proxy` if `case` is about refusals and the program refuses only in overload.
     /// Otherwise returns `None`.
-    pub fn impose(proxy: &Proxy, case: Case) -> io::Result<Option<Self>> {
+    pub fn start(proxy: &Proxy, case: Case) -> io::Result<Option<Self>> {
         if (proxy.kind(), case) != (PeerKind::Bywash, Case::Refused) {
             return Ok(None);
         }

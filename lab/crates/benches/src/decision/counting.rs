@@ -10,18 +10,18 @@ use std::cell::Cell;
 pub struct Counting;
 
 thread_local! {
-    static ASKED: Cell<u64> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Returns the number of allocations by this thread since it started; always zero unless
 /// [`Counting`] is installed.
-pub fn asked() -> u64 {
-    ASKED.get()
+pub fn allocations() -> u64 {
+    ALLOCATIONS.get()
 }
 
 fn count() {
     // A thread that is ending has no counter any more, and nothing reads the count.
-    let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
 // SAFETY: every call is forwarded unchanged to the system allocator, which keeps the contract. The

@@ -18,17 +18,18 @@ use bywash_units::{Ratio, Time, TimeSpan, Utility};
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);
 
-/// A wait that puts the engine into overload: longer than the threshold of the overload detector
+/// A wait that puts the engine into overload. It is longer than the overload detector's threshold
 /// for requests whose service takes no time.
 const LONG: TimeSpan = TimeSpan::from_millis(25);
-/// The patience of all clients. It is so long that the engine presumes no client gone during the
-/// measurement.
+/// The patience of all clients. With so long a patience, the engine presumes no client gone during
+/// the measurement.
 const PATIENCE: &str = "1h";
 
-/// The number of completed orders from which the engine learns values before the measurement.
+/// The number of orders that are completed before the measurement, from which the engine learns
+/// values.
 const LESSONS: u64 = 100;
-/// The interval at which the engine recomputes request values: so long that no median includes the
-/// recomputation.
+/// The interval at which the engine recomputes request values. It is so long that no median
+/// includes the recomputation.
 const SELDOM: TimeSpan = TimeSpan::from_secs(10_000);
 
 fn classes(site: Site) -> Vec<Class> {
@@ -250,7 +251,7 @@ impl LoadedEngine {
 
     /// Creates a batch of new browsing requests of sessions in progress, which have not arrived
     /// yet.
-    pub fn newcomers(&mut self) -> Batch {
+    pub fn new_batch(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| (self.number(), self.known(false)))
     }
@@ -284,7 +285,7 @@ impl LoadedEngine {
 
     /// Finishes [`BATCH`] requests one after the other. Each finish makes the engine start the next
     /// request. This is the measured code.
-    pub fn turn_over(&mut self) {
+    pub fn finish_batch(&mut self) {
         let mut id = self.running;
         for _ in 0..BATCH {
             let event = Event::Finished { id, end: End::ANSWERED };
@@ -295,8 +296,8 @@ impl LoadedEngine {
         }
     }
 
-    /// Restores the queue after [`Self::turn_over`]: queues the started requests again under other
-    /// request numbers.
+    /// Restores the queue after [`Self::finish_batch`]: queues the started requests again under
+    /// other request numbers.
     pub fn refill(&mut self) {
         let started: [RequestId; BATCH] = array::from_fn(|i| match self.actions.get(i) {
             Some(Action::Dispatch { id, .. }) => *id,
@@ -313,7 +314,7 @@ impl LoadedEngine {
 
     /// Picks a batch of waiting requests at random from the whole queue, and removes them from this
     /// copy of the queue.
-    pub fn leavers(&mut self) -> Batch {
+    pub fn leaving_batch(&mut self) -> Batch {
         self.prepare();
         array::from_fn(|_| {
             let id = self.waiting[self.rng.below(self.waiting.len() as u64) as usize];
@@ -335,7 +336,7 @@ impl LoadedEngine {
     ///
     /// Panics if the engine returned any action when the clients left. No action is correct,
     /// because the requests only waited.
-    pub fn come_back(&mut self, batch: &Batch) {
+    pub fn requeue(&mut self, batch: &Batch) {
         assert!(self.actions.is_empty(), "a client that leaves the queue frees no slot");
         for (id, request) in *batch {
             self.free.push(id);
@@ -349,8 +350,8 @@ impl LoadedEngine {
     }
 }
 
-/// Spreads a session number over 64 bits, because real session keys are keyed hashes that use all
-/// bits.
+/// Spreads a session number over 64 bits. Real session keys use all bits, because they are keyed
+/// hashes.
 const fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -399,7 +400,7 @@ mod tests {
         for case in PolicyCase::ALL {
             let mut loaded = LoadedEngine::new(case, 100);
             assert!(loaded.engine.learning().is_known());
-            let batch = loaded.newcomers();
+            let batch = loaded.new_batch();
             loaded.arrive(&batch);
             let came = |id| batch.iter().any(|(new, _)| *new == id);
             for action in &loaded.actions {

@@ -2,11 +2,11 @@
 //! requests.
 //!
 //! An engine with one slot and a full queue makes one kind of decision in batches of [`BATCH`].
-//! Changes by a batch are undone between batches, unmeasured, so that each batch starts with the
-//! same queue. A batch is short because the smallest queue must outlast it. The cost of reading the
-//! clock is measured on empty batches and subtracted. Request numbers are in random order, so that
-//! adjacent requests in the queue are not adjacent in memory. As many sessions are known as
-//! requests wait (at most [`SESSIONS`]).
+//! After each batch the queue is restored, which is not measured, so that each batch starts with
+//! the same queue. Batches are short, so that even the smallest queue is not empty before the end
+//! of a batch. The cost of reading the clock is measured on empty batches and subtracted. Request
+//! numbers are in random order, so that adjacent requests in the queue are not adjacent in memory.
+//! The engine knows as many sessions as requests wait, but at most [`SESSIONS`].
 //!
 //! Operations in O(1) still take longer on a large queue, because the memory that they touch is no
 //! longer in a cache. [`chase`] measures that part of the growth in the same run. It loads cache
@@ -54,8 +54,8 @@ pub enum Site {
     /// The maximum number of classes, with waiting requests of each.
     Large,
     /// The classes of [`Self::Large`], each of which can be stopped. No request is stopped, because
-    /// the running request has just begun. [`publish::ask`] separately measures the cost of
-    /// querying what all classes promise.
+    /// the running request has just begun. [`publish::ask`] separately measures the cost to query
+    /// the promise (the expected number of completed requests per second) of each class.
     Cancellable,
 }
 
@@ -166,11 +166,11 @@ impl Stopwatch {
         let mut allocations = 0;
         for _ in 0..self.batches {
             let mut prepared = prepare(subject);
-            let before = counting::asked();
+            let before = counting::allocations();
             let start = Instant::now();
             batch(hint::black_box(&mut *subject), hint::black_box(&mut prepared));
             let took = start.elapsed();
-            allocations += counting::asked() - before;
+            allocations += counting::allocations() - before;
             restore(subject, prepared);
             sample.push((took.as_nanos() as f64 - self.clock) / BATCH as f64);
         }
@@ -183,21 +183,21 @@ impl Stopwatch {
         match kind {
             DecisionKind::Arrive => self.measure(
                 loaded,
-                LoadedEngine::newcomers,
+                LoadedEngine::new_batch,
                 |loaded, batch| loaded.arrive(batch),
                 |loaded, batch| loaded.replace_by_new(&batch),
             ),
             DecisionKind::Next => self.measure(
                 loaded,
                 LoadedEngine::prepare,
-                |loaded, ()| loaded.turn_over(),
+                |loaded, ()| loaded.finish_batch(),
                 |loaded, ()| loaded.refill(),
             ),
             DecisionKind::Leave => self.measure(
                 loaded,
-                LoadedEngine::leavers,
+                LoadedEngine::leaving_batch,
                 |loaded, batch| loaded.leave(batch),
-                |loaded, batch| loaded.come_back(&batch),
+                |loaded, batch| loaded.requeue(&batch),
             ),
         }
     }

@@ -1,5 +1,5 @@
 //! Measures the time to compute the values of requests. The engine does that every ten seconds, and
-//! all requests wait meanwhile.
+//! makes no decision meanwhile.
 
 use std::array;
 use std::hint;
@@ -18,8 +18,8 @@ pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
 /// Number of measurements of each kind, of which the median counts.
 const ROUNDS: u64 = 101;
 
-/// Returns the median time of one publication of values, in microseconds, for each number of
-/// classes in [`CLASSES`].
+/// Returns the median time to compute all values once, in microseconds, for each number of classes
+/// in [`CLASSES`].
 pub fn publish() -> [f64; CLASSES.len()] {
     array::from_fn(|size| with(CLASSES[size]))
 }
@@ -40,8 +40,9 @@ pub fn refresh() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Returns the median time to query what the running requests of all classes promise, in
-/// nanoseconds, with the maximum number of classes.
+/// Returns the median time to query the promise of a running request of each class, in nanoseconds,
+/// with the maximum number of classes. The promise is the expected number of completed requests per
+/// second if the request continues.
 pub fn ask() -> f64 {
     let (mut marginal, mut rng) = (Marginal::default(), SplitMix64::new(1));
     let classes = || (0..ClassSet::MOST as u8).map(ClassId);

@@ -57,7 +57,8 @@ pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<S
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let ants = &ants;
             scope.spawn(move || {
-                let answered = ant(server, load).map(|()| due.elapsed().as_secs_f64() * 1e3);
+                let answered =
+                    request_ant(server, load).map(|()| due.elapsed().as_secs_f64() * 1e3);
                 ants.lock().expect("no ant's thread panics").push(answered.ok());
             });
         }
@@ -86,7 +87,7 @@ pub(super) fn in_turn(server: Server, load: &Load) -> io::Result<Vec<f64>> {
     (0..=PAIRS).map(|_| pair()).skip(1).collect()
 }
 
-fn ant(server: Server, load: &Load) -> io::Result<()> {
+fn request_ant(server: Server, load: &Load) -> io::Result<()> {
     let mut connection = Connection::open(server)?;
     connection.ask("a")?;
     connection.reader.read_exact(&mut vec![0; load.ant_bytes])

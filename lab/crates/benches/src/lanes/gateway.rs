@@ -109,7 +109,7 @@ fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) ->
 }
 
 /// Starts the application and returns its address. The application runs until the process ends,
-/// because a thread that waits for connections costs nothing.
+/// which costs nothing, because its thread only waits for connections.
 fn application(load: &Load) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -7,8 +7,8 @@
 //!
 //! Elephants are requested again as soon as they are answered. Ants are requested at fixed times,
 //! whether or not earlier ones were answered, each on a new connection. They are timed from when
-//! they were due. The server uses plain sockets, because the kernel is measured. Alternatively the
-//! server is the gateway (`gateway.rs`), and then everything together is measured.
+//! they were due. The server uses plain sockets, so that only the kernel is measured. If the server
+//! is the gateway instead (`gateway.rs`), the gateway and the kernel are measured together.
 
 mod clients;
 mod gateway;
@@ -80,7 +80,7 @@ pub fn run(
     program: Option<&Path>,
 ) -> io::Result<Seen> {
     let elephants = if method == ShapingMethod::NoElephants { 0 } else { load.elephants };
-    behind(method, load, rates, program, |server| clients::run(server, elephants, load))
+    run_clients(method, load, rates, program, |server| clients::run(server, elephants, load))
 }
 
 /// Returns the response times in milliseconds of ants that follow an elephant on the same
@@ -91,10 +91,10 @@ pub fn after(
     rates: Rates,
     program: Option<&Path>,
 ) -> io::Result<Vec<f64>> {
-    behind(method, load, rates, program, |server| clients::in_turn(server, load))
+    run_clients(method, load, rates, program, |server| clients::in_turn(server, load))
 }
 
-fn behind<T: Send>(
+fn run_clients<T: Send>(
     method: ShapingMethod,
     load: &Load,
     rates: Rates,

@@ -12,8 +12,7 @@ pub use workload::{ClientsResult, Execution, Workload, ratios};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A function that uses a chosen amount of CPU time. It counts in rounds of arithmetic that
-/// compilers do not remove.
+/// Uses a chosen amount of CPU time, in rounds of arithmetic that the compiler cannot remove.
 #[derive(Clone, Copy, Debug)]
 pub struct Burner {
     rounds_per_ms: f64,

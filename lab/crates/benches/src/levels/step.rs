@@ -91,7 +91,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
                     phase.infeasible.get_or_insert(begun.elapsed());
                 }
             });
-            hand_in(step, burner, &pool, &mut rng, (begun + at, number), &answers);
+            submit(step, burner, &pool, &mut rng, (begun + at, number), &answers);
             phase.requests += 1;
         }
         phases.push(phase);
@@ -116,7 +116,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
 }
 
 /// Submits a request of `phase` that was due at `due`. Its response time counts from `due`.
-fn hand_in(
+fn submit(
     step: &Step,
     burner: Burner,
     pool: &Pool,

@@ -6,8 +6,9 @@
 //! Their size is drawn from an exponential distribution.
 //!
 //! A client either waits for its turn and runs the tasks itself, as a connection's thread does, or
-//! submits them to the pool's threads. When a slot changes hands, a waiting client must be woken
-//! before the slot is used. The pool's threads only look for the next task.
+//! submits them to the pool's threads. In the first case, a slot that becomes free stays unused
+//! until the next client's thread has woken up. In the second case, the pool's thread takes the
+//! next task itself.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

@@ -49,8 +49,8 @@ struct Driver<'a> {
     free: Vec<usize>,
     /// Indices of connection slots whose connection is idle, the longest idle first.
     idle: VecDeque<usize>,
-    /// Requests in flight in time order: the end of patience, the request's number, and the index
-    /// of the connection slot. They are in time order because all requests have the same patience.
+    /// Requests in flight: the end of patience, the request's number, and the index of the
+    /// connection slot. They are in time order, because all requests have the same patience.
     patience: VecDeque<(Instant, usize, usize)>,
     under_way: usize,
     /// Number of connections opened so far.
@@ -152,7 +152,8 @@ impl<'a> Driver<'a> {
         let wanted = match self.load.reuse {
             Reuse::Turns(_) => true,
             Reuse::Never => false,
-            // Each new connection would add an idle one, and no more than `HALF` are needed.
+            // No more than `HALF` idle connections are needed. Without this bound, each new
+            // connection would add one.
             Reuse::Half => self.idle.len() < HALF,
         };
         if open && wanted {

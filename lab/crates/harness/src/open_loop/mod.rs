@@ -40,7 +40,7 @@ impl Phase {
 /// the first connections.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// The fate of a connection after its request is answered.
+/// The use of a connection after its request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// The given number of connections stays open and carries the requests in turn.

@@ -28,8 +28,8 @@ pub enum Task {
         /// Maximum number of concurrent requests at the upstream.
         limit: u32,
     },
-    /// Answer every request with 503 and `Retry-After`. bywash has no such switch: it refuses
-    /// because its limit of one is taken and its queue of one is full.
+    /// Answer every request with 503 and `Retry-After`. bywash has no such switch. It refuses
+    /// because its one slot is taken and its queue, for one request, is full.
     Refuse,
 }
 
@@ -45,15 +45,15 @@ pub enum Front {
     Tls,
 }
 
-/// Settings that mean the same for every proxy and task.
+/// Settings that do not depend on the proxy or the task.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Protocol that the clients speak.
     pub front: Front,
     /// Maximum number of concurrent client connections.
     pub connections: u32,
-    /// Maximum number of requests in bywash's queue; `None` for its default. The queue of a peer is
-    /// as long as its number of connections.
+    /// Maximum number of requests in bywash's queue; `None` for its default. The queue of a peer
+    /// has room for one request of each connection.
     pub waiting: Option<u32>,
     /// Seconds until a request to a silent upstream times out.
     pub response_timeout: u32,

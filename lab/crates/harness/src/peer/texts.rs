@@ -7,8 +7,8 @@
 use super::{Front, Ports, Setup, Task};
 use std::path::Path;
 
-/// The lowest limit that no request in these measurements reaches. From this limit on, peers are
-/// configured without a limit.
+/// A limit of this many concurrent requests or more is omitted from the configuration of a peer,
+/// because these measurements never reach it.
 const NO_LIMIT: u32 = 1024;
 
 /// File name of the socket of bywash's admin listener, in the proxy's folder.
@@ -59,8 +59,9 @@ access = "{log}"
 ///
 /// `http-reuse always` is right because all requests here are alike. Without it, HAProxy opens a
 /// connection for a client's first request, and may notice meanwhile that the client has gone. That
-/// means fewer ghosts (requests that start although the client has left), but one connection per
-/// client. `idle-close-on-response` answers one more request on each connection during a reload.
+/// reduces the number of ghosts (requests that start although the client has left), but needs one
+/// connection per client. With `idle-close-on-response`, HAProxy answers one more request on each
+/// connection during a reload.
 pub(super) fn haproxy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let (refusal, maxconn) = match task {

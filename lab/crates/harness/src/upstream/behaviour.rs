@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Behaviour {
     /// Answers immediately with 200 and 64 bytes.
     Answer,
-    /// Answers like `Answer`, but this time after the request. Any number of requests can run
+    /// Answers like `Answer`, but this long after the request. Any number of requests can run
     /// concurrently.
     After(Duration),
     /// Reads requests and never answers.
@@ -55,7 +55,7 @@ fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     http::request_length(bytes)
 }
 
-/// Returns the bytes of a request head from the second word on.
+/// Returns the bytes of a request head after its method.
 fn subject(request: &[u8]) -> &[u8] {
     let start = request.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
     &request[start..]
@@ -70,8 +70,8 @@ impl Connection {
         Self { stream, unread: Vec::new() }
     }
 
-    /// Reads once into the received bytes. An error means the end of the connection, here and in
-    /// the functions below.
+    /// Reads once and appends the received bytes. An error means the end of the connection, here
+    /// and in the functions below.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<()> {
         match self.stream.read(room) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),

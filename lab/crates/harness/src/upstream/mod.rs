@@ -56,8 +56,8 @@ impl Upstream {
         self.port
     }
 
-    /// Changes the behaviour for every request that is not answered yet, including those received
-    /// before.
+    /// Changes the behaviour. It applies to every request that is not answered yet, even if it was
+    /// received before this call.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
@@ -124,7 +124,7 @@ impl Server {
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {
             match self.pause() {
-                // This needs one system call instead of two, because the load generator's core is
+                // `wait` needs one system call and `wait_for` two, and the load generator's core is
                 // busy.
                 None => self.epoll.wait(LOOK_MILLIS, &mut ready)?,
                 Some(pause) => self.epoll.wait_for(pause, &mut ready)?,

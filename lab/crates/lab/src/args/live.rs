@@ -26,7 +26,7 @@ pub(crate) struct LiveRun {
     /// Seed of the visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
+    /// Keep connections open when clients lose patience, as a proxy that hides disconnects does
     #[arg(long)]
     pub(crate) hidden: bool,
     /// Give every visitor their own address in 127.0.0.0/8, if the target is on loopback

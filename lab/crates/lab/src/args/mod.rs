@@ -3,6 +3,7 @@
 
 mod compare;
 mod elephants;
+mod fleet;
 mod learn;
 mod limit;
 mod limits;
@@ -22,6 +23,7 @@ use clap::builder::RangedU64ValueParser;
 
 pub(crate) use compare::Compare;
 pub(crate) use elephants::ElephantsRun;
+pub(crate) use fleet::FleetRun;
 pub(crate) use learn::LearnRun;
 pub(crate) use limit::Limit;
 pub(crate) use limits::LimitsRun;
@@ -79,6 +81,8 @@ pub(crate) enum LabCommand {
     Limits(LimitsRun),
     /// Measure how well bywash finds elephants on a site whose elephants are known
     Elephants(ElephantsRun),
+    /// Compare ways to divide the slots of an application among several gateways
+    Fleet(FleetRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
     /// Compare two results, or two policies of scenarios

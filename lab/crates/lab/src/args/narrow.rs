@@ -1,4 +1,4 @@
-//! The arguments that leave out parts of a scenario.
+//! The arguments that restrict a scenario to some of its parts.
 
 use clap::builder::RangedU64ValueParser;
 

@@ -40,7 +40,7 @@ pub(crate) struct PeersRun {
     /// workers
     #[arg(long, value_name = "LIMIT")]
     pub(crate) limit: Option<Limit>,
-    /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
+    /// Keep connections open when clients lose patience, as a proxy that hides disconnects does
     #[arg(long)]
     pub(crate) hidden: bool,
     /// The Envoy program; `scripts/envoy` downloads one

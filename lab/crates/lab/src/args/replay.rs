@@ -41,7 +41,7 @@ pub(crate) struct Replay {
     /// Let the same visitors arrive this many times as fast
     #[arg(long, default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
     pub(crate) speed: f64,
-    /// Do not tell the policies when a client leaves, as behind a hop that hides closes
+    /// Do not tell the policies when a client leaves, as behind a proxy that hides disconnects
     #[arg(long)]
     pub(crate) hidden: bool,
     /// Maximum number of lines to read; a million take some 250 MB of memory

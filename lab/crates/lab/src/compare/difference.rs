@@ -3,15 +3,16 @@
 use bywash_scenario::{ResultRow, SeedFigures, standard_error};
 
 /// The number of standard errors that a difference must exceed to count as larger than chance, for
-/// 1, 2, … degrees of freedom. With it, a true difference of zero is called larger once in twenty
-/// times. A standard error estimated from a few seeds may be far too small, so the number is higher
-/// for few degrees. Source: Student's t, the 97.5 % quantile.
+/// 1, 2, … degrees of freedom. If the true difference is zero, a difference exceeds this once in
+/// twenty times. The number is higher for few degrees of freedom, because a standard error that is
+/// estimated from few seeds may be far too small. Source: Student's t, the 97.5 % quantile.
 const LARGE: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The number as in [`LARGE`] for more degrees of freedom: the quantile of the normal distribution.
+/// The same number for more degrees of freedom than [`LARGE`] has: the quantile of the normal
+/// distribution.
 const LARGE_OF_MANY: f64 = 1.960;
 
 /// The precision of a difference, as a standard error with its degrees of freedom.
@@ -86,7 +87,7 @@ const MEASURES: [Measure; 5] = [
     },
 ];
 
-/// A figure of two result rows, in percent.
+/// One figure of two result rows that are compared: both values, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Difference {
     pub(super) measure: Measure,

@@ -1,10 +1,10 @@
 //! `bywash lab compare`: shows the differences between two results, and whether they are larger
 //! than chance.
 //!
-//! A visitor is drawn only from a seed and the visitor's number. Two policies with the same seeds
-//! therefore faced exactly the same visitors, and random differences between seeds do not affect
-//! their difference. The standard error is then that of the differences seed by seed. If the seeds
-//! or the visitors differ, the errors of both sides add up.
+//! Each visitor is drawn from the seed and the visitor's number alone. Two policies with the same
+//! seeds therefore faced exactly the same visitors, and random differences between seeds do not
+//! affect their difference. The standard error is then computed from the differences of the single
+//! seeds. If the seeds or the visitors differ, the errors of both sides add up.
 
 mod difference;
 mod side;
@@ -35,8 +35,9 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
     if args.json { print_json(&to_value(&sides, &pairs)) } else { print(&text(&pairs)) }
 }
 
-/// Returns the pairs of result rows that both sides have. Two rows match if they have the same load
-/// and closes. They must have the same label too, unless each side has only one policy.
+/// Returns the pairs of result rows that both sides have. Two rows match if they have the same
+/// load, and if departures of clients were visible in both or hidden in both. They must have the
+/// same label too, unless each side has only one policy.
 fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     let [left, right] = sides;
     let by_label = left.policies() > 1 || right.policies() > 1;

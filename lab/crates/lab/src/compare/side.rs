@@ -54,9 +54,9 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     Ok([side(left, &sources[0]), side(right, &sources[1])])
 }
 
-/// Restricts the scenario to the cells of the stored result, as others need not be played. Uses the
-/// same visitors, so that both sides can be compared seed by seed. Arguments of the command line
-/// take precedence.
+/// Restricts the scenario to the loads and the visibility of departures that the stored result has,
+/// because other cells would have no counterpart. Uses the seeds of the stored result, so that both
+/// sides can be compared seed by seed. Arguments of the command line take precedence.
 fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
@@ -77,15 +77,15 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     if !chosen && seeds && follow() {
         (scenario.first_seed, scenario.seeds) = (first, stored.seeds.len() as u32);
         if narrow.orders.is_none() {
-            last_as_long(scenario, stored);
+            set_duration(scenario, stored);
         }
     }
 }
 
 /// Sets the length of the scenario to that of the stored result, if the scenario's length is a
-/// number of orders. A number of orders over all seeds means another length with another number of
-/// seeds, and a live run is as long as one seed of its file.
-fn last_as_long(scenario: &mut Scenario, stored: &RunResult) {
+/// number of orders. Such a length depends on the number of seeds, over which the orders are
+/// divided. A live run is as long as one seed of its scenario file.
+fn set_duration(scenario: &mut Scenario, stored: &RunResult) {
     let Length::Orders(orders) = scenario.length else { return };
     let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
     let factor = cell.duration_s / scenario.duration(cell.rho).as_secs_f64();

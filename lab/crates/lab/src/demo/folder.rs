@@ -16,14 +16,15 @@ use super::interactive;
 pub(super) const STATE: &str = "state";
 
 const PREFIX: &str = "bywash-demo-";
-/// The age from which a demo's folder counts as left over. No demo lasts that long, including half
-/// an hour with the crawler. An older folder is of a demo that was killed.
+/// A demo's folder that is older than this was left by a demo that was killed. No demo lasts that
+/// long, including half an hour with the crawler.
 const STALE: Duration = Duration::from_secs(45 * 60);
 
 /// A temporary folder that only this process uses.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The exit code for a signal, which is set once nothing remains that a signal could interrupt.
+    /// The exit code with which a signal ends the process. It is set once nothing remains that a
+    /// signal could interrupt.
     ends_with: Arc<OnceLock<u8>>,
 }
 
@@ -56,13 +57,13 @@ impl Folder {
         let _ = self.ends_with.set(code);
     }
 
-    /// SIGINT and SIGTERM, from this call on, remove the folder and end the process.
-    pub(super) fn goes_on_signals(&self) -> io::Result<()> {
+    /// Makes SIGINT and SIGTERM remove the folder and end the process, from this call on.
+    pub(super) fn remove_on_signals(&self) -> io::Result<()> {
         let (mut signals, path) = (Signals::catch()?, self.path.clone());
         let ends_with = Arc::clone(&self.ends_with);
         let end = move || {
             let code = signals.wait();
-            interactive::conclude(&path.join(STATE));
+            interactive::print_decisions(&path.join(STATE));
             remove(&path);
             if let Some(code) = ends_with.get() {
                 say("\nbywash: the shop is closed, and the temporary files are removed");

@@ -48,15 +48,15 @@ pub(super) fn run(
 }
 
 /// Prints the decisions that people have made during part three.
-pub(super) fn conclude(state: &Path) {
-    let decided = decided(state);
-    if !decided.is_empty() {
-        say(decided);
+pub(super) fn print_decisions(state: &Path) {
+    let decisions = decisions(state);
+    if !decisions.is_empty() {
+        say(decisions);
     }
 }
 
 /// Returns the decisions that people have made, as text.
-fn decided(state: &Path) -> String {
+fn decisions(state: &Path) -> String {
     // If the audit log does not exist, nobody has made a decision.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn what_people_decided_is_said_at_the_end_and_what_was_found_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(decided(folder.path()), "");
+        assert_eq!(decisions(folder.path()), "");
         let mut store = RuleStore::default();
         let now = Timestamp::UNIX_EPOCH;
         let found = serde_json::from_value(serde_json::json!({
@@ -152,7 +152,7 @@ mod tests {
         let lines: Vec<String> =
             notes.iter().map(|note| serde_json::to_string(note).unwrap()).collect();
         std::fs::write(folder.path().join("audit.jsonl"), lines.join("\n")).unwrap();
-        let decisions = decided(folder.path());
+        let decisions = decisions(folder.path());
         assert!(
             decisions.ends_with("  ana approved a rule for /search?sort: a crawler"),
             "{decisions:?}"

@@ -50,7 +50,7 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
     args.figures.as_deref().map_or(Ok(()), prepare_figures)?;
     say("More visitors than a shop can serve, with and without bywash. It takes about a minute.");
-    say(if stays(args) {
+    say(if should_stay_open(args) {
         "Three parts: a simulation, a live run, and after about 75 s a crawler that you throttle.\n"
     } else {
         "Two parts: a simulation and a live run. On a terminal, or with --stay yes, the shop then\n\
@@ -62,11 +62,11 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     // minute.
     let crawler = self::scenario(interactive::CRAWLER)?;
     let folder = Folder::new().map_err(Failure::running)?;
-    folder.goes_on_signals().map_err(Failure::running)?;
+    folder.remove_on_signals().map_err(Failure::running)?;
     let (plain, bywash, side) = play(&scenario, args, &folder)?;
     let audit = OrderAudit::collect(&scenario, args.seed, &plain, &bywash)?;
     let verdict = Verdict::of(&scenario, &audit, &plain, &bywash);
-    let result = side::joined(&scenario, args.seed, &plain, &bywash);
+    let result = side::join(&scenario, args.seed, &plain, &bywash);
     if args.json {
         print_json(&json(&result, &audit, &verdict)?)?;
     } else {
@@ -77,17 +77,17 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     write_report(&args.report, &report)?;
     args.figures.as_deref().map_or(Ok(()), |folder| write_figures(folder, &report))?;
     let kept = verdict.into_result();
-    if stays(args) {
+    if should_stay_open(args) {
         folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));
         interactive::run(&scenario, &crawler, &side, &side.console(&folder)?)?;
-        interactive::conclude(&folder.file(folder::STATE));
+        interactive::print_decisions(&folder.file(folder::STATE));
     }
     kept
 }
 
 /// Returns whether the shop stays open for part three. By default it does if a user at a terminal
 /// can end it.
-fn stays(args: &Demo) -> bool {
+fn should_stay_open(args: &Demo) -> bool {
     match args.stay {
         Stay::Auto => !args.json && is_terminal() && std::io::stdin().is_terminal(),
         Stay::Yes => true,
@@ -107,8 +107,8 @@ fn play(
 ) -> Result<(Outcome, Outcome, Side), Failure> {
     let plain = Side::open(ProxyKind::Plain, scenario, folder)?;
     let bywash = Side::open(ProxyKind::Bywash, scenario, folder)?;
-    introduce(scenario, &plain, &bywash, folder)?;
-    if stays(args) {
+    print_introduction(scenario, &plain, &bywash, folder)?;
+    if should_stay_open(args) {
         browser::open(&bywash.console(folder)?);
     }
     let screen = Screen::new(scenario);
@@ -123,7 +123,7 @@ fn play(
     Ok((plain.close(first?)?, second, bywash))
 }
 
-fn introduce(
+fn print_introduction(
     scenario: &Scenario,
     plain: &Side,
     bywash: &Side,

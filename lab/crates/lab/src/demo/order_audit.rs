@@ -42,7 +42,7 @@ impl Phase {
     }
 }
 
-/// Returns the times at which the crowd begins and ends to arrive.
+/// Returns the times at which the crowd's arrivals begin and end.
 pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
     match scenario.profile {
         Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),

@@ -17,7 +17,8 @@ pub(super) fn report(
     verdict: &Verdict,
 ) -> Report {
     // A run that is invalid has neither kept nor broken a promise.
-    let headline = || Headline { kept: verdict.kept(), line: audit.headline().replace('\n', " ") };
+    let headline =
+        || Headline { kept: verdict.is_kept(), line: audit.headline().replace('\n', " ") };
     Report {
         title: "A flash crowd, with and without bywash".into(),
         verdict: verdict.invalid.is_none().then(headline),

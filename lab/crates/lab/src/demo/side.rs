@@ -78,8 +78,8 @@ impl Outcome {
 
     /// Returns the number of orders that visitors saw confirmed although the database does not have
     /// them.
-    pub(super) fn without_a_row(&self) -> usize {
-        shop::without_a_row(&self.run.confirmed, &self.orders)
+    pub(super) fn count_missing(&self) -> usize {
+        shop::count_missing(&self.run.confirmed, &self.orders)
     }
 }
 
@@ -148,8 +148,9 @@ impl Side {
         run.map_err(Failure::running)
     }
 
-    /// Reloads the gateway so that it starts to look for elephants. It measures the slots that
-    /// requests hold: the shop only waits, so the shop's CPU use reveals nothing.
+    /// Reloads the gateway so that it starts to look for elephants. The gateway is configured to
+    /// measure the slots that requests hold, because the shop only waits, so its CPU use reveals
+    /// nothing.
     pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
         let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
         self.gateway.reload(read(&config)?).map_err(Failure::running)
@@ -228,12 +229,7 @@ fn read(text: &str) -> Result<Config, Failure> {
 }
 
 /// Joins the rows of both sides into one result.
-pub(super) fn joined(
-    scenario: &Scenario,
-    seed: u64,
-    plain: &Outcome,
-    bywash: &Outcome,
-) -> RunResult {
+pub(super) fn join(scenario: &Scenario, seed: u64, plain: &Outcome, bywash: &Outcome) -> RunResult {
     let cell = |outcome: &Outcome| {
         let options = Options {
             label: outcome.kind.label().into(),

@@ -8,7 +8,7 @@ use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
 use super::order_audit::{OrderAudit, crowd};
-use super::side::{Outcome, joined};
+use super::side::{Outcome, join};
 
 /// The promises of the demo, each with its measurement.
 pub(super) struct Verdict {
@@ -35,7 +35,7 @@ impl Verdict {
         plain: &Outcome,
         bywash: &Outcome,
     ) -> Self {
-        let result = joined(scenario, 0, plain, bywash);
+        let result = join(scenario, 0, plain, bywash);
         let (first, second) = (&result.cells[0], &result.cells[1]);
         Self {
             promises: vec![
@@ -61,7 +61,7 @@ impl Verdict {
         self.promises.iter().map(Promise::to_json).collect()
     }
 
-    pub(super) fn kept(&self) -> bool {
+    pub(super) fn is_kept(&self) -> bool {
         self.invalid.is_none() && self.promises.iter().all(|promise| promise.kept)
     }
 
@@ -70,7 +70,7 @@ impl Verdict {
             Some(why) => {
                 Err(Failure::running(format!("nothing can be concluded from this run: {why}")))
             }
-            None if self.kept() => Ok(()),
+            None if self.is_kept() => Ok(()),
             None => Err(Failure::promise("a promise was not kept")),
         }
     }
@@ -95,8 +95,9 @@ fn possible_orders(audit: &OrderAudit) -> Promise {
     }
 }
 
-/// Judges the useful share of the time that the shop's workers were busy. It does not use the
-/// possible work, because for a minute with a crowd in the middle that would depend on assumptions.
+/// Judges the useful share of the time that the shop's workers were busy. That time is not compared
+/// with the possible work, which would depend on assumptions for a minute with a crowd in the
+/// middle.
 fn useful_work(plain: &ResultRow, bywash: &ResultRow) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
@@ -132,7 +133,7 @@ fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
 /// reverse may happen: a shop may have committed an order whose client had just left.
 fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
     let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
-    let missing = plain.without_a_row() + bywash.without_a_row();
+    let missing = plain.count_missing() + bywash.count_missing();
     Promise {
         kept: missing == 0,
         words: "every order that a client saw confirmed is in the shop's database".into(),

@@ -93,7 +93,7 @@ pub(super) struct Figure {
     pub(super) unless: Option<Reason>,
 }
 
-/// The source of another figure. Missing parts are those of the figure that refers to it.
+/// Another figure. A part that is missing is the same as in the figure that refers to it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FigureSource {

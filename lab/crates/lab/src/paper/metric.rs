@@ -1,9 +1,9 @@
 //! The values that can be read from a run: the columns and facts of the papers' tables.
 //!
-//! Values are written as in `completed %`, `completed of login`, `over 15s`. Percentages are
-//! relative to the requests that visitors meant to send, as in the papers. Counts are the mean of a
-//! run, scaled to the paper's number of planned requests. Several classes can be combined:
-//! `answered of search + browse`.
+//! A data file writes a value as, for example, `completed %`, `completed of login` or `over 15s`.
+//! Percentages are relative to the requests that visitors meant to send, as in the papers. A count
+//! is the mean over the runs, scaled to the paper's number of planned requests. Several classes can
+//! be combined: `answered of search + browse`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -68,19 +68,19 @@ pub(super) enum Metric {
     /// Pearson's correlation coefficient between the number of a class's requests and the servers'
     /// work, from −1 to 1.
     Correlation(String),
-    /// The p-value of the correlation coefficient of a class, as for [`Self::Correlation`].
+    /// The p-value of the correlation coefficient of a class ([`Self::Correlation`]).
     PValue(String),
     /// The servers' work in percent of their capacity, in a run that computes correlations.
     Used,
     /// Requests answered within the given time, in percent of the requests made.
     Within(TimeSpan),
-    /// Useful work as in the result row, in percent.
+    /// The useful work of the result row, in percent.
     UsefulWork,
     /// The mean number of requests in a run that ended in this way, of one class or of the whole
     /// tier `browsing`.
     Of(Count, String),
-    /// The fraction, among the requests that were not refused, that took longer than the given
-    /// time. A request whose client left earlier counts as longer.
+    /// The fraction of the requests that took longer than the given time. Requests that were
+    /// refused do not count. A request whose client left earlier counts as longer.
     Over(TimeSpan),
     /// The utility of a class: 5000 × the probability that a session which starts at the class ends
     /// in an order.

@@ -4,8 +4,8 @@
 //! A paper is a data file in `papers`. The file has the runs and the claims of the paper. Each
 //! claim is a list of figures with the printed value and a tolerance. Where the measured figure
 //! deviates, the file gives a reason and the range that the reason predicts. A reason that the run
-//! does not confirm counts as no reason. No parameter is chosen for a single figure: the free
-//! parameters of the paper hold for all its figures.
+//! does not confirm counts as no reason. No parameter is chosen for a single figure: a free
+//! parameter has one value for all figures of the paper.
 
 mod claims;
 mod metric;

@@ -27,7 +27,7 @@ pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     }
     add(&mut text, &rows);
     let _ = writeln!(text, "{}\n", summary(outcomes));
-    text.push_str(&folded(paper.about.trim()));
+    text.push_str(&wrap(paper.about.trim()));
     text
 }
 
@@ -37,7 +37,7 @@ fn add(text: &mut String, rows: &[&Outcome<'_>]) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{} {}\n\n{}", first.claim.number, first.claim.title, table(rows));
     for (mark, why) in reasons(rows) {
-        text.push_str(&folded(&format!("{mark} {why}")));
+        text.push_str(&wrap(&format!("{mark} {why}")));
         text.push('\n');
     }
 }
@@ -63,7 +63,7 @@ fn table(rows: &[&Outcome<'_>]) -> Table {
         table.push(vec![
             figure.run.clone(),
             figure.of.clone(),
-            what(outcome),
+            describe_figure(outcome),
             against(outcome),
             number(outcome.here),
             if figure.above.is_some() { String::new() } else { number(figure.tolerance) },
@@ -85,7 +85,7 @@ fn reasons<'p>(rows: &[&Outcome<'p>]) -> Vec<(String, &'p str)> {
     found.into_iter().enumerate().map(letter).collect()
 }
 
-fn what(outcome: &Outcome<'_>) -> String {
+fn describe_figure(outcome: &Outcome<'_>) -> String {
     let metric = outcome.figure.metric.to_string();
     match &outcome.figure.per {
         None => metric,
@@ -135,7 +135,7 @@ fn summary(outcomes: &[Outcome<'_>]) -> String {
 }
 
 /// Breaks the paragraphs of `text` into lines that fit a terminal.
-fn folded(text: &str) -> String {
+fn wrap(text: &str) -> String {
     const WIDTH: usize = 96;
     let mut lines = String::new();
     for paragraph in text.split("\n\n") {
@@ -165,7 +165,7 @@ pub(super) fn json(paper: &Paper, outcomes: &[Outcome<'_>]) -> Value {
             "claim": outcome.claim.number,
             "run": outcome.figure.run,
             "policy": outcome.figure.of,
-            "figure": what(outcome),
+            "figure": describe_figure(outcome),
             "printed": outcome.figure.printed,
             "against": outcome.against,
             "here": outcome.here,

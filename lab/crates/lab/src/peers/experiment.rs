@@ -1,8 +1,8 @@
 //! One run of `lab peers`: starts a shop and a peer in front of it, plays the visitors, and stops
 //! both.
 //!
-//! Every run has a new shop and a new process of the peer, because the remains of a run (a queue of
-//! clients that have left, a learned limit) would handicap the next one. [`Peer::BywashLearned`]
+//! Every run has a new shop and a new process of the peer. Otherwise the remains of a run (a queue
+//! of clients that have left, a learned limit) would handicap the next run. [`Peer::BywashLearned`]
 //! begins every run with the same learned state: the [`LearnedState`].
 
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl Experiment {
         tally.worked(shop::busy(&shop));
         shop.stop();
         let orders = bywash_shop::orders(&database).map_err(Failure::running)?;
-        let missing = shop::without_a_row(&run.confirmed, &orders);
+        let missing = shop::count_missing(&run.confirmed, &orders);
         let lost = (missing > 0)
             .then(|| format!("{missing} confirmed orders are missing from the shop's database"));
         let rows = self.in_time(&orders, rho, begun);

@@ -83,7 +83,7 @@ fn experiment(args: &PeersRun) -> Result<Experiment, Failure> {
     })
 }
 
-/// The peers that are installed, each with its version, followed by those that are not.
+/// The peers that are installed, each with its version, and the peers that are not installed.
 type Found = (Vec<(Peer, String)>, Vec<Peer>);
 
 /// Returns which of the requested peers are installed. Prints the version of each, or why it is
@@ -118,7 +118,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn runs(&self) -> usize {
+    fn run_count(&self) -> usize {
         self.experiment.scenario.rho.len()
             * self.experiment.scenario.seeds as usize
             * self.present.len()
@@ -130,9 +130,9 @@ impl Plan<'_> {
         let each = |rho: &f64| scenario.duration(*rho).as_secs_f64();
         let times = f64::from(*seeds) * self.present.len() as f64;
         let least = times * rho.iter().map(|rho| each(rho) + CHANGE.as_secs_f64()).sum::<f64>();
-        let most = least + self.runs() as f64 * DRAIN.as_secs_f64();
+        let most = least + self.run_count() as f64 * DRAIN.as_secs_f64();
         let minutes = |seconds: f64| (seconds / 60.0).ceil();
-        let (runs, least, most) = (self.runs(), minutes(least), minutes(most));
+        let (runs, least, most) = (self.run_count(), minutes(least), minutes(most));
         format!(
             "limit {limit}, {workers} workers, closes {}; {runs} runs: about {least:.0} minutes, at \
              most {most:.0}",
@@ -151,7 +151,7 @@ impl Plan<'_> {
             for seed in self.experiment.scenario.seed_numbers() {
                 for (peer, played) in &mut level {
                     done += 1;
-                    let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.runs());
+                    let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.run_count());
                     played.push(self.run(&run, *peer, *rho, seed, learned_state.as_ref())?);
                 }
             }

@@ -112,8 +112,8 @@ impl Peer {
             ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
             ("MOST_BROWSING", times(haproxy_expert::MOST_BROWSING)),
             ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
-            // This is the sum of waiting and running requests. It is so high that no client of the
-            // lab is refused because of its address.
+            // The maximum number of requests of one address, waiting and running. It is so high
+            // that no client of the lab is refused because of its address.
             ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
             ("RETRY_AFTER", (haproxy_expert::RETRY_AFTER.as_millis() / 1000).to_string()),
             ("TOLD", told_acl(&conditions)),

@@ -157,11 +157,11 @@ impl Comparison<'_> {
             self.present.iter().map(|(peer, version)| (peer.name().to_owned(), version.clone())),
         );
         let mut report = result_report(&self.result(), &command(), environment);
-        report.sections.insert(0, self.beside());
+        report.sections.insert(0, self.side_by_side());
         report
     }
 
-    fn beside(&self) -> Section {
+    fn side_by_side(&self) -> Section {
         let orders = self.bars("Orders in the shop's database", "orders", |row| row.rows as f64);
         let useful =
             self.bars("Useful work", "service time answered in time, % of the possible", |row| {

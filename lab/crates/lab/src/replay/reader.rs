@@ -176,8 +176,8 @@ fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
     }
 }
 
-/// Returns the class that the gateway would give a request, as far as the log line tells. A log has
-/// no header fields, and some logs have no hosts.
+/// Returns the class that the gateway would give a request, as far as the log line shows it. A log
+/// has no header fields, and some logs have no hosts.
 fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
     // The target in the form in which the gateway logs targets. A target that the gateway would
     // reject has the class `other`.

@@ -1,16 +1,16 @@
 //! Groups logged requests into visitors, and each visitor's requests into intended requests.
 //!
-//! A session ends after half an hour without a request. bywash's log names a session only from its
-//! second request on, because the first request has no cookie yet. A session that appears for the
-//! first time therefore continues an earlier request without a session. The chosen request is the
-//! one that was answered last at the session's address and that no session continues yet. With a
-//! shared address this is a guess, but one that keeps every count. A request that no session
-//! continues is a visitor of one request. In the common log formats, an address and a browser
-//! together are a visitor.
+//! A session ends after half an hour without a request. bywash's log does not name the session of
+//! its first request, because that request has no cookie yet. A session that appears in the log for
+//! the first time therefore continues an earlier request without a session. The reader chooses
+//! the request at the session's address that was answered last and that no session continues yet. If
+//! several visitors share the address, this is a guess, but the numbers of visitors and requests
+//! stay right. A request that no session continues is a visitor of one request. In the common log
+//! formats, an address and a browser together are a visitor.
 //!
-//! An intended request is what a visitor wants. A request that was refused, given up or broken off
-//! and the visitor's next request for the same target are one intended request, because the replay
-//! decides about retries itself.
+//! An intended request is what a visitor wants. It may be several logged requests, because the
+//! replay decides about retries itself: a request that was refused, given up or broken off, and the
+//! visitor's next request for the same target.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use bywash_units::TimeSpan;
 
 use super::reader::LoggedRequest;
 
-/// The time without a request after which a session is over.
+/// A session is over once it has sent no request for this long.
 const SILENCE: TimeSpan = TimeSpan::from_secs(30 * 60);
 
 /// The maximum number of visitors without a session at one address that are considered as the

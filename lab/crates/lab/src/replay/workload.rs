@@ -18,12 +18,12 @@ use crate::args::Replay;
 /// retries.
 pub(super) const PAUSE: TimeSpan = TimeSpan::from_secs(5);
 
-/// The assumed service time of a request if neither the log nor the command line tells any service
+/// The assumed service time of a request if neither the log nor the command line has any service
 /// time.
 const UNKNOWN: TimeSpan = TimeSpan::from_millis(100);
 
-/// The service time that is assumed for those requests of a class whose service time the log does
-/// not tell.
+/// The service time that is assumed for requests of a class whose own service time is not in the
+/// log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) time: TimeSpan,
@@ -70,7 +70,7 @@ pub(super) struct AfterLastArrival {
     pub(super) orders: usize,
 }
 
-/// The numbers of requests and visitors about which the log does not tell everything.
+/// The numbers of requests and visitors about which the log lacks something.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// The number of intended requests whose service time is a mean because they were not served.
@@ -392,8 +392,8 @@ mod tests {
         let after_last_arrival =
             |speed: &str| model(&log(), &["--speed", speed]).0.after_last_arrival;
         assert_eq!(after_last_arrival("1"), AfterLastArrival::default());
-        // Arrivals end after 2.5 s. Both purchases follow, by 3 s and more, requests that arrived
-        // at once.
+        // Arrivals end after 2.5 s. Each of the two purchases follows a request that arrived at
+        // once, after a think time of 3 s or more.
         assert_eq!(after_last_arrival("4"), AfterLastArrival { intended_requests: 2, orders: 2 });
     }
 

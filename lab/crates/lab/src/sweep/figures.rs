@@ -1,7 +1,8 @@
 //! Draws figures of useful work and revenue against a varied key.
 //!
-//! A line is a policy at one level of load and visibility of closes. If other keys vary too, a
-//! point is the mean over their values. If a value is neither a number nor a time, bars are drawn.
+//! A line shows one policy at one level of load, with departures of clients visible or hidden. If
+//! other keys vary too, a point is the mean over their values. If a value is neither a number nor a
+//! time, bars are drawn.
 
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
 use bywash_report::{Block, Section};
@@ -65,7 +66,8 @@ fn figure(vary: &Vary, key: usize, rows: &[Row], measure: Measure) -> Svg {
     })
 }
 
-/// Returns the names of the lines: the policy, and the load and closes if lines differ in them.
+/// Returns the names of the lines: the policy, and the load and the visibility of departures if
+/// lines differ in them.
 fn lines(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
@@ -78,8 +80,8 @@ fn lines(rows: &[Row]) -> Vec<String> {
 }
 
 fn name(cell: &ResultRow, rows: &[Row]) -> String {
-    // The first row has the loads and closes of every row. If ρ or closes is varied, it is an axis
-    // and does not distinguish lines.
+    // Only the cells of the first row are compared. If the key `rho` or `closes` is varied, it
+    // differs between rows. Then it is an axis and does not distinguish lines.
     let own = rows.first().map_or(&[][..], |row| &row.cells);
     let loads = own.iter().any(|other| other.rho.total_cmp(&own[0].rho).is_ne());
     let closes = own.iter().any(|other| other.closes != own[0].closes);

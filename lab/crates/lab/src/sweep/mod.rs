@@ -38,7 +38,7 @@ pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
     let plain = read(&args.scenario)?;
     let text = text(&args.scenario)?;
     let combinations = combinations(&args.vary)?;
-    twofold(args)?;
+    check_options(args)?;
     let scenarios = combinations.iter().map(|values| scenario(args, &text, values));
     let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
@@ -85,7 +85,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Fails if `--set` sets a key that `--vary` varies.
-fn twofold(args: &Sweep) -> Result<(), Failure> {
+fn check_options(args: &Sweep) -> Result<(), Failure> {
     let options = [
         ("run.rho", "--rho", !args.narrow.rho.is_empty()),
         ("run.seeds", "--seeds", args.narrow.seeds.is_some()),

@@ -1,4 +1,5 @@
-//! Draws bars: one group of horizontal bars per label, so that a long label stays on its line.
+//! Draws bar charts. The bars are horizontal, so that a long label fits on one line. Each label has
+//! a group of bars.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use super::frame::{LABELS_BELOW, Plot};
@@ -6,7 +7,7 @@ use super::legend::{self, Sample};
 use super::scale::Scale;
 use super::{Axis, Reference, Svg};
 use crate::number::short;
-use crate::text::elided;
+use crate::text::truncate;
 
 /// The data of a bar chart.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ pub fn bars(spec: &Bars) -> Svg {
     let mut canvas = Canvas::new();
     let top = key(&mut canvas, spec) + 20.0;
     let group = PITCH * spec.series.len().max(1) as f64 + GAP;
-    let label = |(label, _): &(String, _)| text_width(&elided(label, LONGEST));
+    let label = |(label, _): &(String, _)| text_width(&truncate(label, LONGEST));
     let labels = spec.groups.iter().map(label).fold(0.0, f64::max);
     // A marker before each bar identifies its series without colour.
     let marker = if spec.series.len() > 1 { 16.0 } else { 0.0 };
@@ -52,7 +53,7 @@ pub fn bars(spec: &Bars) -> Svg {
     for (i, (label, values)) in spec.groups.iter().enumerate() {
         let top = plot.top + group * i as f64;
         let middle = top + group / 2.0 + 4.0;
-        canvas.text("end", (plot.left - 8.0 - marker, middle), &elided(label, LONGEST));
+        canvas.text("end", (plot.left - 8.0 - marker, middle), &truncate(label, LONGEST));
         for (s, value) in values.iter().enumerate() {
             let name = spec.series.get(s).filter(|_| spec.series.len() > 1);
             let words = name.map_or(label.clone(), |name| format!("{label}, {name}"));
@@ -68,7 +69,7 @@ pub fn bars(spec: &Bars) -> Svg {
     }
     plot.x_axis(&mut canvas, &x, &spec.axis.title);
     if let Some(reference) = &spec.reference {
-        plot.upright(&mut canvas, &x, reference, plot.top - 6.0);
+        plot.vertical_line(&mut canvas, &x, reference, plot.top - 6.0);
     }
     if spec.groups.is_empty() {
         plot.empty(&mut canvas);

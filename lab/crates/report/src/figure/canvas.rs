@@ -13,9 +13,9 @@ pub(super) const ID: char = '\u{1}';
 /// The width of every figure, in SVG units. Text of 12 units is small but readable at this width.
 pub(super) const WIDTH: f64 = 720.0;
 
-/// The number of marker shapes. A series beyond it reuses the first shape.
+/// The number of marker shapes. If there are more series, the shapes repeat.
 const MARKERS: usize = 6;
-/// The number of series colours in the style sheet. A series beyond it reuses the first colour.
+/// The number of series colours in the style sheet. If there are more series, the colours repeat.
 const COLOURS: usize = 6;
 /// The number of dash patterns in the style sheet; the first is a solid line.
 const DASHES: usize = 4;

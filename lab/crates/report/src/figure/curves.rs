@@ -44,7 +44,7 @@ pub struct Point {
 
 /// The height of the plot, in SVG units.
 const HEIGHT: f64 = 270.0;
-/// The number of points in a series above which only some get a marker, because markers would hide
+/// A series of more points than this has a marker only at some of them, because markers would hide
 /// the line.
 const MOST_MARKERS: usize = 40;
 /// The approximate number of markers on a series of more than [`MOST_MARKERS`] points: enough to
@@ -76,7 +76,7 @@ pub fn curves(spec: &Curves) -> Svg {
     if let Some(reference) = &spec.reference {
         // The label of the reference is at the bottom, because the title of the y axis is at the
         // top.
-        plot.upright(&mut canvas, &x, reference, plot.bottom - 8.0);
+        plot.vertical_line(&mut canvas, &x, reference, plot.bottom - 8.0);
     }
     for (i, series) in spec.series.iter().enumerate() {
         curve(&mut canvas, series, Look::of(i), &x, &y);
@@ -87,8 +87,8 @@ pub fn curves(spec: &Curves) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// Returns the values at both ends of a point's whisker, or twice the point's own value without
-/// one.
+/// Returns the values at the two ends of a point's whisker. Without a whisker, returns the point's
+/// own value and `None`.
 fn ends(point: &Point) -> [Option<f64>; 2] {
     match point.error {
         Some(error) if error.is_finite() => [Some(point.y - error), Some(point.y + error)],
@@ -139,12 +139,12 @@ fn said(series: &Series, point: &Point) -> String {
 
 fn description(spec: &Curves) -> String {
     let mut words = format!("Curves of {} against {}.", spec.y.title, spec.x.title);
-    words.extend(spec.series.iter().map(ends_said));
+    words.extend(spec.series.iter().map(describe_ends));
     words
 }
 
 /// Describes a curve in words by its first and last values, for readers who cannot see it.
-fn ends_said(series: &Series) -> String {
+fn describe_ends(series: &Series) -> String {
     let drawn = |point: &&Point| point.x.is_finite() && point.y.is_finite();
     let point = |point: &Point| format!("{} at {}", short(point.y, 2), short(point.x, 3));
     let first = series.points.iter().find(drawn).map(point);

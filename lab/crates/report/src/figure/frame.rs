@@ -3,7 +3,7 @@
 use super::Reference;
 use super::canvas::{Canvas, WIDTH};
 use super::scale::Scale;
-use crate::text::elided;
+use crate::text::truncate;
 
 /// The area in which data are drawn, in SVG units.
 #[derive(Clone, Copy)]
@@ -21,10 +21,10 @@ pub(super) const LABELS_BELOW: f64 = 44.0;
 /// The maximum number of characters of an axis title or note; longer ones are cut.
 const LONGEST: usize = 90;
 
-/// Draws the title of the vertical axis within [`TITLE_ABOVE`] below `top`. The text is horizontal,
-/// because that is easier to read than vertical text.
+/// Draws the title of the vertical axis in the [`TITLE_ABOVE`] units below `top`. The text is
+/// horizontal, because that is easier to read than vertical text.
 pub(super) fn y_title(canvas: &mut Canvas, top: f64, title: &str) {
-    canvas.text("title", (0.0, top + TITLE_ABOVE / 2.0), &elided(title, LONGEST));
+    canvas.text("title", (0.0, top + TITLE_ABOVE / 2.0), &truncate(title, LONGEST));
 }
 
 impl Plot {
@@ -58,12 +58,12 @@ impl Plot {
             canvas.text("tick middle", (at, self.bottom + 18.0), &tick.label);
         }
         let middle = f64::midpoint(self.left, self.right);
-        canvas.text("title middle", (middle, self.bottom + 37.0), &elided(title, LONGEST));
+        canvas.text("title middle", (middle, self.bottom + 37.0), &truncate(title, LONGEST));
     }
 
     /// Draws a dashed vertical line at `reference` on the x axis, with its label at the height
     /// `label_y`.
-    pub(super) fn upright(
+    pub(super) fn vertical_line(
         self,
         canvas: &mut Canvas,
         x: &Scale,
@@ -75,7 +75,7 @@ impl Plot {
             return;
         };
         canvas.line("reference", (at, self.top), (at, self.bottom));
-        let label = elided(&reference.label, LONGEST / 2);
+        let label = truncate(&reference.label, LONGEST / 2);
         // The label goes on the side with more room.
         let (class, x) = if at > f64::midpoint(self.left, self.right) {
             ("tick halo end", at - 6.0)

@@ -1,7 +1,7 @@
 //! Draws the legend of a figure: a sample and a name for each series, in rows above the plot.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
-use crate::text::elided;
+use crate::text::truncate;
 
 /// The sample that shows how a series is drawn.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ const LONGEST: usize = 44;
 pub(super) fn draw(canvas: &mut Canvas, entries: &[(Sample, &str)]) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for (sample, name) in entries {
-        let name = elided(name, LONGEST);
+        let name = truncate(name, LONGEST);
         let width = SAMPLE + GAPS.0 + text_width(&name) + GAPS.1;
         if x > 0.0 && x + width > WIDTH {
             (x, y) = (0.0, y + ROW);

@@ -3,12 +3,12 @@
 use super::Phase;
 use super::canvas::{Canvas, text_width};
 use super::frame::Plot;
-use crate::text::elided;
+use crate::text::truncate;
 
 /// The height of a row of names, in SVG units.
 const ROW: f64 = 16.0;
-/// The maximum number of rows of names. A name that would overlap another moves up a row. If it
-/// still overlaps, only the figure's description has it.
+/// The maximum number of rows of names. A name that would overlap another is drawn one row higher.
+/// If it overlaps there too, it is only in the figure's description.
 const ROWS: usize = 2;
 /// The maximum number of characters of a name; longer names are cut.
 const LONGEST: usize = 30;
@@ -41,7 +41,7 @@ fn names(canvas: &mut Canvas, bands: &[(f64, f64, &Phase)], plot: Plot) {
     let mut taken = [f64::MIN; ROWS];
     let mut texts = Vec::new();
     for (from, _, phase) in bands {
-        let name = elided(&phase.label, LONGEST);
+        let name = truncate(&phase.label, LONGEST);
         let width = text_width(&name);
         let x = from.min(plot.right - width).max(plot.left);
         let row = taken.iter().position(|end| *end + 10.0 < x);

@@ -8,8 +8,8 @@ use super::Axis;
 use super::canvas::text_width;
 use crate::number::{fixed, short};
 
-/// The largest absolute value that is drawn. Values beyond are taken for errors, so that ranges
-/// cannot overflow.
+/// The largest absolute value that is drawn. A larger value counts as an error and is not drawn, so
+/// that ranges cannot overflow.
 const LARGEST: f64 = 1e15;
 /// The smallest value that is drawn on a logarithmic axis.
 const SMALLEST: f64 = 1e-9;
@@ -41,7 +41,7 @@ impl Scale {
         most: usize,
         (start, end): (f64, f64),
     ) -> Self {
-        let usable = |value: &f64| drawable(*value, axis.log);
+        let usable = |value: &f64| is_drawable(*value, axis.log);
         let all = values.chain(axis.cover.iter().copied()).filter(usable);
         let (low, high) =
             all.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
@@ -77,7 +77,7 @@ impl Scale {
     /// them.
     pub(super) fn exact(low: f64, high: f64, stretch: (f64, f64)) -> Self {
         let mut scale = Self::spread(&Axis::default(), &[low, high].into_iter(), stretch);
-        if drawable(low, false) && drawable(high, false) && low < high {
+        if is_drawable(low, false) && is_drawable(high, false) && low < high {
             (scale.low, scale.high) = (low, high);
             scale.ticks.retain(|tick| (low..=high).contains(&tick.value));
         }
@@ -86,7 +86,7 @@ impl Scale {
 
     /// Returns the position of `value`; `None` if `value` cannot be drawn.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
-        if !drawable(value, self.log) {
+        if !is_drawable(value, self.log) {
             return None;
         }
         let along = |value: f64| if self.log { value.log10() } else { value };
@@ -113,12 +113,12 @@ impl Scale {
     }
 }
 
-fn drawable(value: f64, log: bool) -> bool {
+fn is_drawable(value: f64, log: bool) -> bool {
     value.is_finite() && value.abs() <= LARGEST && (!log || value >= SMALLEST)
 }
 
 fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
-    let (low, high) = widened(low, high);
+    let (low, high) = widen(low, high);
     let step = nice((high - low) / most.max(1) as f64);
     // The slack prevents a domain that already ends on a tick from growing by a whole step.
     let first = (low / step + 1e-6).floor();
@@ -131,9 +131,9 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ticks.collect()
 }
 
-/// Returns the range from `low` to `high`, widened if both are equal: to a range around the value,
-/// or from zero if it is zero.
-fn widened(low: f64, high: f64) -> (f64, f64) {
+/// Returns the range from `low` to `high`. If both are equal, returns the range of ±10 % around
+/// them, or from 0 to 1 if they are zero.
+fn widen(low: f64, high: f64) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size == 0.0 {
         return (0.0, 1.0);
@@ -152,9 +152,12 @@ fn nice(step: f64) -> f64 {
     fitting.unwrap_or(10.0 * power)
 }
 
-/// Returns logarithmic ticks from the last round value not above `low` to the first not below
-/// `high`. They are 1, 2 and 5 of every decade, or whole decades, or every second or third decade
-/// and so on, until there are at most `most`.
+/// Returns logarithmic ticks from the last round value that is not above `low` to the first that is
+/// not below `high`. The ticks are the first of these that make at most `most` steps:
+///
+/// - 1, 2 and 5 times each power of ten;
+/// - each power of ten;
+/// - every second power of ten, then every third, and so on.
 fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let fine = between(low, high, &[1.0, 2.0, 5.0], 1);
     if fine.len() <= most + 1 {

@@ -35,8 +35,8 @@ pub struct Timeline<'a> {
     pub runs: usize,
     /// Phases, shaded alternately behind the strips.
     pub phases: &'a [Phase],
-    /// The minimum height of the two value axes. Adjacent figures with the same ceiling have the
-    /// same axes.
+    /// The values that the two vertical axes must include. To give several figures the same axes,
+    /// set the maximum of their own ceilings in each.
     pub ceiling: Ceiling,
 }
 
@@ -78,8 +78,8 @@ const LAYERS: [(&str, &str, Option<&str>); 5] = [
 ];
 /// The heights of the upper and the lower strip, in SVG units.
 const HEIGHTS: (f64, f64) = (170.0, 56.0);
-/// The vertical distance between the strips, in SVG units. The title of the lower strip stands
-/// there.
+/// The vertical distance between the strips, in SVG units. The title of the lower strip is in this
+/// space.
 const BETWEEN: f64 = 42.0;
 /// The maximum number of steps in the strip of requests. More could not be distinguished, and would
 /// make the SVG large.
@@ -87,7 +87,7 @@ const MOST_STEPS: usize = 300;
 /// The maximum number of steps in the strip of orders. Orders are rare, so a shorter step would
 /// contain one order or none.
 const MOST_ORDER_STEPS: usize = 60;
-/// The run length in seconds above which the time axis is in minutes.
+/// The time axis of a run of more seconds than this is in minutes.
 const LONGEST_IN_SECONDS: usize = 300;
 
 /// Draws a timeline as an SVG figure.

@@ -54,16 +54,16 @@ fn file_name(title: &str) -> String {
 }
 
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    let beside = beside(path)?;
-    let written = fill(&beside, text).and_then(|()| fs::rename(&beside, path));
+    let temporary = temporary_path(path)?;
+    let written = fill(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first error is returned. A temporary file that was never created cannot be removed.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-fn beside(path: &Path) -> io::Result<PathBuf> {
+fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let turn = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let unique = format!(".{}-{turn}.tmp", std::process::id());

@@ -57,7 +57,7 @@ pub enum Block {
     Figure(Svg),
     /// Paragraphs, separated by empty lines.
     Text(String),
-    /// A caution that a reader must know before the rest.
+    /// A caution that must be read before the rest of the section.
     Warning(String),
     /// Folded content, behind its summary.
     Details {

@@ -10,14 +10,15 @@ use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
 use crate::table;
 
-/// The maximum number of timelines that are shown unfolded. More would hide the rest of the page.
+/// If more rows than this have timelines, the timelines are folded. If more rows than this have
+/// classes, there are no figures of classes. Otherwise they would hide the rest of the page.
 const MOST_OPEN: usize = 4;
 /// The maximum number of seeds that are listed. If there are more, only their number is given.
 const MOST_SEEDS: usize = 8;
 
-/// Returns the report of `result`, which the command line `command` repeats. Its environment is
-/// `environment`, followed by the scenario and the seeds. The report has no verdict, because only
-/// the caller knows what was promised.
+/// Returns the report of `result`. `command` is the command line that repeats the run. The report
+/// shows the scenario and the seeds, followed by `environment`. It has no verdict, because only the
+/// caller knows what was promised.
 pub fn result_report(
     result: &RunResult,
     command: &str,
@@ -116,9 +117,12 @@ fn name(cell: &ResultRow) -> String {
 
 fn per_class(result: &RunResult) -> Option<Section> {
     let with = || result.cells.iter().filter(|cell| !cell.classes.is_empty());
-    let block = |cell: &ResultRow| Block::Details {
-        summary: name(cell),
-        body: vec![Block::Table(table::classes(cell))],
+    // The figures of many rows would make the page large.
+    let few = with().count() <= MOST_OPEN;
+    let block = |cell: &ResultRow| {
+        let figure = few.then(|| time::by_class(cell)).flatten().map(Block::Figure);
+        let table = Block::Table(table::classes(cell));
+        Block::Details { summary: name(cell), body: figure.into_iter().chain([table]).collect() }
     };
     with().next()?;
     Some(Section {
@@ -132,7 +136,7 @@ fn per_class(result: &RunResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
-    use bywash_scenario::TierResponses;
+    use bywash_scenario::{EmpiricalCdf, TierResponses};
 
     use super::*;
     use crate::sample;
@@ -194,6 +198,24 @@ mod tests {
             cell.response = TierResponses::default();
         }
         assert!(!html(&result).contains("Response times at ρ"));
+    }
+
+    #[test]
+    fn the_response_times_of_classes_are_drawn_for_a_few_rows() {
+        let figures = |result: &RunResult| {
+            html(result).matches("<figcaption>Response times by class: ").count()
+        };
+        let mut result = sample::result();
+        result.cells.truncate(MOST_OPEN + 1);
+        assert_eq!(figures(&result), 0);
+        result.cells.truncate(MOST_OPEN);
+        assert_eq!(figures(&result), MOST_OPEN);
+        // A single class has no figure, and neither has a class that completed nothing.
+        result.cells[0].classes.truncate(1);
+        for class in &mut result.cells[1].classes {
+            class.response = EmpiricalCdf::default();
+        }
+        assert_eq!(figures(&result), MOST_OPEN - 2);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::figure::{Axis, Ceiling, Curves, Point, Series, Svg, Timeline, curves,
 use crate::number::short;
 use crate::page::{Block, Section};
 
+/// The maximum number of classes in a figure of response times. More lines are hard to tell apart.
+const MOST_CLASSES: usize = 12;
+
 pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     let with = || result.cells.iter().filter(|cell| !cell.timeline.is_empty());
     if with().count() == 0 {
@@ -56,8 +59,9 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
             figures.extend(TIERS.iter().filter_map(|tier| within(result, (rho, closes), *tier)));
         }
     }
-    // The first figure of a group is about all requests. The figures of the two tiers are folded,
-    // and so are all figures if there are many groups.
+    // Each level of load and visibility of closes has a figure of all requests, followed by a
+    // figure of each tier. The figures of tiers are folded. All figures are folded if there are
+    // many.
     let few = figures.len() <= MOST_OPEN * TIERS.len();
     let block = |figure: Svg| {
         if few && figure.title().ends_with(TIERS[0].0) {
@@ -82,22 +86,31 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
 fn within(result: &RunResult, (rho, closes): (f64, Closes), (tier, of): Tier) -> Option<Svg> {
     let mine = |cell: &&ResultRow| cell.rho.total_cmp(&rho).is_eq() && cell.closes == closes;
     let drawn = |cell: &&ResultRow| !of(&cell.response).is_empty();
+    let cells = result.cells.iter().filter(mine).filter(drawn);
+    let series: Vec<Series> =
+        cells.map(|cell| distribution(&cell.policy, of(&cell.response))).collect();
+    let title = format!("Response times at ρ = {}, closes {closes}: {tier}", short(rho, 2));
+    (!series.is_empty()).then(|| distributions(title, series))
+}
+
+/// Returns a figure of the response times of one row, with a line for each class. Returns `None`
+/// unless 2 to [`MOST_CLASSES`] classes completed a request.
+pub(super) fn by_class(cell: &ResultRow) -> Option<Svg> {
+    let drawn = cell.classes.iter().filter(|class| !class.response.is_empty());
+    let series: Vec<Series> =
+        drawn.map(|class| distribution(&class.class, &class.response)).collect();
+    let title = format!("Response times by class: {}", name(cell));
+    (2..=MOST_CLASSES).contains(&series.len()).then(|| distributions(title, series))
+}
+
+fn distribution(label: &str, response: &EmpiricalCdf) -> Series {
     let point = |&(ms, share): &(f64, f64)| Point { x: ms, y: share * 100.0, error: None };
-    let series: Vec<Series> = result
-        .cells
-        .iter()
-        .filter(mine)
-        .filter(drawn)
-        .map(|cell| Series {
-            label: cell.policy.clone(),
-            points: of(&cell.response).0.iter().map(point).collect(),
-        })
-        .collect();
-    if series.is_empty() {
-        return None;
-    }
-    Some(curves(&Curves {
-        title: format!("Response times at ρ = {}, closes {closes}: {tier}", short(rho, 2)),
+    Series { label: label.to_owned(), points: response.0.iter().map(point).collect() }
+}
+
+fn distributions(title: String, series: Vec<Series>) -> Svg {
+    curves(&Curves {
+        title,
         x: Axis { title: "response time, ms".into(), log: true, ..Axis::default() },
         y: Axis {
             title: "answered within, % of the completed".into(),
@@ -106,5 +119,5 @@ fn within(result: &RunResult, (rho, closes): (f64, Closes), (tier, of): Tier) ->
         },
         series,
         reference: None,
-    }))
+    })
 }

@@ -24,20 +24,20 @@ pub(super) fn resolve_class(
         ScenarioError::Senseless(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
     }));
     let has_content = class.form.is_empty() || class.request.starts_with("POST ");
-    problems.unless(has_content, format!("form of `{name}`: only a POST can have one"));
+    problems.require(has_content, format!("form of `{name}`: only a POST can have one"));
     let known = class.status.is_none_or(|status| (200..600).contains(&status));
-    problems.unless(known, format!("status of `{name}` must be 200 to 599"));
+    problems.require(known, format!("status of `{name}` must be 200 to 599"));
     let worth = class.utility >= 0.0 && class.utility.is_finite();
-    problems.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
+    problems.require(worth, format!("utility of `{name}` must be a number, 0 or above"));
     let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
     let stop = problems.part(stop);
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
     let shift = problems.part(shift);
     problems
-        .unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
+        .require(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
     let why =
         format!("think of `{name}` must be finite: a client that waits forever makes no load");
-    problems.unless(class.think != Some(Distribution::Never), why);
+    problems.require(class.think != Some(Distribution::Never), why);
     let station = problems.part(stations::of_class(stations, class.station.as_deref(), name));
     problems.part(threads::check(class.parallel, name));
     let requires = problems.parts(class.requires.iter().map(|other| find(index, other, name)));

@@ -99,8 +99,8 @@ struct RawClass {
     next: BTreeMap<String, f64>,
 }
 
-/// The minimum and the maximum time that a request of a class may run before the policy may or must
-/// stop it.
+/// The times at which the policy stops a running request of a class. It may stop the request from
+/// `min` on, and must stop it at `max`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawBounds {
@@ -181,14 +181,14 @@ pub(crate) fn resolve(
     let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
     let max_wait = problems.at(lines.key("servers.max_wait")).part(max_wait);
     let some = file.servers.sessions.is_none_or(|sessions| sessions > 0);
-    problems.at(lines.key("servers.sessions")).unless(some, "sessions must be at least 1");
+    problems.at(lines.key("servers.sessions")).require(some, "sessions must be at least 1");
     let profile = file.arrivals.resolve(folder, lines, &mut problems);
     let client = client(&file.client, lines, &mut problems);
     let signals = signal::resolve(file.signal, lines, &mut problems);
     let sets = sets::resolve(file.set, lines, &mut problems);
     let thinks = sets.is_empty() || file.client.think.mean() > TimeSpan::ZERO;
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
-    problems.at(lines.key("client.think")).unless(thinks, why);
+    problems.at(lines.key("client.think")).require(thinks, why);
     let length = length(&file.run, lines, &mut problems);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut problems);
     let mut policies = Vec::new();
@@ -232,22 +232,22 @@ pub(crate) fn resolve(
 /// Reports every number that is outside its fixed range, whatever the other keys are.
 fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     let File { servers, client, run, .. } = file;
-    let mut unless = |right: bool, key: &str, takes: &str| {
-        problems.at(lines.key(key)).unless(right, format!("{key} {takes}"));
+    let mut require = |right: bool, key: &str, takes: &str| {
+        problems.at(lines.key(key)).require(right, format!("{key} {takes}"));
     };
     let many = |count: u32| (1..=100_000).contains(&count);
-    unless(many(servers.workers), "servers.workers", "must be 1 to 100000");
-    unless((0.0..=10.0).contains(&servers.contention), "servers.contention", "must be 0 to 10");
-    unless(servers.limit.is_none_or(many), "servers.limit", "must be 1 to 100000");
+    require(many(servers.workers), "servers.workers", "must be 1 to 100000");
+    require((0.0..=10.0).contains(&servers.contention), "servers.contention", "must be 0 to 10");
+    require(servers.limit.is_none_or(many), "servers.limit", "must be 1 to 100000");
     let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let levels = !run.rho.is_empty() && run.rho.iter().all(level);
-    unless(levels, "run.rho", "needs at least one level, each above 0 and at most 1000");
+    require(levels, "run.rho", "needs at least one level, each above 0 and at most 1000");
     let seeds = run.seeds.is_none_or(|seeds| (1..=10_000).contains(&seeds));
-    unless(seeds, "run.seeds", "must be 1 to 10000");
+    require(seeds, "run.seeds", "must be 1 to 10000");
     let closes = client.closes.as_ref().is_none_or(|closes| !closes.is_empty());
-    unless(closes, "client.closes", "needs at least one");
+    require(closes, "client.closes", "needs at least one");
     let abandon = (0.0..=1.0).contains(&client.abandon);
-    unless(abandon, "client.abandon", "must be a probability from 0 to 1");
+    require(abandon, "client.abandon", "must be a probability from 0 to 1");
     for (key, many) in [
         ("policy", file.policy.len()),
         ("servers.change", servers.change.len()),
@@ -255,7 +255,7 @@ fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
         ("servers.station", servers.station.len()),
         ("set", file.set.len()),
     ] {
-        unless(many <= MOST, key, "has more than 1000 entries");
+        require(many <= MOST, key, "has more than 1000 entries");
     }
 }
 
@@ -268,11 +268,11 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) 
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
     problems
         .at(None)
-        .unless(ends, "sessions of this graph never end: some class always leads to another");
+        .require(ends, "sessions of this graph never end: some class always leads to another");
     let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
     let why = "run.orders is set, but no session of this graph makes an order";
-    problems.at(lines.key("run.orders")).unless(ordered, why);
+    problems.at(lines.key("run.orders")).require(ordered, why);
     check_threads(scenario, lines, problems);
 }
 
@@ -285,12 +285,12 @@ fn check_threads(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems
         let tasks =
             scenario.classes.iter().all(|class| class.parallel == threads::Parallel::default());
         let why = "a class has `parallel`, but there is no [servers.threads] to run it";
-        problems.at(None).unless(tasks, why);
+        problems.at(None).require(tasks, why);
         return;
     }
     let plain = servers.changes.is_empty() && servers.contention == 0.0;
     let why = "servers.threads cannot be combined with servers.change or servers.contention";
-    problems.at(line).unless(plain, why);
+    problems.at(line).require(plain, why);
 }
 
 fn class_index(
@@ -299,12 +299,12 @@ fn class_index(
     problems: &mut Problems,
 ) -> HashMap<String, usize> {
     let some = (1..=64).contains(&classes.len());
-    problems.at(None).unless(some, "a scenario has from 1 to 64 classes");
+    problems.at(None).require(some, "a scenario has from 1 to 64 classes");
     let mut index = HashMap::new();
     for (i, class) in classes.iter().enumerate().take(64) {
         let is_first = index.insert(class.name.clone(), i).is_none();
         let why = format!("class `{}` is defined twice", class.name);
-        problems.at(lines.nth("class", i)).unless(is_first, why);
+        problems.at(lines.nth("class", i)).require(is_first, why);
     }
     index
 }
@@ -350,7 +350,7 @@ fn servers_of(
         changes.extend(problems.at(lines.nth(CHANGE, i)).part(change));
     }
     let in_order = changes.is_sorted_by_key(|change| change.at);
-    problems.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
+    problems.at(lines.nth(CHANGE, 0)).require(in_order, IN_ORDER);
     let find = |name: &str| find(index, name, "servers.threads.goal");
     let threads = raw.threads.as_ref().map(|threads| threads.resolve(find)).transpose();
     let threads = problems.at(lines.key("servers.threads")).part(threads).flatten();
@@ -379,7 +379,7 @@ fn starts(
         changes.extend(problems.at(lines.nth(CHANGE, i)).part(resolve(change)));
     }
     let in_order = changes.is_sorted_by_key(|(at, _)| *at);
-    problems.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
+    problems.at(lines.nth(CHANGE, 0)).require(in_order, IN_ORDER);
     changes
 }
 
@@ -391,7 +391,7 @@ fn row(
     let sum: f64 = class.next.values().sum();
     let chances = class.next.values().all(|p| (0.0..=1.0).contains(p)) && sum <= 1.0 + 1e-9;
     let why = format!("the probabilities in next of `{}` must sum to at most 1", class.name);
-    problems.unless(chances, why);
+    problems.require(chances, why);
     let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
     let row = problems.parts(class.next.iter().map(resolve));
     problems.whole(Some(row))
@@ -405,7 +405,7 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
     {
         let ends = distribution != Some(Distribution::Never);
         let why = format!("{key} must be finite: a client that waits forever makes no load");
-        problems.at(lines.key(key)).unless(ends, why);
+        problems.at(lines.key(key)).require(ends, why);
     }
     Some(Client {
         think: raw.think,

@@ -30,9 +30,9 @@ pub struct Tally {
     duration: TimeSpan,
     classes: Vec<ClassTally>,
     not_generated: u64,
-    /// Events after this time do not count for useful work, wasted work and orders. It is the end
-    /// of arrivals if overload lasts until then, and never otherwise. After the end of arrivals,
-    /// the servers work off a backlog that exceeds the capacity of the run.
+    /// Events after this time do not count for useful work, wasted work and orders. If ρ ≥ 1 when
+    /// arrivals end, it is the end of arrivals: later, the servers work off a backlog, so the
+    /// counted work would exceed the capacity of the run. Otherwise it is later than any event.
     cut: Time,
     /// Service time of requests answered in time, until `cut`.
     useful: TimeSpan,
@@ -49,7 +49,7 @@ pub struct Tally {
     orders_possible: f64,
     /// The number of sessions that ended within the run.
     sessions: u64,
-    /// The total duration of these sessions.
+    /// The total duration of the sessions that ended within the run.
     in_sessions: TimeSpan,
     timeline: Vec<Second>,
 }

@@ -11,8 +11,7 @@ use crate::file::Scenario;
 use crate::response::Responses;
 use crate::result::{ClassRow, Recovery, ResultRow, Second, SeedFigures, TierResponses};
 
-/// The fraction of the useful work before a pulse that useful work must reach again to count as
-/// recovered.
+/// Useful work has recovered when it reaches this fraction of its mean before the pulse.
 const AS_BEFORE: f64 = 0.9;
 /// The number of seconds over which useful work is averaged for the recovery. Fewer contain too few
 /// requests; more would hide a relapse.
@@ -96,7 +95,8 @@ impl Tally {
         self.classes.iter().map(count).sum()
     }
 
-    /// Returns the total service time in the run that could steadily have been useful, in seconds.
+    /// Returns the maximum useful work of the run, in seconds: the capacity while ρ ≥ 1, and the
+    /// offered work while ρ < 1.
     fn possible(&self) -> f64 {
         (self.saturated + self.planned_below_capacity).as_secs_f64()
     }

@@ -29,9 +29,10 @@ pub struct Verdict {
     pub pearson: Score,
 }
 
-/// The interval at which the detector reassigns its columns to pages, in seconds.
+/// The interval at which the detector chooses again which pages have a column of their own in its
+/// statistics, in seconds.
 const WEIGHED: u64 = 60;
-/// The interval at which an operator looks at the findings, in seconds.
+/// The interval at which an operator reads the findings, in seconds.
 const LOOK: u64 = 10;
 /// The half-life of the weight of observations, in seconds.
 const HALF_LIFE: f64 = 1800.0;

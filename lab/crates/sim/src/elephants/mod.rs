@@ -3,7 +3,7 @@
 //! A fixed number of visitors walk through pages with think times between [paper 5.4]. A page is
 //! processed by a web server, which always has free capacity, and then by a database. The database
 //! is a number of processors that serve first come, first served, with exponential service times.
-//! Two pages, the elephants, use nearly all of the database's time; each other page takes a fifth
+//! Two pages, the elephants, use nearly all of the database's time. Every other page takes a fifth
 //! of a millisecond. After a search, the visitor's browser loads a picture, which costs nothing and
 //! arrives in the same second.
 //!

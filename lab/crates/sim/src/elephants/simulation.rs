@@ -103,8 +103,8 @@ impl<T> Ord for Timed<T> {
     }
 }
 
-/// A request whose end is known, possibly in the future: the page's index, and the start in
-/// seconds.
+/// A request whose end time is known, even if that time is in the future. The fields are the index
+/// of the page, and the time in seconds at which the request began.
 #[derive(Clone, Copy, Debug)]
 struct CompletedRequest(usize, f64);
 
@@ -178,7 +178,7 @@ const SITE: u64 = 0xe3;
 /// picture in its cache.
 const LOADED: f64 = 0.9;
 
-fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
+fn draw_weighted<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
     let mut left = chance.unit() * choices.iter().map(|(_, weight)| weight).sum::<f64>();
     for (choice, weight) in choices {
         left -= weight;
@@ -190,12 +190,12 @@ fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
 }
 
 fn begin(site: &Site, chance: &mut Stream) -> usize {
-    weighed(&site.homes, chance)
+    draw_weighted(&site.homes, chance)
 }
 
 fn step(site: &Site, visitor: Visitor, chance: &mut Stream) -> Visitor {
     let Page { next, .. } = &site.pages[visitor.page];
-    let goes = if next.is_empty() { Next::End } else { weighed(next, chance) };
+    let goes = if next.is_empty() { Next::End } else { draw_weighted(next, chance) };
     match (goes, visitor.before) {
         (Next::Page(page), _) => Visitor { page, before: Some(visitor.page) },
         (Next::Back, Some(page)) => Visitor { page, before: None },
@@ -303,7 +303,7 @@ impl<'s> Simulation<'s> {
             let answered = asked + exponential(WEB, &mut self.chance);
             self.complete(picture, asked, answered);
         }
-        let think = exponential(THINK, &mut self.chance) / self.eagerness(ends);
+        let think = exponential(THINK, &mut self.chance) / self.relative_demand(ends);
         self.visitors[visitor] = step(self.site, self.visitors[visitor], &mut self.chance);
         self.schedule(ends + think, Event::PageRequested(visitor));
     }
@@ -325,7 +325,7 @@ impl<'s> Simulation<'s> {
 
     /// Returns the ratio of the visitors' demand at second `at` to the average demand. It is 1
     /// unless the load varies.
-    fn eagerness(&self, at: f64) -> f64 {
+    fn relative_demand(&self, at: f64) -> f64 {
         let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
         match self.load {
             Load::Light | Load::Shared | Load::Steady | Load::Saturated | Load::Strained => 1.0,
@@ -359,7 +359,7 @@ impl<'s> Simulation<'s> {
                 report(Observation::Request(*page, time(*began), time(*ended)));
                 self.done.pop();
             }
-            let used = self.used.get(self.reported).copied().unwrap_or(0.0) + self.else_used();
+            let used = self.used.get(self.reported).copied().unwrap_or(0.0) + self.background_use();
             report(Observation::Used(time(end), used.clamp(0.0, PROCESSORS as f64)));
             self.reported += 1;
         }
@@ -368,7 +368,7 @@ impl<'s> Simulation<'s> {
     /// Returns the CPU use of the database in the next second that no request caused, in processor
     /// seconds. It consists of randomly varying background work, checkpoints and measurement noise,
     /// and may be negative.
-    fn else_used(&mut self) -> f64 {
+    fn background_use(&mut self) -> f64 {
         self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
         let checkpoint = if self.reported % 300 < 3 { 0.3 } else { 0.0 };
         self.background.abs() + checkpoint + NOISE * normal(&mut self.around)

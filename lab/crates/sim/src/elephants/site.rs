@@ -31,7 +31,7 @@ pub struct Site {
     pub elephants: [usize; 2],
 }
 
-/// The database time of a request for any other page, in seconds.
+/// The database time of a request for a page that is not an elephant, in seconds.
 pub(super) const ANT: f64 = 0.0002;
 /// The number of pages in a flow, the sequence of pages that a visitor follows.
 const FLOW: usize = 8;

@@ -1,10 +1,13 @@
 //! `CoDel` for servers with adaptive LIFO: one queue that drops requests after a long wait.
 //!
 //! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
-//! (Maurer, ACM Queue 2015). An interval counts as overloaded if the least wait of all requests
-//! taken from the queue in it exceeds `target`. This is decided at its end. During overload a
-//! request that is taken after a wait of more than 2 · `target` is dropped. The newest request goes
-//! first while the queue is fuller than `lifo_above` of its capacity.
+//! (Maurer, ACM Queue 2015). Its rules:
+//!
+//! - At the end of an interval, the interval counts as overloaded if every request that was taken
+//!   from the queue in it had waited longer than `target`.
+//! - In the interval after an overloaded one, a request that is taken after a wait of more than 2 ·
+//!   `target` is dropped.
+//! - The newest request goes first while the queue is fuller than `lifo_above` of its capacity.
 //!
 //! Both sources have services of milliseconds, and a target of 5 or 100 ms. With services of a
 //! quarter of a second the target must be longer, so the scenario sets it. A request that finds a

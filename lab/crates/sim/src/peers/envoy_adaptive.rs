@@ -1,19 +1,21 @@
 //! Envoy's adaptive concurrency: a limit that follows latency, without a queue.
 //!
-//! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. A request
-//! that arrives while the limit is reached is refused. Every `probe` the limit is held at `min`
-//! until `samples` requests that began since then have been answered. Their median latency is the
-//! ideal latency. Otherwise, every `update`, with g = clamp((1 + `buffer`) · ideal/median, ½, 2),
-//! the limit becomes g · limit + √(g · limit). After five consecutive updates at `min`, the ideal
-//! latency is measured again.
+//! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. Its rules:
+//!
+//! - A request that arrives while the limit is reached is refused.
+//! - Every `probe`, the limit is held at `min` until `samples` requests that began since then have
+//!   been answered. Their median latency is the ideal latency.
+//! - Between probes, the limit changes every `update`. With g = clamp((1 + `buffer`) ·
+//!   ideal/median, ½, 2), it becomes g · limit + √(g · limit).
+//! - After five consecutive updates at `min`, the ideal latency is measured again.
 //!
 //! The filter is two policies here: a queueing policy without a queue, and a limit. Requests
 //! admitted beyond the number of workers wait in the application, oldest first.
 //!
-//! Simplifications: There is no jitter on `probe`, which keeps the members of a fleet from probing
-//! together, because here is only one. The limit changes only when a request ends. The defaults are
-//! Envoy's, except `probe` and `max`, which are those of Envoy's own example (its defaults would be
-//! 60 s and 1000).
+//! Simplifications: `probe` has no jitter. Envoy's jitter keeps the members of a fleet from probing
+//! together, and here there is only one member. The limit changes only when a request ends. The
+//! defaults are Envoy's, except `probe` and `max`, which are those of Envoy's own example (its
+//! defaults would be 60 s and 1000).
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
 use bywash_engine::limit::{Completion, Ended, Limit, Load};
@@ -234,8 +236,8 @@ mod tests {
         answers(&mut gradient, 1000, &[100; 4]);
         answers(&mut gradient, 3000, &[100; 4]);
         assert_eq!(gradient.slots(), 8);
-        // The probe is due 30 s after 2.5 s; a request that ends exactly then sets the limit once
-        // before it.
+        // The probe is due 30 s after 2.5 s. A request that ends at exactly that time updates the
+        // limit once before the probe.
         answers(&mut gradient, 32_500, &[100]);
         assert_eq!(gradient.slots(), 3);
         answers(&mut gradient, 32_550, &[100, 100, 100, 100]);

@@ -13,9 +13,9 @@
 //! - Within a class the newest go first once the queue is deep, but never at the checkout. The
 //!   order is decided when a request is queued. Requests that arrived while the queue was short
 //!   keep their order, behind all that arrived later.
-//! - New clients are refused from a small depth on, browsing with a session from a greater depth,
-//!   and everything from a still greater one. The arriving request is refused each time, because
-//!   HAProxy cannot evict a waiting one.
+//! - New clients are refused at a small depth of the queue, browsing requests with a session at a
+//!   greater depth, and all requests at a still greater one. The arriving request is refused each
+//!   time, because HAProxy cannot evict a waiting one.
 //! - Every bound is a multiple of `maxconn`, the server's limit, which the lab inserts.
 //! - The number of new clients' requests per address is limited (`track-sc1 src`, `conn_cur`).
 //! - `abortonclose` corresponds to the scenario's visible closes.
@@ -37,20 +37,18 @@ use super::tree::{Backend, Rules, lifo_offset};
 
 /// The `Retry-After` of every refusal, whatever the load.
 pub const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(2);
-/// The number of waiting requests per slot from which on the newest request of a class goes first.
+/// If at least this many requests wait per slot, the newest request of a class goes first.
 pub const DEEP: u32 = 2;
-/// The number of waiting requests per slot from which on new clients are refused. It means a wait
-/// of sixteen services if nothing else waits. With four, chance alone refuses a tenth of new
-/// clients at one worker and ρ = 0.9. With as many as fill the queue, no visitor in a session finds
-/// a place.
+/// New clients are refused if at least this many requests wait per slot. If nothing else waits, a
+/// request at this depth waits for sixteen services. With a bound of four, chance alone would
+/// refuse a tenth of new clients at one worker and ρ = 0.9. With a bound at which new clients fill
+/// the queue, no visitor in a session would find a place.
 pub const MOST_NEW: u32 = 16;
-/// The number of waiting requests per slot from which on new clients are refused even if they show
-/// a signal.
+/// New clients that show a signal are refused if at least this many requests wait per slot.
 pub const MOST_TOLD: u32 = 32;
-/// The number of waiting requests per slot from which on browsing requests of a session are
-/// refused.
+/// Browsing requests of a session are refused if at least this many requests wait per slot.
 pub const MOST_BROWSING: u32 = 50;
-/// The number of waiting requests per slot from which on every request is refused.
+/// Every request is refused if at least this many requests wait per slot.
 pub const MOST_ALL: u32 = 100;
 /// The maximum number of requests of new clients from one address, per slot.
 pub const MOST_SOURCE: u32 = 2;
@@ -143,7 +141,8 @@ struct Expert {
     /// Whether the operator knows what signals mean, so that they raise the priority.
     is_told: bool,
     /// Sessions that have requested a step of the checkout. HAProxy forgets a session after half an
-    /// hour without a request. So does the engine, which then takes it for new.
+    /// hour without a request. The engine also forgets it, and treats its next request as that of a
+    /// new client.
     buyers: HashSet<SessionKey>,
     /// The number of waiting requests of new clients, by address.
     strangers: HashMap<AddressKey, usize>,
@@ -174,14 +173,14 @@ impl Expert {
         self.steps[waiting.class.index()]
     }
 
-    fn shows_a_signal(&self, waiting: &Waiting) -> bool {
+    fn has_signal(&self, waiting: &Waiting) -> bool {
         self.is_told && waiting.signals != Signals::NONE
     }
 
     fn is_refused(&self, waiting: &Waiting, depth: usize) -> bool {
         let from_there = stranger(waiting).and_then(|address| self.strangers.get(&address));
         let bound = match (session(waiting), self.step(waiting)) {
-            (None, _) if self.shows_a_signal(waiting) => self.told,
+            (None, _) if self.has_signal(waiting) => self.told,
             (None, _) => self.new,
             (Some(_), None) => self.browsing,
             (Some(_), Some(_)) => self.total,
@@ -194,7 +193,7 @@ impl Expert {
             (Some(_), Some(step)) => step,
             (Some(session), None) if self.buyers.contains(&session) => BUYER,
             (Some(_), None) => SESSION,
-            (None, _) if self.shows_a_signal(waiting) => TOLD,
+            (None, _) if self.has_signal(waiting) => TOLD,
             (None, _) => NEW,
         }
     }

@@ -78,7 +78,7 @@ const CAPACITY: Parameter = Parameter {
     why: "Places in the queue.",
 };
 
-/// Returns the tier of each class that its path suggests.
+/// Returns the tier that the path of each class suggests.
 fn tiers(classes: &[Class]) -> Vec<Tier> {
     classes.iter().map(|class| class.tier).collect()
 }

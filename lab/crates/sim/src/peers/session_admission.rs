@@ -66,18 +66,18 @@ impl SessionAdmission {
         }
     }
 
-    fn refuses(&self, moment: &QueueView<'_>, id: RequestId) -> bool {
+    fn should_refuse(&self, moment: &QueueView<'_>, id: RequestId) -> bool {
         !moment.waiting(id).claims_session && self.predicted > self.threshold.get()
     }
 }
 
 impl Scheduler for SessionAdmission {
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
-        self.refuses(moment, id).then_some(Reason::QueueFull)
+        self.should_refuse(moment, id).then_some(Reason::QueueFull)
     }
 
     fn push(&mut self, moment: &QueueView<'_>, id: RequestId) -> Push {
-        if moment.length() >= self.capacity || self.refuses(moment, id) {
+        if moment.length() >= self.capacity || self.should_refuse(moment, id) {
             return Push::Refused(Reason::QueueFull);
         }
         Push::Queued

@@ -13,7 +13,8 @@ use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Time, TimeSpan};
 
-/// The period of the time in a key, in milliseconds. A time lies at most half a period back.
+/// The period of the time in a key, in milliseconds. A time counts as past if it is at most half a
+/// period ([`LOOK_BACK`]) ago.
 const FACE: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
@@ -121,8 +122,9 @@ impl Tree {
         self.keys.insert(id, key);
     }
 
-    /// Returns the first request of the lowest class; `None` if no request waits. Within the class,
-    /// it is the first request from half a period ago on, or else from the period's zero.
+    /// Returns the first request of the lowest class; `None` if no request waits. This is the first
+    /// request whose time is at or after half a period before `now`. If all times of the class are
+    /// smaller, it is the request with the smallest time.
     fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
         let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);

@@ -118,8 +118,8 @@ impl Pool {
         self.requests[id as usize].as_mut().expect("the request is in the pool")
     }
 
-    /// Lets a thread that has a slot take the next task of a request. The request must have a task
-    /// left.
+    /// Gives the next task of request `id` to a thread that has a slot. There must be a task that
+    /// no thread has taken.
     fn take_task(&mut self, id: u32, own: bool, since: Time) {
         let request = self.request(id);
         request.left.tasks -= 1;
@@ -241,7 +241,7 @@ impl Application for Pool {
         over.then_some(thread.id)
     }
 
-    fn serves(&self, id: u32) -> bool {
+    fn is_in_service(&self, id: u32) -> bool {
         let request = self.requests.get(id as usize).and_then(Option::as_ref);
         request.is_some_and(|request| request.begun)
     }
@@ -324,7 +324,7 @@ mod tests {
         // At 1 s the first request has ended a task, and the other request has a better claim.
         assert_eq!(pool.next_end(), Some(at(1.0)));
         assert_eq!(pool.finish(at(1.0)), None);
-        assert!(pool.serves(0) && pool.serves(1));
+        assert!(pool.is_in_service(0) && pool.is_in_service(1));
         assert_eq!(pool.remove(at(2.0), 0), TimeSpan::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);

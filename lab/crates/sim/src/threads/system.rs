@@ -148,7 +148,7 @@ impl Application for System {
         Some(id)
     }
 
-    fn serves(&self, id: u32) -> bool {
+    fn is_in_service(&self, id: u32) -> bool {
         self.requests.get(id as usize).is_some_and(Option::is_some)
     }
 

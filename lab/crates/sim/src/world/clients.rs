@@ -31,8 +31,8 @@ pub(super) struct LiveRequest {
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
     pub(super) demand: TimeSpan,
-    /// How its client keeps the slot beyond the service; `None` for a client that reads at full
-    /// speed.
+    /// How the client keeps the slot longer than the service takes; `None` for a client that sends
+    /// and reads at full speed.
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
     pub(super) client: Presence,
@@ -94,7 +94,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn session_starts(&mut self) {
+    pub(super) fn start_session(&mut self) {
         let Case { scenario, rho, seed, .. } = self.case;
         let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
@@ -110,18 +110,18 @@ impl World<'_> {
     /// Starts all clients of all sets, each after a random part of its pause.
     pub(super) fn start_clients(&mut self) {
         for client in 0..self.clients.len() {
-            self.client_pauses(client as u32);
+            self.pause_client(client as u32);
         }
     }
 
-    fn client_pauses(&mut self, client: u32) {
+    fn pause_client(&mut self, client: u32) {
         let (pause, session) = self.clients[client as usize].next(self.case.scenario);
         if self.now + pause < self.end {
             self.events.schedule(self.now + pause, SimEvent::ClientStarts { client, session });
         }
     }
 
-    pub(super) fn client_starts(&mut self, client: u32, session: u64) {
+    pub(super) fn start_client(&mut self, client: u32, session: u64) {
         let Case { scenario, rho, seed, .. } = self.case;
         let of = &scenario.sets[self.clients[client as usize].set()];
         let visitor = scenario.visitor(seed, session, self.now).of_set(of);
@@ -173,15 +173,15 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn burst_comes(&mut self, population: usize) {
+    pub(super) fn start_burst(&mut self, population: usize) {
         for _ in 0..self.adversaries.burst(population) {
             let intruder = self.adversaries.begin(population);
-            self.intrude(intruder);
+            self.send_intrusion(intruder);
         }
         self.schedule_next_burst(population);
     }
 
-    pub(super) fn intrude(&mut self, intruder: u32) {
+    pub(super) fn send_intrusion(&mut self, intruder: u32) {
         let AdversaryRequest { request, session, demand, patience, slow } =
             self.adversaries.next_request(intruder);
         // The request is not an order, because an adversary puts nothing into a cart.
@@ -237,8 +237,8 @@ impl World<'_> {
         self.notify_engine(Event::Arrived { id: RequestId(id), request });
     }
 
-    /// Passes the `Retry-After` of a refusal to the visitor. The gateway's is an estimate in whole
-    /// seconds with a jitter of ±50 %; a peer's is as configured.
+    /// Passes the `Retry-After` of a refusal to the visitor. The gateway's value is an estimate in
+    /// whole seconds with a jitter of ±50 %. A peer's value is the configured one.
     pub(super) fn send_retry_after(&mut self, live: &LiveRequest, retry_after: TimeSpan) {
         let RequestSource::Visitor(visitor) = live.source else { return };
         let wait = match self.retry_after {
@@ -271,8 +271,8 @@ impl World<'_> {
         active.cookie |= ending == Ending::Completed;
         let (client, since) = (active.client, active.since);
         let next = active.visitor.ended(self.case.scenario, ending);
-        // Clients of sets go on until the run ends, so only those of their requests count that
-        // ended before the end.
+        // Clients of sets continue until the run ends. Only their requests that ended before the
+        // end count.
         let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
         if counts && client.is_some() {
             self.out.tally.generated(live.of.class, live.made);
@@ -298,16 +298,16 @@ impl World<'_> {
                 }
                 self.visitors.free(number);
                 if let Some(client) = client {
-                    self.client_pauses(client);
+                    self.pause_client(client);
                 }
             }
         }
     }
 
     /// Records the work done on a request as useful if its answer arrived in time, else as wasted.
-    pub(super) fn worked(&mut self, live: &LiveRequest, work: TimeSpan, in_time: bool) {
+    pub(super) fn record_work(&mut self, live: &LiveRequest, work: TimeSpan, in_time: bool) {
         match live.source {
-            RequestSource::Intruder(_) => self.adversaries.worked(self.now, work),
+            RequestSource::Intruder(_) => self.adversaries.record_work(self.now, work),
             RequestSource::Visitor(_) if !live.counts => {}
             RequestSource::Visitor(_) if in_time => self.out.tally.useful(self.now, work),
             RequestSource::Visitor(_) => self.out.tally.wasted(self.now, work),

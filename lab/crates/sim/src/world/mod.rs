@@ -31,7 +31,7 @@ const JITTER: u64 = 0x2000;
 struct World<'a> {
     case: Case<'a>,
     now: Time,
-    events: EventQueue,
+    events: EventQueue<SimEvent>,
     starts: Starts,
     sessions: u64,
     /// The end of arrivals. After it, clients of sets begin no session and no request.
@@ -143,24 +143,24 @@ impl<'a> World<'a> {
         if let Some(Trace { every, .. }) = self.case.trace {
             self.events.schedule(Time::ZERO + every, SimEvent::Trace);
         }
-        self.servers_change();
+        self.change_servers();
         self.watch_servers();
     }
 
     fn handle(&mut self, what: SimEvent) {
         match what {
-            SimEvent::SessionStarts => self.session_starts(),
-            SimEvent::ClientStarts { client, session } => self.client_starts(client, session),
+            SimEvent::SessionStarts => self.start_session(),
+            SimEvent::ClientStarts { client, session } => self.start_client(client, session),
             SimEvent::Attempt { visitor } => self.attempt(visitor),
-            SimEvent::BurstComes { population } => self.burst_comes(population as usize),
-            SimEvent::Intrusion { intruder } => self.intrude(intruder),
-            SimEvent::ServiceEnds { serial } => self.service_ends(serial),
-            SimEvent::AnswerArrives { request, serial } => self.answer_arrives(request, serial),
+            SimEvent::BurstComes { population } => self.start_burst(population as usize),
+            SimEvent::Intrusion { intruder } => self.send_intrusion(intruder),
+            SimEvent::ServiceEnds { serial } => self.end_service(serial),
+            SimEvent::AnswerArrives { request, serial } => self.deliver_answer(request, serial),
             SimEvent::PatienceEnds { request, serial } => self.patience_ends(request, serial),
-            SimEvent::ClientSlow { request, serial } => self.client_slow(request, serial),
+            SimEvent::ClientSlow { request, serial } => self.report_slow_client(request, serial),
             SimEvent::EngineTimer => self.engine_timer(),
             SimEvent::CpuReading => self.cpu_reading(),
-            SimEvent::ServersChange => self.servers_change(),
+            SimEvent::ServersChange => self.change_servers(),
             SimEvent::Trace => self.trace(),
         }
         self.watch_servers();
@@ -178,20 +178,20 @@ impl<'a> World<'a> {
         }
     }
 
-    fn servers_change(&mut self) {
+    fn change_servers(&mut self) {
         if let Some(at) = self.servers.look(self.now) {
             self.events.schedule(at, SimEvent::ServersChange);
         }
     }
 
-    fn service_ends(&mut self, serial: u64) {
+    fn end_service(&mut self, serial: u64) {
         if serial != self.service.1 {
             return;
         }
         self.service.0 = None;
         let Some(id) = self.servers.finish(self.now) else { return };
         let live = *self.requests.get_mut(id);
-        self.worked(&live, live.demand, !live.is_abandoned());
+        self.record_work(&live, live.demand, !live.is_abandoned());
         if live.client == Presence::GaveUpUnnoticed {
             self.requests.free(id);
             return;
@@ -206,7 +206,7 @@ impl<'a> World<'a> {
         }
         let delay = self.delay_of(live.of.class);
         if delay == TimeSpan::ZERO {
-            self.answer_arrives(id, live.serial);
+            self.deliver_answer(id, live.serial);
         } else {
             let arrives = SimEvent::AnswerArrives { request: id, serial: live.serial };
             self.events.schedule(self.now + delay, arrives);
@@ -225,7 +225,7 @@ impl<'a> World<'a> {
         self.notify_engine(Event::Finished { id: RequestId(id), end });
     }
 
-    fn answer_arrives(&mut self, id: u32, serial: u64) {
+    fn deliver_answer(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         let live = *live;
         self.requests.free(id);
@@ -250,16 +250,16 @@ impl<'a> World<'a> {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         let live = *live;
         let stays = self.case.scenario.client.waits_for == WaitsFor::Service;
-        if stays && self.servers.serves(id) {
+        if stays && self.servers.is_in_service(id) {
             return;
         }
         let is_seen = match self.case.closes {
             Closes::Hidden => false,
             Closes::Visible => true,
-            Closes::Waiting => !self.servers.serves(id),
+            Closes::Waiting => !self.servers.is_in_service(id),
         };
         let departures = self.case.scenario.servers.departures;
-        if is_seen && departures == Departures::Unnoticed && self.servers.serves(id) {
+        if is_seen && departures == Departures::Unnoticed && self.servers.is_in_service(id) {
             // The gateway frees the slot immediately if the application notices departures.
             // Otherwise it holds the slot until the application is done.
             if self.case.departures == Departures::Noticed {
@@ -271,7 +271,7 @@ impl<'a> World<'a> {
             }
         } else if is_seen {
             let work = self.servers.remove(self.now, id);
-            self.worked(&live, work, false);
+            self.record_work(&live, work, false);
             self.requests.free(id);
             self.notify_engine(Event::ClientGone { id: RequestId(id) });
         } else {
@@ -332,9 +332,9 @@ impl<'a> World<'a> {
 
     /// Reports a slow client to the engine, and again after every interval [`JUDGED`], as the
     /// gateway does. Does nothing if the request has ended.
-    fn client_slow(&mut self, id: u32, serial: u64) {
+    fn report_slow_client(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
-        if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {
+        if let Some(slow) = live.slow.filter(|_| self.servers.is_in_service(id)) {
             self.schedule_slow_check(id, serial);
             self.notify_engine(Event::ClientSlow { id: RequestId(id), rate: slow.rate });
         }
@@ -348,7 +348,7 @@ impl<'a> World<'a> {
     fn terminate(&mut self, id: u32, retry_after: TimeSpan) {
         let live = *self.requests.get_mut(id);
         let work = self.servers.remove(self.now, id);
-        self.worked(&live, work, false);
+        self.record_work(&live, work, false);
         self.requests.free(id);
         if !live.is_abandoned() {
             self.send_retry_after(&live, retry_after);
@@ -366,7 +366,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// Returns the rules of the throttles that have a lane, numbered in the order of `throttles`.
+/// Returns the rules of the throttles that bound the concurrency, numbered in the order of
+/// `throttles`.
 fn rules(throttles: &[Throttle]) -> Vec<(RuleId, Rule)> {
     let rule = |(number, throttle): (usize, &Throttle)| {
         let Throttle { rate, queue, wait, max_concurrency, .. } = *throttle;

@@ -57,8 +57,8 @@ fn envoy_gradient() -> PartChoice {
     PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
-/// Only a peer's limit above one lets a second request in, because the peer has no queue and one
-/// worker.
+/// The peer has no queue and one worker, so it admits a second request only if its limit grows
+/// above one.
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = paper_1(1.4, Closes::Visible, 60);
@@ -114,7 +114,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
     assert_eq!(twice[0], twice[1]);
 }
 
-/// There are more runs than fit into one batch.
+/// Checks scenarios with more runs than fit into one batch.
 #[test]
 fn many_scenarios_at_once_give_what_each_gives_alone() {
     let scenarios: Vec<Scenario> =

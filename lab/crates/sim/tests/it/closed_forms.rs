@@ -10,12 +10,15 @@ use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario};
-use bywash_sim::{Case, RunOutput, play};
+use bywash_sim::{Case, RunOutput, on_all_cores, play};
 
 /// The number of independent runs for each comparison. Twenty would be too few. The standard error
 /// estimated from twenty runs is so rough that one correct comparison in thirty thousand exceeds
 /// five standard errors, which did occur.
 const RUNS: u64 = 60;
+
+/// A measure of a run: its name, its exact value, and the function that computes it.
+type Measure = (&'static str, f64, fn(&RunOutput) -> f64);
 
 /// One queueing system: `servers` servers of mean service time 1 s, at offered load ρ.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +75,12 @@ impl System {
         policy.settings([("capacity", self.capacity.to_string().as_str())]).expect("a valid size")
     }
 
-    /// Checks that `measure`, averaged over the runs, agrees with `exact` within the tolerance.
-    fn check(self, what: &str, exact: f64, measure: fn(&RunOutput) -> f64) {
+    /// Checks that each measure, averaged over the runs, agrees with its exact value within the
+    /// tolerance. All measures are taken from the same runs.
+    fn check(self, measures: &[Measure]) {
         let (scenario, settings) = (self.scenario(), self.settings());
-        let run = |seed| {
+        let seeds: Vec<u64> = (1..=RUNS).collect();
+        let runs: Vec<Vec<f64>> = on_all_cores(&seeds, &|_, _| (), |seed| {
             let case = Case {
                 scenario: &scenario,
                 settings: &settings,
@@ -86,13 +91,21 @@ impl System {
                 departures: Departures::Noticed,
                 rho: self.rho,
                 closes: Closes::Visible,
-                seed,
+                seed: *seed,
                 trace: None,
             };
-            measure(&play(case))
-        };
-        let values: Vec<f64> = (1..=RUNS).map(run).collect();
-        let n = RUNS as f64;
+            let output = play(case);
+            measures.iter().map(|(_, _, measure)| measure(&output)).collect()
+        });
+        for (index, (what, exact, _)) in measures.iter().enumerate() {
+            let values: Vec<f64> = runs.iter().map(|run| run[index]).collect();
+            self.agrees(what, *exact, &values);
+        }
+    }
+
+    /// Checks that the mean of these values agrees with `exact` within the tolerance.
+    fn agrees(self, what: &str, exact: f64, values: &[f64]) {
+        let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let error = (variance / n).sqrt();
@@ -189,9 +202,8 @@ fn waiting_in_m_m_k_is_as_erlang_says() {
         let system =
             System { servers, rho, capacity: 1_000_000, patience: None, also_in_service: false };
         let waits = erlang_c(servers, rho);
-        system.check("probability of waiting", waits, delayed);
         let mean = waits / (f64::from(servers) * (1.0 - rho));
-        system.check("mean wait", mean, mean_wait);
+        system.check(&[("probability of waiting", waits, delayed), ("mean wait", mean, mean_wait)]);
     }
 }
 
@@ -200,7 +212,7 @@ fn loss_in_m_m_k_k_is_as_the_chain_says() {
     for (servers, rho, capacity) in [(1, 0.9, 5), (2, 1.4, 10), (4, 3.0, 1)] {
         let system = System { servers, rho, capacity, patience: None, also_in_service: false };
         let full = *system.stationary().last().expect("the chain has states");
-        system.check("loss", full, lost);
+        system.check(&[("loss", full, lost)]);
     }
 }
 
@@ -218,7 +230,7 @@ fn abandonment_is_as_erlang_a_says() {
         // E[queue]/(patience·λ).
         let arrivals = rho * f64::from(servers);
         let share = system.mean_queue() / (patience * arrivals);
-        system.check("abandonment", share, abandoned);
+        system.check(&[("abandonment", share, abandoned)]);
     }
 }
 
@@ -237,11 +249,13 @@ fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_s
         };
         let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
         let answered = busy / (rho * f64::from(servers));
-        system.check("share that leaves", 1.0 - answered, abandoned);
-        // As a share of the possible work: of the offered work below capacity, and of the capacity
-        // above.
+        // The results are shares of the possible work, which is the offered work below capacity and
+        // the capacity above.
         let possible = f64::from(servers) * rho.min(1.0);
-        system.check("useful work", busy / (1.0 + leaving) / possible, useful);
-        system.check("wasted work", busy * leaving / (1.0 + leaving) / possible, wasted);
+        system.check(&[
+            ("share that leaves", 1.0 - answered, abandoned),
+            ("useful work", busy / (1.0 + leaving) / possible, useful),
+            ("wasted work", busy * leaving / (1.0 + leaving) / possible, wasted),
+        ]);
     }
 }

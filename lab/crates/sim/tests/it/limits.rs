@@ -143,7 +143,7 @@ fn slope_comes_down_where_clients_leave_before_the_application_answers() {
     }
 }
 
-/// Checks a weakness of Vegas, which takes heavier pages for a queue. Slope compares latencies
+/// Checks a weakness of Vegas: it mistakes heavier pages for a queue. Slope compares latencies
 /// within a class, and is not affected.
 #[test]
 fn vegas_takes_heavier_pages_for_a_queue_and_slope_does_not() {

@@ -7,6 +7,7 @@ mod behaviour;
 mod closed_forms;
 mod cookies;
 mod elephants;
+mod fleet;
 mod levels;
 mod limits;
 mod peers;

@@ -125,7 +125,7 @@ impl Scripted {
         Self { wire, script: Arc::clone(script), sent: 0, has_read: false }
     }
 
-    /// Sends what remains of the opening, or after that the bytes of one period.
+    /// Sends the rest of the opening. If the opening was sent, sends the bytes of one period.
     fn send(&mut self) -> io::Result<()> {
         if let Some(rest) = self.script.opening.get(self.sent..).filter(|rest| !rest.is_empty()) {
             self.sent += ready(self.wire.write(rest))?.unwrap_or(0);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bywash_harness::open_loop;
 
 /// Sends requests to `target` for `length`, and returns the fraction that got a good answer. One of
-/// its two servers answers requests with 500 at once but passes its health checks.
+/// the two servers behind `target` answers requests with 500 at once but passes the health checks.
 pub(super) fn measure(target: &Target, length: Duration) -> io::Result<Vec<f64>> {
     let answers = pressure::visitors(target.ports().http, length).start().finish()?;
     eprintln!("  {}", open_loop::show_ends(&answers));

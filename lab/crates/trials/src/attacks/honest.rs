@@ -1,5 +1,5 @@
-//! Demanding honest clients, which must be served during an attack: an upload at a mobile phone's
-//! rate, a slow reader, and an office behind one address.
+//! Demanding honest clients, which must be served during an attack: a large upload, a slow reader,
+//! and an office behind one address.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::thread::{self, JoinHandle};

@@ -37,10 +37,12 @@ pub(super) enum Kinds {
     Every,
 }
 
-/// Attacks `target` with `connections` connections for `length`, and returns four values. They are
-/// whether the program survived (1 or 0), its peak memory in MiB, the 99th percentile of the good
-/// clients' response times in ms (`NaN` if none was served), and the fraction of their requests
-/// that were served.
+/// Attacks `target` with `connections` connections for `length`, and returns four values:
+///
+/// 1. 1 if the program survived, otherwise 0;
+/// 2. the program's peak memory in MiB;
+/// 3. the 99th percentile of the good clients' response times in ms, `NaN` if none was served;
+/// 4. the fraction of the good clients' requests that were served.
 pub(super) fn measure(
     target: &Target,
     group: Option<&OwnedGroup>,

@@ -1,6 +1,6 @@
 //! `attacks`: the damage that hostile clients do to honest ones, with bywash, and with HAProxy and
-//! nginx in the same run. All three are configured as an administrator who expects hostile clients
-//! would do it.
+//! nginx in the same run. All three have the configuration of an administrator who expects hostile
+//! clients.
 //!
 //! | file | holds |
 //! |---|---|
@@ -132,7 +132,8 @@ fn measure(options: &Options, run: &Run<'_>, columns: Vec<Column>) -> Results {
     let mut results = Results::new(columns);
     for trial in trials {
         for round in 0..options.rounds {
-            for kind in results.present().filter(|kind| trial.suits(*kind)).collect::<Vec<_>>() {
+            for kind in results.present().filter(|kind| trial.applies_to(*kind)).collect::<Vec<_>>()
+            {
                 eprintln!("{}, {kind}, round {}", trial.label, round + 1);
                 match trial.measure(kind, run) {
                     Ok(values) => results.add(&trial, kind, &values),

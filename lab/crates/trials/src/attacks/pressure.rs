@@ -126,10 +126,12 @@ fn open_http1(script: Arc<Script>, ports: Ports, tls: bool) -> io::Result<Open> 
     }))
 }
 
-/// Attacks the program at `ports` for `length` and returns four fractions. The first is the useful
-/// work of visitors relative to that before the attack. The second and third tell whether an honest
-/// upload and an honest slow reader were served (1 or 0). The fourth is the fraction of the
-/// office's requests that were served.
+/// Attacks the program at `ports` for `length`, and returns four figures of the time under attack:
+///
+/// 1. the useful work of visitors, divided by their useful work before the attack;
+/// 2. 1 if an honest upload was served, otherwise 0;
+/// 3. 1 if an honest slow reader was served, otherwise 0;
+/// 4. the fraction of the requests of an office (many clients behind one address) that were served.
 pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Result<Vec<f64>> {
     let (port, whole) = (ports.http, ALONE + OPENING + length);
     let visitors = visitors(port, whole).start();

@@ -119,7 +119,7 @@ impl Results {
         let show = |column: &Column| match of(column.kind) {
             _ if !column.is_wanted => "not requested".to_owned(),
             _ if !column.is_installed => "not installed".to_owned(),
-            _ if !trial.suits(column.kind) => "–".to_owned(),
+            _ if !trial.applies_to(column.kind) => "–".to_owned(),
             values if values.is_empty() => "not measured".to_owned(),
             values => cell(trial.shown(), &values),
         };

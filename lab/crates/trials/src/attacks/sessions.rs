@@ -1,6 +1,6 @@
 //! An attack on the session table: requests with invented cookies, each of which is answered once.
-//! The result is the fraction of buyers that the gateway still knows, of those that had reached the
-//! last step before the attack.
+//! The result is the fraction of buyers whose session the gateway still knows when they pay. All
+//! buyers logged in before the attack.
 
 use super::honest::VISITORS;
 use super::target::Target;
@@ -28,7 +28,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
     let mut buyers = (0..BUYERS)
         .map(|number| connect(client_socket::address(VISITORS.start + number), target.ports().http))
         .collect::<io::Result<Vec<_>>>()?;
-    each_asks(&mut buyers, "/login")?;
+    request_all(&mut buyers, "/login")?;
     for address in 0..addresses {
         let mut stream = connect(client_socket::address(address), target.ports().http)?;
         for number in 0..INVENTED / addresses {
@@ -38,7 +38,7 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
             http::read_answer(&mut stream)?;
         }
     }
-    each_asks(&mut buyers, "/pay")?;
+    request_all(&mut buyers, "/pay")?;
     let lines = paid(target)?;
     let kept = lines.iter().filter(|line| line["standing"] == "transaction").count();
     Ok(vec![kept as f64 / BUYERS as f64])
@@ -50,7 +50,7 @@ fn connect(source: std::net::Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn each_asks(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
+fn request_all(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
     for (number, stream) in buyers.iter_mut().enumerate() {
         let lines = format!("Cookie: sid=buyer{number}\r\nContent-Length: 0\r\n");
         stream.write_all(http::post(path, &lines).as_bytes())?;

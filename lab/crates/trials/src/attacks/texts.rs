@@ -128,8 +128,9 @@ backend app
 }
 
 /// Returns nginx's configuration. nginx reads a whole body before it contacts the application
-/// (`proxy_request_buffering on`). It reads a whole answer before its client has read it
-/// (`proxy_buffering on`). It writes what does not fit into memory to files.
+/// (`proxy_request_buffering on`). It reads an answer as fast as the application sends it, even if
+/// the client reads slowly (`proxy_buffering on`). It writes the parts that do not fit into memory
+/// to files.
 pub(super) fn nginx(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, h2c, https, .. } = ports;
     let dir = folder.display();

@@ -198,7 +198,7 @@ impl Trial {
     }
 
     /// Returns whether the trial is meaningful for the program `kind`.
-    pub(super) fn suits(&self, kind: PeerKind) -> bool {
+    pub(super) fn applies_to(&self, kind: PeerKind) -> bool {
         match self.what {
             What::Sessions { .. } | What::Watchers => kind == PeerKind::Bywash,
             What::Slots(Slots::Http1 { client: Client::Read, connections, .. }) => {
@@ -275,11 +275,12 @@ mod tests {
 
     #[test]
     fn peers_have_no_sessions_and_nginx_gets_no_thousands_of_readers() {
-        let suits = |attack: Attack, kind| attack.trials(8800).iter().all(|t| t.suits(kind));
+        let applies = |attack: Attack, kind| attack.trials(8800).iter().all(|t| t.applies_to(kind));
         assert!(
-            suits(Attack::SlowRead, PeerKind::Haproxy) && !suits(Attack::SlowRead, PeerKind::Nginx)
+            applies(Attack::SlowRead, PeerKind::Haproxy)
+                && !applies(Attack::SlowRead, PeerKind::Nginx)
         );
-        assert!(!suits(Attack::SessionEviction, PeerKind::Haproxy));
-        assert!(Attack::ALL.iter().all(|attack| suits(*attack, PeerKind::Bywash)));
+        assert!(!applies(Attack::SessionEviction, PeerKind::Haproxy));
+        assert!(Attack::ALL.iter().all(|attack| applies(*attack, PeerKind::Bywash)));
     }
 }

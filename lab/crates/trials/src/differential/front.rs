@@ -34,14 +34,14 @@ impl Front {
         let program = match self {
             Self::Peer(Peer::Direct) => return Ok(None),
             Self::Peer(Peer::Haproxy) => Program::start("haproxy", |port, folder| {
-                written(folder, &haproxy(port, upstream), "haproxy", &["-db", "-f"])
+                configured_command(folder, &haproxy(port, upstream), "haproxy", &["-db", "-f"])
             }),
             Self::Peer(Peer::Nginx) => Program::start("nginx", |port, folder| {
-                written(folder, &nginx(port, upstream, folder), "nginx", &["-c"])
+                configured_command(folder, &nginx(port, upstream, folder), "nginx", &["-c"])
             }),
             Self::Gateway(path) => Program::start("bywash", |port, folder| {
                 let admin = bywash_peer::free_port()?;
-                written(folder, &gateway(port, admin, upstream), path, &["run", "-c"])
+                configured_command(folder, &gateway(port, admin, upstream), path, &["run", "-c"])
             }),
         };
         program.map(Some)
@@ -59,7 +59,7 @@ impl fmt::Display for Front {
     }
 }
 
-fn written(
+fn configured_command(
     folder: &Path,
     config: &str,
     program: impl AsRef<std::ffi::OsStr>,

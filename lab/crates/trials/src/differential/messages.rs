@@ -48,8 +48,8 @@ pub struct Sample {
     pub reading: Reading,
 }
 
-/// A case after which the connection can end normally, to be sent again to origins behind the
-/// gateway.
+/// A case that is sent again, through the gateway to each origin. The connection can end normally
+/// after it.
 #[derive(Debug, Clone)]
 pub struct LiveCase {
     /// The corpus case.
@@ -60,7 +60,7 @@ pub struct LiveCase {
     pub requests: Vec<Request>,
 }
 
-/// The first part's output, which is the second part's input.
+/// The output of the first part of a run, which is the input of the second part (`parties`).
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// Results of the first part.
@@ -233,8 +233,8 @@ fn heads(reading: &Reading) -> Vec<bool> {
     reading.requests.iter().map(|request| request.method == b"HEAD").collect()
 }
 
-/// Returns the forwarded bytes without the name of the request, which is unique for each request.
-/// Therefore streams that differ only in it count as one.
+/// Returns the forwarded bytes without the header field `bywash-request`, whose value is unique for
+/// each request. So two streams count as one if they differ only in this field.
 fn kind(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"bywash-request:";
     let named =

@@ -94,7 +94,8 @@ fn plain(target: &[u8]) -> Vec<u8> {
 }
 
 /// Returns whether an origin's route is the decoded path of `target`. Doubled slashes are merged,
-/// as nginx does. Paths beyond ASCII count as equal, because origins decode them differently.
+/// as nginx does. Paths with bytes that are not ASCII count as equal, because origins decode them
+/// differently.
 fn same_route(observed: &[u8], target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let route = single_slashes(&decoded(path));
@@ -126,8 +127,8 @@ pub fn latin(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// Returns `value` as JSON text in which characters beyond ASCII are escaped. All characters are
-/// below 256.
+/// Returns `value` as JSON text in which characters that are not ASCII are escaped. All characters
+/// are below 256.
 pub fn ascii(value: &Value) -> String {
     let escape = |c: char| match c {
         ' '..='~' => c.to_string(),

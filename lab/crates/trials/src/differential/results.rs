@@ -20,8 +20,8 @@ pub struct Tally {
     /// Number of messages, including mutations, of which the gateway forwarded more requests than
     /// the reference finds in them.
     pub beyond: usize,
-    /// Number of messages, including mutations, whose forwarded bytes are not plain, not complete
-    /// or not the client's request.
+    /// Number of messages, including mutations, whose forwarded bytes are invalid, incomplete, not
+    /// in the plainest form or not the client's request.
     pub faulty: usize,
 }
 

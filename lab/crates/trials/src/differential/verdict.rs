@@ -72,7 +72,7 @@ fn not_served(count: usize, trial: &Trial) -> Option<String> {
     (!served).then(|| format!("answered with {statuses:?}"))
 }
 
-/// Returns two results that apply to any message: descriptions of the faults in the forwarded
+/// Checks the rules that apply to any message. Returns descriptions of the faults in the forwarded
 /// bytes, and the number of forwarded requests that the reference does not find in the client's
 /// bytes.
 pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {

@@ -56,7 +56,7 @@ struct Row {
     /// the gateway does not report it.
     left: Option<u64>,
     note: String,
-    /// The reason why a result that only this fault has is wrong; `None` if it is right.
+    /// The reason why the result in `note` is wrong; `None` if it is right.
     broken: Option<String>,
 }
 

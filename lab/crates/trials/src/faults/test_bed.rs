@@ -53,7 +53,7 @@ pub(super) struct Seen {
     pub(super) proxy: Proxy,
     /// Text of a result that is specific to the fault; empty for most faults.
     pub(super) note: String,
-    /// The reason why that result is wrong; `None` if it is right.
+    /// The reason why the result in `note` is wrong; `None` if it is right.
     pub(super) broken: Option<String>,
 }
 
@@ -138,7 +138,8 @@ impl TestBed {
         Ok(())
     }
 
-    /// Changes the fault at half of its length. Only the clock fault does: the clock is set back.
+    /// Changes the fault at half of its length. Only the clock fault changes: the clock is set
+    /// back.
     fn at_midpoint(&self) -> io::Result<()> {
         match self.cause {
             Cause::Clock => set_clock(self.folder.path(), "-10d"),

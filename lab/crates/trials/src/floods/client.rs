@@ -1,10 +1,11 @@
 //! An HTTP/2 client that sends raw frames, and finds out why a connection was stopped.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use bywash_harness::client_socket::{is_end, is_timeout};
 use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::sys;
@@ -119,12 +120,4 @@ impl Client {
             }
         }
     }
-}
-
-fn is_timeout(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-fn is_end(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }

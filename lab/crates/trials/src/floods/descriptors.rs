@@ -21,7 +21,7 @@ const DESCRIPTORS: u32 = 256;
 const CONNECTIONS: usize = 500;
 /// Promised maximum CPU use while the process has no descriptors left, as a fraction of a core.
 const BUSY: f64 = 0.1;
-/// Promised maximum time from when the clients have left until service is normal.
+/// Promised maximum time from the clients' departure until service is normal.
 const RECOVERED: Duration = Duration::from_secs(2);
 /// Time for the process to accept as many connections as possible.
 const SETTLE: Duration = Duration::from_secs(1);

@@ -23,7 +23,7 @@ use std::time::Duration;
 const AT_UPSTREAM: u64 = 100;
 /// Number of units between two checks whether the server still reads.
 const STRETCH: u32 = 256;
-/// Time that sent requests get to reach the upstream before they are counted.
+/// Pause between the last sent request and the count, in which sent requests reach the upstream.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// One kind of flood.

@@ -1,8 +1,8 @@
 //! Clients that leave while the proxy itself is blocked: it uploads to an upstream that does not
 //! read, or connects to one that does not accept.
 //!
-//! In neither case can the upstream see that the proxy has given up. The kernel therefore tells
-//! when the proxy closed its socket ([`SockDiag`]).
+//! In neither case can the upstream see that the proxy has given up. Therefore the trial asks the
+//! kernel when the proxy closed its socket ([`SockDiag`]).
 
 use super::client::{self, Leave};
 use super::tally::Tally;
@@ -43,7 +43,7 @@ pub fn uploading(
     let (left, _) = client::leave(victim, Leave::Rst)?;
     let pair = (connection.peer, test_bed.origin.address());
     tally.reaction(left, diag.wait_released(pair, REACTION)?);
-    test_bed.origin.sever(connection);
+    test_bed.origin.close(connection);
     tally.lost += usize::from(!test_bed.probe(trial)?);
     tally.trials += 1;
     Ok(())

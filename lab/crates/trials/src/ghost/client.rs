@@ -1,10 +1,11 @@
 //! The client's side of a trial: it sends as much as the kernel accepts, reads with a time limit,
 //! and leaves.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use bywash_harness::client_socket::{is_end, is_timeout};
 use bywash_harness::sys;
 
 /// Time without progress after which a write counts as blocked by the other side.
@@ -91,17 +92,10 @@ pub fn leave(stream: TcpStream, how: Leave) -> io::Result<(Instant, Option<TcpSt
     }
 }
 
-fn is_timeout(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-fn is_end(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::ErrorKind;
     use std::net::TcpListener;
 
     fn pair() -> (TcpStream, TcpStream) {

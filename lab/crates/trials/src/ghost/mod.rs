@@ -28,7 +28,7 @@ use bywash_harness::proxy::{Plan, Proxy};
 
 /// Time for a proxy to handle the bytes that it has received.
 const MOMENT: Duration = Duration::from_millis(5);
-/// Time after which a request counts as queued by a peer, which has no status to tell.
+/// Time after which a request to a peer counts as queued, because peers do not report their queue.
 const QUEUEING: Duration = Duration::from_millis(20);
 /// Time limit for any event that must happen.
 const BOUND: Duration = Duration::from_secs(2);

@@ -87,7 +87,7 @@ impl Origin {
 
     /// Returns whether a request whose path begins with `prefix` has arrived or arrives within
     /// `bound`.
-    pub fn sees(&mut self, prefix: &str, bound: Duration) -> bool {
+    pub fn wait_request(&mut self, prefix: &str, bound: Duration) -> bool {
         let arrived = |seen: &Seen| match seen {
             Seen::Arrived { path, .. } => path.starts_with(prefix).then_some(()),
             Seen::Ended { .. } => None,
@@ -104,7 +104,7 @@ impl Origin {
     }
 
     /// Closes the connection from the upstream's side.
-    pub fn sever(&self, connection: Connection) {
+    pub fn close(&self, connection: Connection) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = streams.remove(&connection.id) {
             // An error means that the connection has already ended.
@@ -131,7 +131,7 @@ impl Origin {
 
 fn accept_all(listener: &TcpListener, tell: &Sender<Seen>, streams: &Streams) {
     for (id, stream) in listener.incoming().flatten().enumerate() {
-        let Ok((on, copy)) = introduce(id, &stream) else {
+        let Ok((on, copy)) = register(id, &stream) else {
             continue;
         };
         streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, copy);
@@ -144,7 +144,7 @@ fn accept_all(listener: &TcpListener, tell: &Sender<Seen>, streams: &Streams) {
     }
 }
 
-fn introduce(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream)> {
+fn register(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream)> {
     stream.set_nodelay(true)?;
     Ok((Connection { id, peer: v4(stream.peer_addr()?)? }, stream.try_clone()?))
 }
@@ -216,9 +216,9 @@ mod tests {
     fn what_arrived_is_remembered_until_it_is_forgotten() {
         let mut origin = Origin::open().unwrap();
         let _kept = client(&origin, &http::get("/victim/1/2"));
-        assert!(origin.sees("/victim/1/", BOUND));
-        assert!(origin.sees("/victim/1/", Duration::ZERO));
+        assert!(origin.wait_request("/victim/1/", BOUND));
+        assert!(origin.wait_request("/victim/1/", Duration::ZERO));
         origin.forget();
-        assert!(!origin.sees("/victim/1/", Duration::ZERO));
+        assert!(!origin.wait_request("/victim/1/", Duration::ZERO));
     }
 }

@@ -2,9 +2,9 @@
 //! victim's request waits, and the victim leaves. Its request must never reach the upstream.
 //!
 //! A FIN is sent by shutting down the sending side. The socket is then read to its end for at most
-//! `NOTICE`, which measures how long the proxy takes to close the connection. Only then it is
-//! closed (a half-closed socket stays open until the end of the trial). The network sees the same
-//! packets as with `close`, but the reaction can be measured. After an RST no reaction can be
+//! `NOTICE`, which measures how long the proxy takes to close the connection. Only then is the
+//! socket closed (a half-closed socket stays open until the end of the trial). The network sees the
+//! same packets as with `close`, but the reaction can be measured. After an RST no reaction can be
 //! measured.
 
 use super::client::{self, Leave, Patience};
@@ -44,7 +44,7 @@ pub fn trial(
     thread::sleep(MOMENT);
     test_bed.release(&blocker)?;
 
-    tally.ghosts += usize::from(test_bed.origin.sees(&prefix, WATCH));
+    tally.ghosts += usize::from(test_bed.origin.wait_request(&prefix, WATCH));
     drop(open);
     tally.lost += usize::from(!test_bed.probe(trial)?);
     tally.trials += 1;

@@ -51,12 +51,12 @@ pub fn trial(
     let ended = test_bed.origin.wait_end(connection, REACTION);
     tally.reaction(left, ended);
     if ended.is_none() {
-        test_bed.origin.sever(connection);
+        test_bed.origin.close(connection);
     }
     tally.lost += usize::from(!test_bed.probe(trial)?);
     // The new request has passed through the only slot, so the pipelined request would already have
     // arrived.
-    tally.ghosts += usize::from(test_bed.origin.sees(&paths.second, MOMENT));
+    tally.ghosts += usize::from(test_bed.origin.wait_request(&paths.second, MOMENT));
     drop(open);
     tally.trials += 1;
     Ok(())

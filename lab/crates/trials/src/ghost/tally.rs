@@ -19,8 +19,8 @@ pub struct Tally {
     /// Number of trials after which a new request did not reach the upstream, so that the slot was
     /// lost.
     pub lost: usize,
-    /// Number of trials in which the proxy did not react in time, of those in which a reaction can
-    /// be observed.
+    /// Number of trials in which the proxy did not react in time. Trials in which no reaction can
+    /// be observed do not count.
     pub missed: usize,
     delays_us: Vec<f64>,
 }

@@ -1,8 +1,12 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
-//! Measures the memory of one connection of each kind in two ways. The first is the growth of the
-//! gateway's memory (PSS) by a number of connections, divided by the number, when as many are
-//! already open. The second is the gateway's own count of the memory that they hold. The first
+//! Measures the memory of one connection of each kind in two ways:
+//!
+//! - the growth of the gateway's memory (PSS) when a number of connections is opened, divided by
+//!   the number;
+//! - the gateway's own count of the memory that these connections hold.
+//!
+//! The growth is measured twice, for the first connections and for as many further ones. The first
 //! connections take more, because the program allocates some memory once: pages of its allocator
 //! and buffers of its threads. `attacks --attack memory` opens all kinds at once.
 

@@ -81,8 +81,8 @@ impl DatabaseKind {
         std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)
     }
 
-    /// Returns a query that waits for about `millis` milliseconds, or that works. A query that
-    /// works takes far longer than any test waits, whatever `millis` is.
+    /// Returns a query of the given kind. A query that waits takes about `millis` milliseconds. A
+    /// query that works takes far longer than any test waits, whatever `millis` is.
     pub fn query(self, query_kind: QueryKind, millis: f64) -> String {
         match (self, query_kind) {
             (Self::Postgres, QueryKind::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),

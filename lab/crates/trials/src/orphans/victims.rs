@@ -24,8 +24,8 @@ pub enum Attribution {
 
 /// Length of each query, in milliseconds.
 const QUERY: f64 = 2.0;
-/// Range of the delay from the start of a query to its stop. It reaches to half the query's length
-/// after its end.
+/// Maximum delay from the start of a query to its stop. It is longer than the query by half, so
+/// some stops come after the query's end.
 const SPREAD: Duration = Duration::from_millis(3);
 
 /// The counted outcomes of a series of rounds.

@@ -1,6 +1,6 @@
 //! Occupies a worker for exactly the demand of a request.
 //!
-//! Both methods work towards one end that is fixed at the start, so that errors of single steps do
+//! Both methods compute the end of the work once, at the start, so that errors of single steps do
 //! not add up. Between steps they check whether to continue.
 
 use std::fs::File;
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::Burn;
 
-/// The time by which a sleeping thread may wake late. It is the kernel's timer slack of 50 µs, and
-/// as much again to get a processor. The thread sleeps less by this time, and spins for the rest.
+/// The time by which a sleeping thread may wake late: the kernel's timer slack of 50 µs, and as
+/// much again until a processor is free. The thread ends its sleep this much earlier, and spins for
+/// the rest.
 const OVERSLEEP: Duration = Duration::from_micros(100);
 
 /// The CPU time that a thread spins between two readings of its clock. Each reading is a system
@@ -23,7 +24,7 @@ const SPIN: Duration = Duration::from_micros(200);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Aborted;
 
-/// The method by which a worker spends the demand of a request. The thread that burns must create
+/// The method by which a worker spends the demand of a request. The worker's own thread must create
 /// it.
 #[derive(Debug)]
 pub(super) enum Burner {

@@ -20,20 +20,20 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Request
     let _lock = state.lock_changes();
     let now = Timestamp::now();
     let mut register = state.snapshot().register.clone();
-    let contract = draw_up(&register, new, now)?;
+    let contract = build_contract(&register, new, now)?;
     let new: Vec<_> =
         contract.banners.iter().map(|banner| demand(banner, contract.flight, now)).collect();
     check_demand(&supplies(&register), &demands(&register, now), &new)
         .map_err(RequestError::Capacity)?;
     let report = Report::of(&contract, now);
-    register.keep(contract.clone());
+    register.insert(contract.clone());
     change(state, Change::Sign(contract), register)?;
     Ok(made(&report))
 }
 
 /// Builds the contract that `new` describes. Returns an error if it names an unknown concept or if
 /// no id is left.
-fn draw_up(
+fn build_contract(
     register: &Register,
     new: NewContract,
     now: Timestamp,
@@ -100,7 +100,7 @@ pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Request
     }
     let cancelled = Contract { cancelled_at: Some(now), ..Contract::clone(contract) };
     let banners = cancelled.banners.clone();
-    register.keep(cancelled.clone());
+    register.insert(cancelled.clone());
     change(state, Change::Cancel(id, now), register)?;
     for banner in banners {
         // Running requests may still use the previous snapshot, so stop the deliveries in the

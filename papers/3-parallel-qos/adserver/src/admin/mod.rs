@@ -106,8 +106,8 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
     }
 }
 
-/// Returns at most [`LISTED`] entries of a list, from the one after `after` on, and the address of
-/// the next part of the list.
+/// Returns at most [`LISTED`] entries of a list, beginning after the entry `after`, and the address
+/// of the next part of the list.
 fn list<I: Ord + Copy + Display, T>(
     name: &str,
     all: &BTreeMap<I, Arc<T>>,

@@ -170,8 +170,8 @@ fn on(demands: &[Demand], day: i64) -> impl Iterator<Item = &Demand> {
 fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     let Some(first) = among.iter().map(|demand| demand.first).min() else { return Vec::new() };
     let last = among.iter().map(|demand| demand.last).max().unwrap_or(first);
-    // The set of demands grows only on a day on which one starts. So it is enough to check these
-    // days.
+    // A day on which no demand starts has only demands that the day before has too. So it is enough
+    // to check the days on which one starts.
     let starts =
         promised.iter().map(|demand| demand.first).filter(|day| (first..=last).contains(day));
     let starts: BTreeSet<i64> = starts.chain([first]).collect();

@@ -68,15 +68,15 @@ fn accept(
     rng: &mut RandomStream,
 ) -> bool {
     let banner: &Arc<Banner> = &snapshot.contracted[index];
-    if rng.below(shared(banner, concepts)) != 0 || !page.takes(banner) {
+    if rng.below(shared(banner, concepts)) != 0 || !page.accepts(banner) {
         return false;
     }
-    let is_claimed = banner.tally.claim();
+    let is_delivered = banner.tally.deliver();
     snapshot.update_weight(index);
-    if is_claimed {
+    if is_delivered {
         page.add(banner);
     }
-    is_claimed
+    is_delivered
 }
 
 /// Returns the number of `concepts` that the banner has.

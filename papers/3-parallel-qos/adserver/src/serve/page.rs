@@ -13,7 +13,7 @@ pub(crate) struct Page {
 impl Page {
     /// Returns whether `banner` may be added to the page. A banner may not be added twice, nor
     /// together with a banner of the same category (the paper's "repeated or paradoxal banners").
-    pub(crate) fn takes(&self, banner: &Banner) -> bool {
+    pub(crate) fn accepts(&self, banner: &Banner) -> bool {
         let rivals = |own: &Banner| own.category.is_some() && own.category == banner.category;
         !self.banners.iter().any(|own| own.id == banner.id || rivals(own))
     }

@@ -78,7 +78,7 @@ pub(super) fn choose(
 ) {
     let wanted = page.banners.len() + count;
     while page.banners.len() < wanted {
-        candidates.retain(|candidate| page.takes(&snapshot.contracted[candidate.index]));
+        candidates.retain(|candidate| page.accepts(&snapshot.contracted[candidate.index]));
         let roulette = Roulette::new(candidates.iter().map(|candidate| candidate.weight));
         if roulette.total() == 0 {
             return;
@@ -88,7 +88,7 @@ pub(super) fn choose(
         let banner = &snapshot.contracted[index];
         // Another request may have taken the last impression in the meantime. Then this banner is
         // not added.
-        if banner.tally.claim() {
+        if banner.tally.deliver() {
             snapshot.update_weight(index);
             page.add(banner);
         }

@@ -39,7 +39,8 @@ pub(crate) struct SelectionRequest<'a> {
 #[derive(Debug)]
 pub(crate) struct Selector {
     rng: RandomStream,
-    /// The number of selections that the trees left to a scan.
+    /// The number of selections that ended with a scan, because too many draws from the trees were
+    /// rejected.
     pub(crate) rescans: u64,
 }
 

@@ -43,7 +43,7 @@ fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
             concepts: sign.concepts.iter().copied().map(concept).collect(),
             tally: Arc::new(tally),
         };
-        register.keep(Contract {
+        register.insert(Contract {
             id: banner.contract,
             advertiser: Name::parse("someone").unwrap(),
             flight: FLIGHT,

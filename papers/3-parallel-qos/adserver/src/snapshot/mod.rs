@@ -106,7 +106,7 @@ impl Register {
     }
 
     /// Adds a contract with its banners, or replaces the contract with the same id.
-    pub(crate) fn keep(&mut self, contract: Contract) {
+    pub(crate) fn insert(&mut self, contract: Contract) {
         for banner in &contract.banners {
             self.banners.insert(banner.id, Arc::clone(banner));
         }

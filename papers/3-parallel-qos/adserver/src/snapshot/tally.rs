@@ -52,9 +52,8 @@ pub(crate) struct Tally {
     delivered: AtomicU64,
     /// The number of impressions reserved on disk, which includes the delivered ones.
     reserved: AtomicU64,
-    /// The number of impressions that may be delivered in total at the last refresh.
+    /// The maximum number of impressions that may be delivered in total, computed at the last refresh.
     ceiling: AtomicU64,
-    /// The number of counted clicks.
     clicks: AtomicU64,
     /// Whether the flight had ended at the last refresh. A refresh with a corrected clock can reset
     /// this.
@@ -111,7 +110,7 @@ impl Tally {
     }
 
     /// Delivers one impression if one may be delivered now. Returns whether it was delivered.
-    pub(crate) fn claim(&self) -> bool {
+    pub(crate) fn deliver(&self) -> bool {
         let next = |delivered| (delivered < self.ceiling.load(Acquire)).then_some(delivered + 1);
         !self.is_over() && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
     }
@@ -151,12 +150,13 @@ impl Tally {
 
     /// Marks the next reservation as requested. Returns whether this call did so, which obliges the
     /// caller to request it.
-    pub(crate) fn ask(&self) -> bool {
+    pub(crate) fn mark_requested(&self) -> bool {
         !self.is_asked.swap(true, AcqRel)
     }
 
-    /// Removes the mark of [`Tally::ask`], because the reservation was made or has failed.
-    pub(crate) fn answer(&self) {
+    /// Removes the mark of [`Tally::mark_requested`], because the reservation was made or has
+    /// failed.
+    pub(crate) fn unmark_requested(&self) {
         self.is_asked.store(false, Release);
     }
 
@@ -181,7 +181,7 @@ mod tests {
     const FLIGHT: Flight = Flight { from: Timestamp(1_000), to: Timestamp(2_000) };
 
     fn shown(tally: &Tally) -> u64 {
-        (0..1_000_000).take_while(|_| tally.claim()).count() as u64
+        (0..1_000_000).take_while(|_| tally.deliver()).count() as u64
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
         // The clock was ahead and has been corrected.
         ended.refresh(Timestamp(1_100));
-        assert!(ended.claim());
+        assert!(ended.deliver());
         ended.cancel();
         ended.refresh(Timestamp(1_100));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
@@ -238,11 +238,11 @@ mod tests {
         tally.refresh(now);
         assert_eq!((tally.reserved(), tally.is_short(now)), (10, false));
         for _ in 0..5 {
-            assert!(tally.claim());
+            assert!(tally.deliver());
         }
         assert!(tally.is_short(now));
         assert_eq!(tally.next_reservation(), 15);
-        assert!(tally.ask() && !tally.ask());
+        assert!(tally.mark_requested() && !tally.mark_requested());
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
                 tally.refresh(now);
             }
             assert!(tally.reserved() - tally.delivered() <= block(777));
-            assert!(tally.claim());
+            assert!(tally.deliver());
         }
-        assert!(!tally.claim() && !tally.is_short(now));
+        assert!(!tally.deliver() && !tally.is_short(now));
     }
 }

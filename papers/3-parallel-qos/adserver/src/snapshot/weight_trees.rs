@@ -83,8 +83,7 @@ fn lowest_bit(place: usize) -> usize {
 pub(crate) struct WeightTree {
     banners: Vec<usize>,
     tree: Mutex<Fenwick>,
-    /// The total of the tree, stored again so that a tree can be chosen without locking all of
-    /// them.
+    /// A copy of the tree's total, so that a tree can be chosen without locking all of them.
     total: AtomicU64,
 }
 

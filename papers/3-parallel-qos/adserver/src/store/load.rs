@@ -104,7 +104,7 @@ fn contracts(
         Ok(())
     })?;
     for contract in contracts.into_values() {
-        register.keep(contract);
+        register.insert(contract);
     }
     Ok(())
 }

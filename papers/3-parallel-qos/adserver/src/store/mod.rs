@@ -27,8 +27,8 @@ pub(crate) struct Store {
     pub(crate) connection: Connection,
     pub(crate) register: Register,
     pub(crate) key: Key,
-    /// The number of this start, which the database counts. It makes placements different from
-    /// those of earlier starts.
+    /// The number of this start, which the database counts. With it, the numbers of placements
+    /// differ from those of earlier starts.
     pub(crate) boot: u32,
 }
 

@@ -22,8 +22,8 @@ use chi_square::{Fit, test_urn};
 /// The number of concepts that each request names. Each contract has one to five of them.
 const CONCEPTS: u32 = 10;
 
-/// The smallest p-value of a roulette that counts as fair. A fair roulette is reported as unfair in
-/// one run of a thousand.
+/// A roulette counts as fair if its p-value is at least this. A fair roulette is reported as unfair
+/// in one run of a thousand.
 const LEAST_P: f64 = 0.001;
 
 /// The result of a test of one method of selecting.
@@ -138,7 +138,7 @@ fn urn(
             concepts: own,
             tally: Arc::new(tally),
         };
-        register.keep(Contract {
+        register.insert(Contract {
             id: banner.contract,
             advertiser: Name::parse("advertiser")?,
             flight,

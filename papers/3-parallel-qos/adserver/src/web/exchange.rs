@@ -1,7 +1,7 @@
 //! Handles one request on the HTTP side: parses and queues it, waits for its answer, and responds.
 //!
-//! A request is one future. If the future is dropped early because the client has left, its
-//! [`PendingReply`] is dropped too, which tells the worker.
+//! A request is one future. If the client leaves, the future is dropped early. That also drops its
+//! [`PendingReply`], which tells the worker.
 
 use bytes::Bytes;
 use bywash_levels::Gateway;

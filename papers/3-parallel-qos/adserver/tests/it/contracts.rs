@@ -53,8 +53,8 @@ fn a_contract_is_delivered_up_to_its_line_and_not_further() {
         let mut client = site.client();
         client.set_up("car,road");
         let id = client.sign(&half_over(1_000, &banner("car,road")));
-        // Half of the impressions plus 1 % of slack, minus those of the part of a second that
-        // timestamps cut off.
+        // Half of the impressions plus 1 % of slack, minus the impressions of up to a second,
+        // because timestamps are whole seconds.
         let placed = client.drain("slots=1&concepts=road", 505);
         let report = client.json(&format!("/contracts/{id}"));
         assert_eq!(report["delivered"], placed);

@@ -53,9 +53,9 @@ const BUYERS: usize = 159;
 /// The number of sessions that put a book into a cart and do not order it.
 const HESITANT: usize = 159;
 
-/// The distribution of the number of requests in a session. One second stands for one request. Most
-/// sessions are short and a few are very long. The mean is the paper's, and the shape is our
-/// choice.
+/// The distribution of the number of requests in a session, in which one second stands for one
+/// request. Most sessions are short and a few are very long. The mean is the paper's, and the shape
+/// is our choice.
 const LENGTH: Distribution =
     Distribution::Lognormal { mean: TimeSpan::from_millis(38_920), cv: 1.2 };
 
@@ -70,7 +70,7 @@ const FETCH: Distribution = Distribution::Exponential(TimeSpan::from_millis(100)
 /// probability.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The purpose for which a stream of random numbers is used.
+/// The random streams of a trace, each for one purpose.
 #[derive(Clone, Copy)]
 enum Purpose {
     Length = 11,

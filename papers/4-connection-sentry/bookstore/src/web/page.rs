@@ -13,7 +13,7 @@ pub(super) fn render(page: &Page) -> String {
         Page::Shelf(books) => ("Browse", list(books)),
         Page::Found(books) => ("Found", list(books)),
         Page::Book { book, description, near } => {
-            (book.title.as_str(), shown(book, description, near))
+            (book.title.as_str(), render_book(book, description, near))
         }
         Page::InCart { books } => ("In your cart", in_cart(*books)),
         Page::Ordered(receipt) => {
@@ -47,7 +47,7 @@ fn list(books: &[Book]) -> String {
     list + "\n</ul>"
 }
 
-fn shown(book: &Book, description: &str, near: &[Book]) -> String {
+fn render_book(book: &Book, description: &str, near: &[Book]) -> String {
     let Book { id, author, category, price, .. } = book;
     let sample = i64::from(BOOKS) + id;
     format!(

@@ -12,13 +12,13 @@ use crate::store::{Answer, Page};
 /// Returns the HTTP response for the result of a worker.
 pub(super) fn response(result: DbResult<WorkerResponse>) -> Response<Body> {
     match result {
-        Ok(WorkerResponse::Page(answer)) => shown(&answer),
+        Ok(WorkerResponse::Page(answer)) => page_response(&answer),
         Ok(WorkerResponse::File(file)) => respond(StatusCode::OK, file.kind, file.content),
         Err(error) => error.answer(),
     }
 }
 
-fn shown(answer: &Answer) -> Response<Body> {
+fn page_response(answer: &Answer) -> Response<Body> {
     let mut response = match &answer.page {
         Page::EmptyCart => text(StatusCode::CONFLICT, "the cart is empty"),
         Page::NoSuchBook => text(StatusCode::NOT_FOUND, "no such book"),

@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// Returns whether any statement of the last request was begun.
-    pub(crate) fn has_asked(&self) -> bool {
+    pub(crate) fn has_begun_statement(&self) -> bool {
         self.pooled.begun() > 0
     }
 

@@ -1,5 +1,6 @@
-//! The tables of the database, which are created and filled once. They are the tables of `RUBiS`
-//! without that of ended auctions, because the table of items has the end of each auction.
+//! The tables of the database, which are created and filled once. They are the tables of `RUBiS`,
+//! except the table of ended auctions. It is not needed, because the table of items has the end of
+//! each auction.
 //!
 //! Amounts of money are in hundredths of the currency unit, and times are in seconds since 1970.
 

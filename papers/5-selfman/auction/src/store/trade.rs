@@ -25,7 +25,7 @@ pub(super) fn bid(
                       WHERE id = ? AND ends > ? AND quantity > 0 AND highest < ? AND initial_price <= ?";
         let values = [amount, id, now(), amount, amount].map(Value::from);
         if pooled.change(update, &values)? == 0 {
-            return declined(pooled, id, "the bid must exceed the highest and reach the initial price");
+            return explain_decline(pooled, id, "the bid must exceed the highest and reach the initial price");
         }
         let insert = "INSERT INTO bids (bidder, item, amount, at) VALUES (?, ?, ?, ?)";
         pooled.change(insert, &[bidder, id, amount, now()].map(Value::from))?;
@@ -47,7 +47,7 @@ pub(super) fn buy(
         let update = "UPDATE items SET quantity = quantity - ?
                       WHERE id = ? AND ends > ? AND quantity >= ? AND buy_now > 0";
         if pooled.change(update, &[count, id, now(), count].map(Value::from))? == 0 {
-            return declined(
+            return explain_decline(
                 pooled,
                 id,
                 "the item cannot be bought at once, or there are fewer pieces",
@@ -121,7 +121,7 @@ pub(super) fn register(
 
 /// Returns the answer that says why an item was not changed: it does not exist, its auction is
 /// over, or `why`.
-fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
+fn explain_decline(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
     Ok(match item(pooled, id)? {
         None => Answer::Missing("item"),
         Some(item) if item.is_over => Answer::Declined("the auction is over"),

@@ -22,8 +22,8 @@ pub(super) fn render(answer: &Answer) -> String {
             links(regions, &format!("{}?region=", Page::BrowseCategories.path()))
         }
         Answer::Found { items, next } => found(items, next.as_deref()),
-        Answer::Item(item) => shown(item),
-        Answer::User { user, received } => user_shown(user, received),
+        Answer::Item(item) => render_item(item),
+        Answer::User { user, received } => render_user(user, received),
         Answer::Bids { item, bids } => {
             let list = trades(bids, Page::ViewUserInfo, "userId", true);
             format!("<p>Bids on {}</p>\n{list}", escaped(&item.name))
@@ -109,7 +109,7 @@ fn found(items: &[Listed], next: Option<&str>) -> String {
     list
 }
 
-fn shown(item: &Item) -> String {
+fn render_item(item: &Item) -> String {
     let Item { id, seller, bid_count, quantity, .. } = item;
     let mut html = format!(
         "<h1>{}</h1>\n<p>{}</p>\n<p>{quantity} of <a href=\"{}?userId={seller}\">{}</a>'s, from {}. \
@@ -146,7 +146,7 @@ fn last(action: Action, [nickname, password]: &[String; 2], item: &Item) -> Stri
     format!("<h1>{}</h1>\n{}", escaped(&item.name), form(action.store(), &fields))
 }
 
-fn user_shown(user: &User, received: &[Comment]) -> String {
+fn render_user(user: &User, received: &[Comment]) -> String {
     let User { nickname, region, rating, comments } = user;
     let mut html = format!(
         "<h1>{}</h1>\n<p>{}, rated {rating} in {comments} comments</p>\n<ul>",
@@ -169,7 +169,7 @@ fn about(account: &Account) -> String {
         |trades: &[Trade], is_money| self::trades(trades, Page::ViewItem, "itemId", is_money);
     format!(
         "{}\n<h2>Bids</h2>\n{}\n<h2>On sale</h2>\n{}\n<h2>Bought</h2>\n{}",
-        user_shown(user, received),
+        render_user(user, received),
         list(bids, true),
         list(sells, true),
         list(bought, false)

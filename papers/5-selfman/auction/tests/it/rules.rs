@@ -6,7 +6,6 @@ use crate::site::{SIZES, Site, each, number};
 
 /// The number of concurrent clients.
 const CLIENTS: i64 = 6;
-/// The number of requests that each client sends.
 const REQUESTS_EACH: i64 = 5;
 
 /// Sends requests from many clients concurrently. Returns the HTTP statuses in any order.

@@ -106,7 +106,7 @@ impl Transcript {
         self.checked = heard.len();
     }
 
-    /// Checks the time until which the last lease holds, relative to the time of its request.
+    /// Checks when the last lease ends, relative to the time of its request.
     fn lasts(&self, expected: &Value) {
         let line = self.daemon.last();
         let moment = line.split_once(" not-after=").map(|(_, moment)| moment);

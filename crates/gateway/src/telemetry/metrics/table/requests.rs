@@ -37,8 +37,8 @@ const MODE: Label =
 const REASON: Label = label("reason", "why", || {
     Reason::ALL.iter().map(|reason| reason.name()).chain([STILL_WAITING]).collect()
 });
-/// The reason for a request that was only observed, and that ended before the engine would have
-/// granted a slot.
+/// The value of the label `reason` for a request that was only observed, and that ended before the
+/// engine would have granted a slot.
 pub(crate) const STILL_WAITING: &str = "still_waiting";
 const WOULD: Label = label(
     "would",

@@ -27,8 +27,8 @@ use crate::error::GatewayError;
 const WAITING: usize = 4096;
 
 /// The maximum number of spans in one message.
-/// The maximum time for which the first span of a message waits for others.
 const BATCH: usize = 512;
+/// The maximum time for which the first span of a message waits for others.
 const COLLECTS: Duration = Duration::from_secs(1);
 
 /// The maximum time for sending one message, including retries.

@@ -1,0 +1,239 @@
+//! The state machine of a gateway: pledges its share, and takes leases.
+
+use alloc::collections::VecDeque;
+
+use bywash_units::Time;
+
+use crate::demand::Demand;
+use crate::message::{Announcement, Grant, Identity, Report};
+use crate::settings::Settings;
+
+/// The number of sent reports whose times a gateway remembers. A grant that answers an older one is
+/// ignored.
+const REMEMBERED: usize = 64;
+
+/// A gateway's view of the fleet: which allocator it follows, and how many slots it has.
+///
+/// Its slots are:
+/// - its lease, until the lease ends. The end is measured from the time at which the gateway sent
+///   the report that the lease answers, which is before the allocator granted it;
+/// - after the lease, the slots of the lease or its own share, whichever are fewer, until its
+///   pledge ends;
+/// - its own share, if nothing is pledged.
+///
+/// After a start, a gateway has a single slot and pledges nothing until each pledge of an earlier run
+/// with the same name has ended. If an allocator announces itself and grants this gateway nothing,
+/// the gateway keeps the single slot: another program runs under its name.
+#[derive(Clone, Debug)]
+pub struct Member {
+    me: Identity,
+    settings: Settings,
+    /// The slots that this gateway owns.
+    share: u32,
+    /// The end of the time in which another gateway may have the share that an earlier run pledged.
+    starting: Time,
+    /// Whether this run has ever had a lease.
+    was_granted: bool,
+    /// The time from which this gateway announces itself if it hears no allocator.
+    listens: Time,
+    /// The number of the last report.
+    number: u64,
+    /// The numbers and times of the last reports.
+    sent: VecDeque<(u64, Time)>,
+    following: Option<Following>,
+    /// The best allocator that has announced itself, and the time of its last announcement.
+    announced: Option<(Identity, Time)>,
+}
+
+/// The allocator that a gateway follows, and what was agreed with it.
+#[derive(Clone, Debug)]
+struct Following {
+    allocator: Identity,
+    /// The time of the last message from the allocator.
+    heard: Time,
+    /// The end of the pledge.
+    pledged: Time,
+    lease: Option<Lease>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    number: u64,
+    slots: u32,
+    until: Time,
+}
+
+impl Member {
+    /// Creates a gateway that has just started, and that owns `share` slots.
+    pub fn new(now: Time, me: Identity, settings: Settings, share: u32) -> Self {
+        Self {
+            me,
+            settings,
+            share: share.max(1),
+            starting: now + settings.pledge,
+            was_granted: false,
+            listens: now + settings.silence(),
+            number: 0,
+            sent: VecDeque::new(),
+            following: None,
+            announced: None,
+        }
+    }
+
+    /// Returns the identity of this gateway.
+    pub const fn identity(&self) -> Identity {
+        self.me
+    }
+
+    /// Returns the slots that this gateway owns.
+    pub const fn share(&self) -> u32 {
+        self.share
+    }
+
+    /// Returns the allocator that this gateway has pledged its share to.
+    pub fn follows(&self, now: Time) -> Option<Identity> {
+        self.following.as_ref().filter(|at| now < at.pledged).map(|at| at.allocator)
+    }
+
+    /// Returns the number of slots that this gateway has now.
+    pub fn slots(&self, now: Time) -> u32 {
+        if let Some(at) = &self.following
+            && now < at.pledged
+        {
+            // Nothing is pledged before `starting`.
+            return match at.lease {
+                Some(lease) if now < lease.until => lease.slots,
+                Some(lease) => lease.slots.min(self.share),
+                None => self.own(now),
+            };
+        }
+        self.own(now)
+    }
+
+    /// Returns the number of slots without a lease.
+    fn own(&self, now: Time) -> u32 {
+        let ignored = !self.was_granted && self.heard_allocator(now).is_some();
+        if now < self.starting || ignored { 1 } else { self.share }
+    }
+
+    /// Returns the best allocator that has announced itself recently.
+    fn heard_allocator(&self, now: Time) -> Option<Identity> {
+        let silence = self.settings.silence();
+        self.announced.filter(|(_, heard)| now.since(*heard) <= silence).map(|(from, _)| from)
+    }
+
+    /// Returns the next time at which [`Member::slots`] may change without a message.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        let following = self.following.as_ref();
+        let until = following.and_then(|at| at.lease).map(|lease| lease.until);
+        let pledged = following.map(|at| at.pledged);
+        [until, pledged, Some(self.starting)].into_iter().flatten().filter(|at| *at > now).min()
+    }
+
+    /// Sets the slots that this gateway owns, after the fleet's limit has changed.
+    ///
+    /// A pledged share keeps its size for the allocator until the next report. A smaller share
+    /// holds at once.
+    pub fn set_share(&mut self, share: u32) {
+        self.share = share.max(1);
+    }
+
+    /// Notes that a gateway offers to be the allocator. The gateway with the lowest number is
+    /// followed.
+    pub fn on_announcement(&mut self, now: Time, announcement: &Announcement) {
+        let from = announcement.from;
+        if let Some(at) = &mut self.following
+            && at.allocator == from
+        {
+            at.heard = now;
+        }
+        let replaces = self.announced.is_none_or(|(best, heard)| {
+            from.member <= best.member || now.since(heard) > self.settings.silence()
+        });
+        if replaces {
+            self.announced = Some((from, now));
+        }
+    }
+
+    /// Returns whether this gateway should announce itself as the allocator in this heartbeat. It
+    /// should if it hears no other, or only those with higher numbers while it announces itself.
+    pub fn should_announce(&self, now: Time) -> bool {
+        match self.heard_allocator(now) {
+            Some(allocator) => allocator == self.me,
+            None => now >= self.listens,
+        }
+    }
+
+    /// Returns the report that is due in each heartbeat, and counts it as sent. Returns `None` if
+    /// there is no allocator to report to.
+    ///
+    /// `running` is the number of requests that hold a slot.
+    pub fn report(&mut self, now: Time, running: u32, demand: Demand) -> Option<Report> {
+        self.choose(now);
+        let held = self.slots(now).max(running);
+        let heard = self.heard_allocator(now);
+        let at = self.following.as_mut()?;
+        let pledges = now >= self.starting
+            && now.since(at.heard) <= self.settings.silence()
+            && heard == Some(at.allocator);
+        if pledges {
+            at.pledged = now + self.settings.pledge;
+        }
+        self.number += 1;
+        if self.sent.len() == REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((self.number, now));
+        Some(Report {
+            from: self.me,
+            to: at.allocator,
+            number: self.number,
+            accepted: at.lease.map_or(0, |lease| lease.number),
+            pledges,
+            share: self.share,
+            held,
+            demand,
+        })
+    }
+
+    /// Takes the lease that the allocator grants. Ignores a grant that is not for this gateway, or
+    /// not the newest, or over.
+    pub fn on_grant(&mut self, now: Time, grant: &Grant) {
+        if grant.to != self.me {
+            return;
+        }
+        let pledge = self.settings.pledge;
+        let Some(at) = self.following.as_mut().filter(|at| at.allocator == grant.from) else {
+            return;
+        };
+        at.heard = now;
+        if at.lease.is_some_and(|lease| lease.number >= grant.number) {
+            return;
+        }
+        let Some((_, sent)) = self.sent.iter().find(|(number, _)| *number == grant.answers) else {
+            return;
+        };
+        let until = *sent + grant.term.min(pledge);
+        if until > now {
+            at.lease = Some(Lease { number: grant.number, slots: grant.slots.max(1), until });
+            self.was_granted = true;
+        }
+    }
+
+    /// Follows the best allocator. A gateway that has pledged its share to another one waits until
+    /// that pledge has ended.
+    fn choose(&mut self, now: Time) {
+        if self.following.as_ref().is_some_and(|at| now < at.pledged) {
+            return;
+        }
+        let followed = self.following.as_ref().map(|at| at.allocator);
+        match self.heard_allocator(now) {
+            Some(allocator) if followed == Some(allocator) => {}
+            Some(allocator) => {
+                self.following =
+                    Some(Following { allocator, heard: now, pledged: now, lease: None });
+            }
+            None => self.following = None,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The division of slots among gateways, with the engine itself.
+
+use bywash_sim::fleet::{Division, FleetCase, play};
+use bywash_units::{Ratio, TimeSpan};
+
+fn case() -> FleetCase {
+    FleetCase {
+        gateways: 4,
+        slots: 64,
+        load: 3.0,
+        skew: 10.0,
+        own_mixes: true,
+        moves: None,
+        delay: TimeSpan::from_millis(5),
+        lost: Ratio::new(0.0),
+        division: Division::ByRank,
+        lasts: TimeSpan::from_secs(20),
+        seed: 1,
+    }
+}
+
+#[test]
+fn leases_by_rank_serve_more_valuable_requests_than_an_even_split() {
+    let even = play(&FleetCase { division: Division::Even, ..case() });
+    let leases = play(&case());
+    assert_eq!(leases.valuable, even.valuable, "the same visitors come");
+    assert!(leases.answered > even.answered, "{leases:?} {even:?}");
+}
+
+#[test]
+fn a_single_gateway_has_all_slots() {
+    let one = play(&FleetCase { gateways: 1, division: Division::OneQueue, ..case() });
+    let leases = play(&FleetCase { gateways: 1, ..case() });
+    assert_eq!(leases.messages, 0);
+    assert_eq!(leases.most_slots, case().slots);
+    assert!(leases.share() > one.share() - 0.01, "{leases:?} {one:?}");
+}
+
+#[test]
+fn the_gateways_never_have_more_slots_than_the_fleet() {
+    for (seed, delay) in (1..=6).zip([5, 50, 200, 500, 1_000, 3_000]) {
+        let delay = TimeSpan::from_millis(delay);
+        let moves = Some(TimeSpan::from_secs(3));
+        let output = play(&FleetCase { seed, delay, moves, lost: Ratio::new(0.1), ..case() });
+        assert!(output.most_slots <= case().slots, "seed {seed}: {output:?}");
+    }
+}
+
+#[test]
+fn a_run_is_the_same_each_time() {
+    assert_eq!(play(&case()), play(&case()));
+}
