@@ -70,7 +70,8 @@ pub struct RequestLifecycle {
     pub service_us: u64,
     /// The index of the server in the list of the upstream; `null` if no server got the request.
     pub server: Option<usize>,
-    /// The number of the elephant whose rule applied to the request; `null` if none did.
+    /// The number that identifies the elephant (a route that causes much of the load) whose rule
+    /// applied to the request; `null` if no rule did.
     pub rule: Option<u32>,
     /// The number of bytes of the request's body.
     pub request_bytes: u64,

@@ -89,12 +89,13 @@ impl Windows {
         &self.used - &self.design * DVector::from_column_slice(costs)
     }
 
-    /// Subtracts from each window the error that the preceding windows predict (Cochrane and
-    /// Orcutt, 1949), as far as errors are correlated.
+    /// Removes from each window the part of its error that the preceding windows predict (Cochrane
+    /// and Orcutt, 1949). Changes nothing if they predict nothing.
     ///
-    /// The speed of a machine that others share drifts slowly. The drift hides the effect of the
-    /// mix of requests, which differs from window to window. While the resource is always busy,
-    /// that mix is the only information.
+    /// The errors of successive windows are correlated because the speed of a shared machine drifts
+    /// slowly. This drift hides how the use depends on the mix of requests, which differs from
+    /// window to window. While the resource is always busy, its use is constant, so only the mix
+    /// shows what a request costs.
     ///
     /// The first windows have no predecessors, and are left out. Gaps between windows are ignored,
     /// because they are few.

@@ -8,7 +8,7 @@
 //!
 //! - A lease grows only by slots that the bounds of all gateways leave free. So an increase waits
 //!   until the decrease that pays for it has been reported, or the old lease has ended. If the
-//!   bounds leave less than nothing, each gateway gets only what it has in any case.
+//!   bounds exceed the whole, each gateway gets the least number of slots that it can have now.
 //! - All leases of a round end at one time, before the first pledge that backs them. That time
 //!   never goes back. A gateway whose pledge ends sooner backs no lease of this round, so when a
 //!   pledge ends, no lease is left that it backed.
@@ -19,14 +19,14 @@
 //! - A pledge begins, for the allocator, when it sent the last grant that the report confirms. That
 //!   was before the gateway sent the report. A report that confirms no grant backs nothing.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use bywash_units::{Time, TimeSpan};
 
 use crate::demand::Demand;
 use crate::divide::divide;
-use crate::message::{Grant, Identity, MemberId, Report};
+use crate::message::{Grant, Identity, MAX_NUMBER, MemberId, Report};
 use crate::settings::Settings;
 
 /// The number of grants to a gateway that an allocator remembers. It ignores the pledge of a report
@@ -44,15 +44,13 @@ pub enum Ignored {
     TwoRuns,
     /// The report confirms a grant that was not made.
     UnknownGrant,
-    /// The gateway's share is larger than that of a fleet of this size.
-    ShareTooLarge,
-    /// The allocator already knows the maximum number of gateways.
-    TooMany,
+    /// The gateway is not in the list of the fleet's gateways.
+    Stranger,
 }
 
 /// The allocator's knowledge of one gateway, for operators.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct MemberStatus {
     /// The gateway.
     pub member: Identity,
     /// The gateway's own share, in slots.
@@ -72,9 +70,11 @@ pub struct Standing {
 pub struct Allocator {
     me: Identity,
     settings: Settings,
-    /// The largest share that a gateway may pledge.
+    /// The share of each gateway. If a gateway owns more, only this much of it is divided.
     share: u32,
-    members: BTreeMap<MemberId, Ledger>,
+    /// The names of all gateways of the fleet.
+    names: BTreeSet<MemberId>,
+    members: BTreeMap<MemberId, Agreement>,
     /// The gateways that are proven to be down.
     down: BTreeMap<MemberId, Down>,
     /// The end of the leases of the last round.
@@ -92,9 +92,9 @@ struct Down {
     until: Time,
 }
 
-/// The agreements of the allocator with one gateway.
+/// The state of the allocator's agreement with one gateway.
 #[derive(Clone, Debug)]
-struct Ledger {
+struct Agreement {
     identity: Identity,
     /// The time at which the last report arrived.
     heard: Time,
@@ -102,12 +102,17 @@ struct Ledger {
     reported: u64,
     /// Whether a grant answers that report.
     answered: bool,
+    /// The slots that the gateway says it owns.
     share: u32,
+    /// The part of these slots that the allocator may divide.
+    divided: u32,
     /// The most slots that the gateway has by its last report.
     held: u32,
     demand: Demand,
     /// The time before which the gateway leaves its share to this allocator.
     pledged: Time,
+    /// The end of the last leases that the pledge backs.
+    backs_until: Time,
     /// The number of the last grant.
     granted: u64,
     /// The last grant that the gateway has confirmed, and all later ones, oldest first.
@@ -123,41 +128,45 @@ struct Granted {
     until: Time,
 }
 
-impl Ledger {
-    /// Creates the ledger of a gateway that has just been heard for the first time.
+impl Agreement {
+    /// Creates the agreement of a gateway that has just been heard for the first time.
     fn new(report: &Report) -> Self {
         Self {
             identity: report.from,
             heard: Time::ZERO,
             reported: 0,
             answered: true,
-            share: report.share,
+            share: report.share.max(1),
+            divided: 0,
             held: 0,
             demand: Demand::default(),
             pledged: Time::ZERO,
+            backs_until: Time::ZERO,
             granted: report.accepted,
             grants: VecDeque::new(),
         }
     }
 
-    fn note(&mut self, now: Time, report: &Report, settings: Settings) {
+    fn note(&mut self, now: Time, report: &Report, settings: Settings, share: u32) {
         self.heard = now;
         self.reported = report.number;
         self.answered = false;
-        self.share = report.share;
+        self.share = report.share.max(1);
+        self.divided = self.share.min(share);
+        let held = report.held.min(share.saturating_mul(settings.gateways));
         self.demand = report.demand.clone();
         while self.grants.front().is_some_and(|grant| grant.number < report.accepted) {
             self.grants.pop_front();
         }
         match self.grants.front().filter(|grant| grant.number == report.accepted) {
             Some(confirmed) => {
-                self.held = report.held;
+                self.held = held;
                 if report.pledges {
                     self.pledged = self.pledged.max(confirmed.sent + settings.reliable());
                 }
             }
             // Without a lease, a gateway may take its own share at any time.
-            None => self.held = report.held.max(report.share),
+            None => self.held = held.max(self.share),
         }
     }
 
@@ -186,8 +195,8 @@ impl Ledger {
         })
     }
 
-    /// Returns a number of slots that the gateway has now in any case.
-    fn sure(&self) -> u32 {
+    /// Returns the least number of slots that the gateway can have now.
+    fn least(&self) -> u32 {
         self.grants.iter().map(|grant| grant.slots.min(self.share)).min().unwrap_or(1)
     }
 
@@ -202,12 +211,20 @@ impl Ledger {
 }
 
 impl Allocator {
-    /// Creates an allocator for gateways with shares of at most `share` slots.
-    pub const fn new(me: Identity, settings: Settings, share: u32) -> Self {
+    /// Creates an allocator for the gateways with these names, each of which owns `share` slots.
+    ///
+    /// A fleet's names are fixed. A program with another name gets no lease.
+    pub fn new(
+        me: Identity,
+        settings: Settings,
+        share: u32,
+        names: impl IntoIterator<Item = MemberId>,
+    ) -> Self {
         Self {
             me,
             settings,
             share,
+            names: names.into_iter().collect(),
             members: BTreeMap::new(),
             down: BTreeMap::new(),
             end: Time::ZERO,
@@ -219,7 +236,7 @@ impl Allocator {
         self.me
     }
 
-    /// Sets the largest share that a gateway may pledge, after the fleet's limit has changed.
+    /// Sets the share of each gateway, after the fleet's limit has changed.
     pub fn set_share(&mut self, share: u32) {
         self.share = share;
     }
@@ -232,55 +249,57 @@ impl Allocator {
         if report.to != self.me {
             return Err(Ignored::NotForMe);
         }
-        if report.share > self.share {
-            return Err(Ignored::ShareTooLarge);
+        if !self.names.contains(&report.from.member) {
+            return Err(Ignored::Stranger);
+        }
+        if report.accepted >= MAX_NUMBER || report.number >= MAX_NUMBER {
+            return Err(Ignored::UnknownGrant);
         }
         let known = self.members.get(&report.from.member);
-        if known.is_none() && self.members.len() >= self.settings.gateways as usize {
-            return Err(Ignored::TooMany);
-        }
         match known {
-            Some(ledger) if ledger.identity == report.from => {
-                if report.number <= ledger.reported {
+            Some(agreement) if agreement.identity == report.from => {
+                if report.number <= agreement.reported {
                     return Err(Ignored::Old);
                 }
-                if report.accepted > ledger.granted {
+                if report.accepted > agreement.granted {
                     return Err(Ignored::UnknownGrant);
                 }
             }
-            Some(ledger) if now < ledger.heard + self.settings.pledge => {
+            Some(agreement) if now < agreement.heard + self.settings.pledge => {
                 return Err(Ignored::TwoRuns);
             }
             _ => {}
         }
-        let ledger = self.members.entry(report.from.member).or_insert_with(|| Ledger::new(report));
-        if ledger.identity != report.from {
-            *ledger = Ledger::new(report);
+        let agreement =
+            self.members.entry(report.from.member).or_insert_with(|| Agreement::new(report));
+        if agreement.identity != report.from {
+            *agreement = Agreement::new(report);
         }
-        ledger.note(now, report, self.settings);
+        agreement.note(now, report, self.settings, self.share);
         if let Some(down) = self.down.get_mut(&report.from.member) {
             down.is_back = true;
         }
         Ok(())
     }
 
-    /// Notes that a gateway's program did not run at the time `at`. The caller must have proof, for
-    /// example that the gateway's host refused a connection to it.
+    /// Notes that a gateway's program did not run at the time `at`. The caller must have proof that
+    /// the process had ended. A closed port is no proof, because a gateway that drains has closed
+    /// its ports.
     ///
     /// If the gateway starts again, it has one slot for as long as a pledge lasts. Until then its
     /// other slots may serve other gateways.
     pub fn on_down(&mut self, at: Time, member: MemberId) {
-        let most = self.settings.gateways as usize;
-        if self.down.len() >= most && !self.down.contains_key(&member) {
+        if !self.names.contains(&member) {
             return;
         }
         let until = at + self.settings.reliable();
-        let heard = self.members.get(&member).is_some_and(|ledger| ledger.heard >= at);
-        let known = self.down.entry(member).or_insert(Down { is_back: heard, since: at, until });
-        if known.is_back {
+        let is_back = self.members.get(&member).is_some_and(|known| known.heard >= at);
+        let known = self.down.entry(member).or_insert(Down { is_back, since: at, until });
+        // Between proofs that are further apart, the gateway may have run and pledged.
+        if known.is_back || at > known.until {
             known.since = at;
         }
-        known.is_back = heard;
+        known.is_back = is_back;
         known.until = known.until.max(until);
     }
 
@@ -289,70 +308,85 @@ impl Allocator {
     pub fn divide(&mut self, now: Time, grants: &mut Vec<Grant>) {
         self.forget(now);
         let soonest = self.end.max(now + self.settings.shortest());
-        let backs = |ledger: &&Ledger| ledger.pledged >= soonest;
-        let pool: Vec<&Ledger> = self.members.values().filter(backs).collect();
-        let has_most = pool.len() as u64 * 2 > u64::from(self.settings.gateways);
-        let ended = self.settings.pledge * (Settings::DRIFT + 1) / Settings::DRIFT;
-        let down: Vec<Time> = self
-            .down
-            .iter()
-            .filter(|(member, down)| {
-                let pledged = self.members.get(*member).is_some_and(|at| backs(&at));
-                let is_free = !pledged && !down.is_back && now >= down.since + ended;
-                has_most && is_free && down.until >= soonest
-            })
-            .map(|(_, down)| down.until)
-            .take((self.settings.gateways as usize).saturating_sub(pool.len()))
-            .collect();
-        if let Some(end) = pool.iter().map(|at| at.pledged).chain(down.iter().copied()).min() {
-            self.end = end;
+        let in_pool = |agreement: &&Agreement| agreement.pledged >= soonest;
+        let pool: Vec<&Agreement> = self.members.values().filter(in_pool).collect();
+        let down = self.free_of_down(now, soonest, pool.len());
+        // Half a pledge is enough for a lease. A later end would keep out gateways whose messages
+        // take longer.
+        let latest = soonest.max(now + self.settings.pledge / 2);
+        let ends = pool.iter().map(|agreement| agreement.pledged).chain(down.iter().copied());
+        if let Some(end) = ends.min() {
+            self.end = end.min(latest);
         }
         let unused = down.len() as u32 * self.share.saturating_sub(1);
-        let whole = pool.iter().map(|ledger| ledger.share).sum::<u32>() + unused;
-        let used = self.members.values().map(|at| {
-            if backs(&at) {
-                at.bound(now)
-            } else if now < at.pledged {
+        let whole = pool.iter().map(|agreement| agreement.divided).sum::<u32>() + unused;
+        let used = self.members.values().map(|agreement| {
+            if in_pool(&agreement) {
+                agreement.bound(now)
+            } else if now < agreement.pledged {
                 // A gateway outside of the pool owns its share. It may have borrowed more until its
                 // pledge ends.
-                at.bound(now).saturating_sub(at.share)
+                agreement.bound(now).saturating_sub(agreement.share)
             } else {
                 0
             }
         });
         let used = used.fold(0, u32::saturating_add);
-        let demands: Vec<&Demand> = pool.iter().map(|ledger| &ledger.demand).collect();
+        let demands: Vec<&Demand> = pool.iter().map(|agreement| &agreement.demand).collect();
         let mut targets = divide(whole, &demands).into_iter();
         let mut free = whole.saturating_sub(used);
-        for (member, ledger) in &mut self.members {
-            let bound = ledger.bound(now);
+        for (member, agreement) in &mut self.members {
+            let bound = agreement.bound(now);
             let is_lent = self.down.get(member).is_some_and(|down| now < down.until);
-            let (slots, until) = if ledger.pledged >= soonest {
+            let (slots, until) = if agreement.pledged >= soonest {
+                agreement.backs_until = self.end;
                 let target = targets.next().unwrap_or(1);
-                let most = if used > whole { ledger.sure() } else { bound.saturating_add(free) };
+                let is_over = used > whole;
+                let most = if is_over { agreement.least() } else { bound.saturating_add(free) };
                 (target.min(most), self.end)
             } else if is_lent {
                 (1, soonest)
+            } else if now >= agreement.backs_until {
+                (agreement.share, soonest)
             } else {
-                // The gateway confirms this grant, so that its next pledge has a beginning.
-                (bound.min(ledger.share), soonest)
+                (bound.min(agreement.share), soonest)
             };
-            if let Some(grant) = ledger.grant(now, self.me, slots, until) {
+            if let Some(grant) = agreement.grant(now, self.me, slots, until) {
                 free = free.saturating_sub(slots.saturating_sub(bound));
                 grants.push(grant);
             }
         }
     }
 
+    /// Returns the times until which the slots of gateways that are down can back leases, one for
+    /// each such gateway. `pledged` is the number of gateways in the pool.
+    ///
+    /// No other allocator may use these slots: more than half of the gateways have pledged to this
+    /// one, or all others are down.
+    fn free_of_down(&self, now: Time, soonest: Time, pledged: usize) -> Vec<Time> {
+        let last_pledge = self.settings.pledge * (Settings::DRIFT + 1) / Settings::DRIFT;
+        let is_free = |member: &MemberId, down: &Down| {
+            let has_pledged = self.members.get(member).is_some_and(|at| at.pledged >= soonest);
+            !has_pledged
+                && !down.is_back
+                && now >= down.since + last_pledge
+                && down.until >= soonest
+        };
+        let free = self.down.iter().filter(|(member, down)| is_free(member, down));
+        let free: Vec<Time> = free.map(|(_, down)| down.until).collect();
+        let all = self.names.len();
+        if pledged * 2 > all || pledged + free.len() == all { free } else { Vec::new() }
+    }
+
     /// Returns what the allocator knows about each gateway, by number.
-    pub fn members(&self, now: Time) -> impl Iterator<Item = Standing> {
-        self.members.values().map(move |ledger| Standing {
-            member: ledger.identity,
-            share: ledger.share,
-            granted: ledger.grants.back().map_or(0, |grant| grant.slots),
-            bound: ledger.bound(now),
-            age: now.since(ledger.heard),
-            pledged: now < ledger.pledged,
+    pub fn members(&self, now: Time) -> impl Iterator<Item = MemberStatus> {
+        self.members.values().map(move |agreement| MemberStatus {
+            member: agreement.identity,
+            share: agreement.share,
+            granted: agreement.grants.back().map_or(0, |grant| grant.slots),
+            bound: agreement.bound(now),
+            age: now.since(agreement.heard),
+            pledged: now < agreement.pledged,
         })
     }
 

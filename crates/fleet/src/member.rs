@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use bywash_units::Time;
 
 use crate::demand::Demand;
+use crate::message::MAX_NUMBER;
 use crate::message::{Announcement, Grant, Identity, Report};
 use crate::settings::Settings;
 
@@ -22,8 +23,8 @@ const REMEMBERED: usize = 64;
 /// - its own share, if nothing is pledged.
 ///
 /// After a start, a gateway has a single slot and pledges nothing until each pledge of an earlier run
-/// with the same name has ended. If an allocator announces itself and grants this gateway nothing,
-/// the gateway keeps the single slot: another program runs under its name.
+/// with the same name has ended. It keeps the single slot for as long as an allocator says that
+/// another program runs under its name.
 #[derive(Clone, Debug)]
 pub struct Member {
     me: Identity,
@@ -32,8 +33,8 @@ pub struct Member {
     share: u32,
     /// The end of the time in which another gateway may have the share that an earlier run pledged.
     starting: Time,
-    /// Whether this run has ever had a lease.
-    was_granted: bool,
+    /// The time of the last refusal.
+    refused: Option<Time>,
     /// The time from which this gateway announces itself if it hears no allocator.
     listens: Time,
     /// The number of the last report.
@@ -49,8 +50,9 @@ pub struct Member {
 #[derive(Clone, Debug)]
 struct Following {
     allocator: Identity,
-    /// The time of the last message from the allocator.
-    heard: Time,
+    /// The time at which the gateway sent the last report that the allocator has answered, or at
+    /// which it began to follow the allocator.
+    answered: Time,
     /// The end of the pledge.
     pledged: Time,
     lease: Option<Lease>,
@@ -71,7 +73,7 @@ impl Member {
             settings,
             share: share.max(1),
             starting: now + settings.pledge,
-            was_granted: false,
+            refused: None,
             listens: now + settings.silence(),
             number: 0,
             sent: VecDeque::new(),
@@ -112,8 +114,12 @@ impl Member {
 
     /// Returns the number of slots without a lease.
     fn own(&self, now: Time) -> u32 {
-        let ignored = !self.was_granted && self.heard_allocator(now).is_some();
-        if now < self.starting || ignored { 1 } else { self.share }
+        if now < self.starting || self.is_refused(now) { 1 } else { self.share }
+    }
+
+    /// Returns whether an allocator has said recently that another program runs under this name.
+    fn is_refused(&self, now: Time) -> bool {
+        self.refused.is_some_and(|refused| now < refused + self.settings.pledge)
     }
 
     /// Returns the best allocator that has announced itself recently.
@@ -127,7 +133,12 @@ impl Member {
         let following = self.following.as_ref();
         let until = following.and_then(|at| at.lease).map(|lease| lease.until);
         let pledged = following.map(|at| at.pledged);
-        [until, pledged, Some(self.starting)].into_iter().flatten().filter(|at| *at > now).min()
+        let refused = self.refused.map(|refused| refused + self.settings.pledge);
+        [until, pledged, refused, Some(self.starting)]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min()
     }
 
     /// Sets the slots that this gateway owns, after the fleet's limit has changed.
@@ -142,11 +153,6 @@ impl Member {
     /// followed.
     pub fn on_announcement(&mut self, now: Time, announcement: &Announcement) {
         let from = announcement.from;
-        if let Some(at) = &mut self.following
-            && at.allocator == from
-        {
-            at.heard = now;
-        }
         let replaces = self.announced.is_none_or(|(best, heard)| {
             from.member <= best.member || now.since(heard) > self.settings.silence()
         });
@@ -174,7 +180,7 @@ impl Member {
         let heard = self.heard_allocator(now);
         let at = self.following.as_mut()?;
         let pledges = now >= self.starting
-            && now.since(at.heard) <= self.settings.silence()
+            && now.since(at.answered) <= self.settings.pledge / 2
             && heard == Some(at.allocator);
         if pledges {
             at.pledged = now + self.settings.pledge;
@@ -197,8 +203,8 @@ impl Member {
     }
 
     /// Takes the lease that the allocator grants. Ignores a grant that is not for this gateway, or
-    /// not the newest, or over.
-    pub fn on_grant(&mut self, now: Time, grant: &Grant) {
+    /// not the newest.
+    pub fn on_grant(&mut self, grant: &Grant) {
         if grant.to != self.me {
             return;
         }
@@ -206,18 +212,22 @@ impl Member {
         let Some(at) = self.following.as_mut().filter(|at| at.allocator == grant.from) else {
             return;
         };
-        at.heard = now;
-        if at.lease.is_some_and(|lease| lease.number >= grant.number) {
+        if at.lease.is_some_and(|lease| lease.number >= grant.number) || grant.number >= MAX_NUMBER
+        {
             return;
         }
         let Some((_, sent)) = self.sent.iter().find(|(number, _)| *number == grant.answers) else {
             return;
         };
+        at.answered = at.answered.max(*sent);
+        // A lease that is over leaves the slots of the lease or the share, whichever are fewer.
         let until = *sent + grant.term.min(pledge);
-        if until > now {
-            at.lease = Some(Lease { number: grant.number, slots: grant.slots.max(1), until });
-            self.was_granted = true;
-        }
+        at.lease = Some(Lease { number: grant.number, slots: grant.slots.max(1), until });
+    }
+
+    /// Notes that an allocator has refused a report, because another program runs under this name.
+    pub const fn on_refusal(&mut self, now: Time) {
+        self.refused = Some(now);
     }
 
     /// Follows the best allocator. A gateway that has pledged its share to another one waits until
@@ -231,7 +241,7 @@ impl Member {
             Some(allocator) if followed == Some(allocator) => {}
             Some(allocator) => {
                 self.following =
-                    Some(Following { allocator, heard: now, pledged: now, lease: None });
+                    Some(Following { allocator, answered: now, pledged: now, lease: None });
             }
             None => self.following = None,
         }

@@ -4,6 +4,9 @@ use bywash_units::TimeSpan;
 
 use crate::demand::Demand;
 
+/// The end of the valid numbers of reports and grants. No honest run counts that far.
+pub(crate) const MAX_NUMBER: u64 = 1 << 62;
+
 /// The name of a gateway, as a number that its driver derives from the configured name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u64);

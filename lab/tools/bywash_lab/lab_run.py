@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bywash_lab.places import PROGRAMS
-from bywash_lab.processes import Process, start
+from bywash_lab.processes import Process, kill, start
 from bywash_lab.reports import fail
 
 
@@ -20,7 +20,11 @@ def begin(scenario: Path | str, target: str, *options: object, bywash: Path | st
 
 def result(process: Process) -> dict[str, Any]:
     """Waits for the end of a run. Returns its JSON, or ends the script if it printed none."""
-    output, errors = process.communicate()
+    try:
+        output, errors = process.communicate()
+    finally:
+        # `communicate` does not release the process id.
+        kill(process)
     if not output.startswith("{"):
         fail(f"lab run: {errors[-2000:]}")
     found: dict[str, Any] = json.loads(output)

@@ -36,6 +36,9 @@ class Process(subprocess.Popen[str]):
     has ended can still be killed.
     """
 
+    # Whether the process id may belong to another process by now.
+    released = False
+
     def poll(self) -> int | None:
         """Returns the exit code if the program has ended."""
         return self._look(os.WNOHANG)
@@ -54,9 +57,19 @@ class Process(subprocess.Popen[str]):
         return code
 
     def _look(self, options: int) -> int | None:
-        """Returns the exit code if the program has ended, and leaves its id as it is."""
-        if self.returncode is None and (ended := os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)):
-            self.returncode = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        """Returns the exit code if the program has ended, and leaves its id as it is.
+
+        The code is 0 if nobody can tell it any more, as with `subprocess.Popen`: the caller has
+        already asked the kernel for it, or ignores SIGCHLD.
+        """
+        if self.returncode is None:
+            try:
+                ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
+            except ChildProcessError:
+                self.returncode, self.released = 0, True
+            else:
+                if ended:
+                    self.returncode = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         code: int | None = self.returncode
         return code
 
@@ -102,6 +115,8 @@ def announced(name: str, output: IO[str] | None, pattern: str, patience: float =
 
 def stop(process: Process, patience: float = 20) -> None:
     """Ends a program by SIGTERM. Kills its process group when it has ended, or after `patience` seconds."""
+    if process.released:
+        return
     process.terminate()
     seconds_until(lambda: process.poll() is not None, patience)
     kill(process)
@@ -112,12 +127,20 @@ def kill(process: Process) -> None:
 
     A second call kills nothing, because the id may belong to another group by that time.
     """
-    with contextlib.suppress(ChildProcessError):
-        # An id that is released is no child's any more.
+    if process.released:
+        return
+    try:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    except ChildProcessError:
+        # The caller has released the id, or the kernel has because the caller ignores SIGCHLD.
+        process.released = True
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # An interruption between these lines leaves a process that has ended, and no id to kill by mistake.
+    process.released = True
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(process.pid, 0)
 
 

@@ -114,7 +114,30 @@ class OneProgram(unittest.TestCase):
         with mock.patch("os.killpg") as killpg:
             kill(process)
         killpg.assert_not_called()
+        self.assertTrue(process.released)
         process.returncode = 0
+
+    def test_a_released_id_that_another_child_has_is_not_killed(self) -> None:
+        for end in (stop, kill):
+            first, other = start("sleep", "1000"), start("sleep", "1000")
+            self.addCleanup(kill, other)
+            end(first)
+            first.pid = other.pid
+            for again in (stop, kill):
+                again(first)
+                self.assertTrue(runs(other.pid))
+
+    def test_a_program_ends_with_code_0_if_the_kernel_does_not_keep_its_code(self) -> None:
+        self.addCleanup(signal.signal, signal.SIGCHLD, signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        process = start("sh", "-c", "exit 3")
+        self.assertEqual((process.wait(), process.poll()), (0, 0))
+        self.assertEqual(start("sh", "-c", "exit 3").wait(20), 0)
+        for end in (stop, kill):
+            process = start("sleep", "1000")
+            end(process)
+            self.assertEqual(process.returncode, 0)
+            self.assertFalse((procfs.PROC / str(process.pid)).exists())
+            end(process)
 
     def test_a_missing_program_ends_the_script_with_its_name(self) -> None:
         with self.assertRaisesRegex(SystemExit, "/nowhere/bywash is missing"):
@@ -227,9 +250,12 @@ class SeveralPrograms(unittest.TestCase):
 
     def test_children_are_killed_if_the_caller_has_waited_for_their_program(self) -> None:
         output = self.folder / "parent.out"
-        leaves = "trap '' TERM; sleep 1000 & echo child $!; exit 3"
         for end in (self.processes.kill, self.processes.stop):
+            # It ends only after the start, which fails for a program that has ended.
+            leave = self.folder / end.__name__
+            leaves = f"trap '' TERM; sleep 1000 & echo child $!; until [ -e {leave} ]; do sleep 0.01; done; exit 3"
             process = self.processes.start("parent", ["sh", "-c", leaves], None)
+            leave.touch()
             self.assertEqual(process.wait(), 3)
             child = int(output.read_text().split()[-1])
             self.assertTrue(runs(child))

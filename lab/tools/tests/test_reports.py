@@ -10,6 +10,7 @@ from unittest import mock
 
 from bywash_lab.lab_run import begin, result
 from bywash_lab.places import ROOT
+from bywash_lab.procfs import PROC
 from bywash_lab.reports import fail, failures_exit_with, not_tested, save, script, table
 from bywash_lab.summaries import medians, quantile
 
@@ -75,3 +76,16 @@ class LabRuns(unittest.TestCase):
         program, scenario = self.run_of("echo the scenario has no class >&2; exit 2")
         with self.assertRaisesRegex(SystemExit, "lab run: the scenario has no class"):
             result(begin(scenario, "http://127.0.0.1:80", bywash=program))
+
+    def test_a_run_leaves_no_process_even_if_its_result_is_not_read(self) -> None:
+        program, scenario = self.run_of("echo '{}'")
+        process = begin(scenario, "http://127.0.0.1:80", bywash=program)
+        self.assertEqual(result(process), {})
+        self.assertFalse((PROC / str(process.pid)).exists())
+        program, scenario = self.run_of("exec sleep 1000")
+        process = begin(scenario, "http://127.0.0.1:80", bywash=program)
+        assert process.stdout is not None and process.stderr is not None
+        with process.stdout, process.stderr, mock.patch.object(process, "communicate", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                result(process)
+        self.assertFalse((PROC / str(process.pid)).exists())

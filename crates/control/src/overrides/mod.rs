@@ -119,16 +119,18 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Reads a document that [`Overrides::text`] returned earlier. An override may have ended
-    /// since; [`Overrides::tick`] ends it. Overrides that no operator can set are dropped.
+    /// Reads a document that [`Overrides::text`] returned earlier. It may contain overrides whose
+    /// time is over by now; the next [`Overrides::tick`] ends them. Overrides with an invalid
+    /// percentage, and those beyond [`MOST_OVERRIDES`], are dropped: only an edit by hand can have
+    /// put them there.
     ///
     /// # Errors
     /// If the text is not such a document.
     pub fn read(text: &str) -> Result<Self, OverridesError> {
         let mut overrides: Self = serde_json::from_str(text)?;
         overrides.version = 0;
-        // The stored file may have been edited by hand: an override that no operator can set is
-        // dropped.
+        // The stored file may have been edited by hand, so it may contain overrides that `set`
+        // would reject.
         overrides.list.retain(|one| is_percent(&one.target));
         overrides.list.truncate(MOST_OVERRIDES);
         let last = overrides.list.iter().map(|one| one.number).max().unwrap_or(0);

@@ -47,8 +47,10 @@ impl Values {
         self.version
     }
 
-    /// Returns the expected revenue per second of work from a visit to this position on, for a
-    /// session without signals. Returns `None` while that is not known.
+    /// Returns the index of a session that visits this position: the revenue expected of it from
+    /// this visit on, divided by the seconds of work that it still needs ([`gittins`]). The index
+    /// is that of an average session, and [`Values::lift`] is the factor for its entry signals.
+    /// Returns `None` while it is not known.
     pub fn index(&self, position: Position) -> Option<f64> {
         let state = position.class.index() + if position.first { self.classes } else { 0 };
         (position.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()

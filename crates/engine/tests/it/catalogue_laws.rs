@@ -293,8 +293,9 @@ impl Model {
         assert_eq!(shed, expired, "the oldest first, each at its time");
     }
 
-    /// Checks the requests that expired after slots were given. Before it gives a slot, the engine
-    /// also refuses requests whose clients have presumably left.
+    /// Checks the refusals that follow the last start or stop of a request in one call of the
+    /// timer. Each refused request must have waited too long, or be one whose client has presumably
+    /// left: the engine refuses those too when it looks for the next request to start.
     fn expire(&mut self, actions: &[Action]) {
         let is_due =
             |setup: &Setup, now, since| setup.options.max_wait.is_some_and(|w| since + w <= now);

@@ -1,7 +1,8 @@
 //! Gateways and a network that loses, delays, repeats and reorders their messages, in virtual time.
 
 use bywash_fleet::{
-    Allocator, Announcement, Demand, Grant, Identity, Member, MemberId, Rank, Report, Settings,
+    Allocator, Announcement, Demand, Grant, Identity, Ignored, Member, MemberId, Rank, Report,
+    Settings,
 };
 use bywash_units::Time;
 
@@ -32,6 +33,7 @@ enum Message {
     Report(Report),
     Grant(Grant),
     Announcement(Announcement),
+    Refusal(Identity),
 }
 
 /// A message on its way: the time of its arrival, and the index of the gateway that it goes to.
@@ -56,6 +58,8 @@ pub(crate) struct Faults {
     pub(crate) end: u64,
     /// The odds that the network is split into two halves, or is whole again, in each millisecond.
     pub(crate) split: u64,
+    /// The odds that a gateway sends no more, or sends again, in each millisecond. It hears others.
+    pub(crate) mute: u64,
     /// Whether the gateways' clocks begin at different times and run at different rates.
     pub(crate) clocks: bool,
 }
@@ -71,6 +75,8 @@ pub(crate) struct Gateway {
     pub(crate) paused: u64,
     /// Whether the gateway's program does not run.
     pub(crate) is_down: bool,
+    /// Whether the messages that the gateway sends to others are lost.
+    pub(crate) is_mute: bool,
     next: u64,
     side: bool,
 }
@@ -90,6 +96,8 @@ pub(crate) struct World {
     pub(crate) ms: u64,
     pub(crate) faults: Faults,
     split: bool,
+    /// The number of milliseconds in which some gateway had more than its share.
+    pub(crate) lent_ms: u64,
     travelling: Vec<Travelling>,
     runs: u64,
 }
@@ -106,13 +114,14 @@ impl World {
             ms: 0,
             faults,
             split: false,
+            lent_ms: 0,
             travelling: Vec::new(),
             runs: 0,
         };
         for index in 0..gateways {
-            // Rates between 0.98 and 1.02: two clocks differ by less than one part in 16.
+            // Two clocks differ by at most 60 parts in 970, which is less than one part in 16.
             let clock = if faults.clocks {
-                (world.random.below(1 << 40), 980 + world.random.below(41))
+                (world.random.below(1 << 40), 970 + 60 * world.random.below(2))
             } else {
                 (0, 1_000)
             };
@@ -127,14 +136,16 @@ impl World {
         let me = Identity { member: MemberId(index as u64), run: self.runs };
         let now = Time::from_nanos(clock.0 + self.ms * 1_000 * clock.1);
         let share = self.settings.share(self.limit);
+        let names = (0..u64::from(self.settings.gateways)).map(MemberId);
         Gateway {
             member: Member::new(now, me, self.settings, share),
-            allocator: Allocator::new(me, self.settings, share),
+            allocator: Allocator::new(me, self.settings, share, names),
             running: 0,
             demand: Demand::default(),
             clock,
             paused: 0,
             is_down: false,
+            is_mute: false,
             next: self.ms + self.random.below(200),
             side: self.random.one_in(2),
         }
@@ -167,6 +178,9 @@ impl World {
             for index in 0..self.gateways.len() {
                 self.work(index);
             }
+            let share = self.settings.share(self.limit);
+            let lends = (0..self.gateways.len()).any(|index| self.slots(index) > share);
+            self.lent_ms += u64::from(lends);
             let (all, limit) = (self.all_slots(), self.limit);
             assert!(all <= limit, "seed {}: {all} slots of {limit} at {} ms", self.seed, self.ms);
         }
@@ -190,6 +204,10 @@ impl World {
             let index = self.random.below(count) as usize;
             self.gateways[index].paused = self.ms + self.random.below(5_000);
         }
+        if self.random.one_in(self.faults.mute) {
+            let index = self.random.below(count) as usize;
+            self.gateways[index].is_mute = !self.gateways[index].is_mute;
+        }
         if self.random.one_in(self.faults.split) {
             self.split = !self.split;
         }
@@ -210,9 +228,19 @@ impl World {
             let gateway = &mut self.gateways[to];
             let now = gateway.now(self.ms);
             match message {
-                Message::Report(report) => _ = gateway.allocator.on_report(now, &report),
-                Message::Grant(grant) => gateway.member.on_grant(now, &grant),
+                Message::Report(report) => {
+                    if gateway.allocator.on_report(now, &report) == Err(Ignored::TwoRuns) {
+                        let refused = report.from;
+                        let back = refused.member.0 as usize;
+                        self.send(to, back, &Message::Refusal(refused));
+                    }
+                }
+                Message::Grant(grant) => gateway.member.on_grant(&grant),
                 Message::Announcement(from) => gateway.member.on_announcement(now, &from),
+                Message::Refusal(to) if to == gateway.member.identity() => {
+                    gateway.member.on_refusal(now);
+                }
+                Message::Refusal(_) => {}
             }
         }
     }
@@ -264,7 +292,8 @@ impl World {
     }
 
     fn send(&mut self, from: usize, to: usize, message: &Message) {
-        let apart = self.split && self.gateways[from].side != self.gateways[to].side;
+        let apart = self.gateways[from].is_mute
+            || self.split && self.gateways[from].side != self.gateways[to].side;
         if from != to && (apart || self.random.one_in(self.faults.lose)) {
             return;
         }
@@ -283,6 +312,19 @@ impl World {
                 demand = demand.with(Rank::new(rank), self.random.below(100_000) as u32);
             }
             self.gateways[index].demand = demand;
+        }
+    }
+
+    /// Ends all faults: each gateway runs, and each message arrives.
+    pub(crate) fn recover(&mut self) {
+        self.faults = Faults { delay: self.faults.delay.min(50), ..Faults::default() };
+        self.split = false;
+        for index in 0..self.gateways.len() {
+            self.gateways[index].is_mute = false;
+            self.gateways[index].paused = 0;
+            if self.gateways[index].is_down {
+                self.restart(index);
+            }
         }
     }
 

@@ -37,8 +37,9 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     }
 }
 
-/// Returns one elephant, with the more specific routes that its pattern matches too. Returns an
-/// error if no elephant has this number.
+/// Returns one elephant (a route that causes much of the load), with the more specific routes that
+/// its pattern also matches and that a rule for it does not limit. Returns an error if no elephant
+/// has this number.
 pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     Ok(document(&shown(shared, number_of(number)?)?))
 }

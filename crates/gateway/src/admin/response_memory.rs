@@ -16,8 +16,8 @@ use crate::request::reply::{Answer, Reply};
 
 /// The maximum total size in bytes of all counted answers.
 const MOST: usize = 64 << 20;
-/// Answers of at most this size in bytes are not counted, because one of them per connection takes
-/// little memory.
+/// Answers of at most this size in bytes are not counted: their size is not added to the total,
+/// because one of them per connection takes little memory.
 const SMALL: usize = 64 << 10;
 
 /// The total size in bytes of the counted answers of all connections.
@@ -37,8 +37,9 @@ impl ResponseMemory {
         Self { bytes: Cell::default(), counted: RefCell::new(memory.hold(0)) }
     }
 
-    /// Counts this answer. Returns an error, and counts nothing, if all counted answers together
-    /// would exceed [`MOST`].
+    /// Adds the size of this answer to the total of all connections. Returns an error, and adds
+    /// nothing, if the total would exceed [`MOST`] bytes. Answers of at most [`SMALL`] bytes are
+    /// not added.
     pub(super) fn take(&self, reply: &Reply) -> Result<(), Refused> {
         let Answer::Local(words) = &reply.body else { return Ok(()) };
         if words.len() <= SMALL {
@@ -56,7 +57,8 @@ impl ResponseMemory {
         Ok(())
     }
 
-    /// Stops counting the answer, because it was read or never will be.
+    /// Subtracts the size of the answer from the total, because the answer was read or never will
+    /// be.
     pub(super) fn stop_counting(&self) {
         ALL.fetch_sub(self.bytes.replace(0), Ordering::Relaxed);
         self.counted.borrow_mut().set(0);

@@ -90,7 +90,8 @@ impl Levels {
         self.customer_header.clone()
     }
 
-    /// Sets the field that tells the application the level. Its signature is made now.
+    /// Sets the field that tells the application the level. Its signed value contains the present
+    /// time and expires, so call this just before the request is sent.
     pub(crate) fn set_field(&self, fields: &mut Fields, level: Level) {
         let now = UnixTime::from_millis(unix_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);

@@ -1,4 +1,5 @@
-//! Determines the session that makes progress by a response, and adds a token that proves it.
+//! Determines the session whose progress a response counts for, and adds a token that proves the
+//! progress.
 //!
 //! **Sent with the head.** A token goes out with the head of the response. At that time the work is
 //! done, but it is not known yet whether the client reads the rest. The table of sessions records
@@ -27,9 +28,10 @@ use crate::identity::tokens::Tokens;
 use crate::process::wall_clock::unix_ms;
 use crate::request::record::Record;
 
-/// Returns the session that makes progress by a response with this head: the request's own session,
-/// or one that begins with the response. Adds a token to `fields` if one is due. `asked`: the
-/// engine has decided about the request.
+/// Returns the session whose progress this response counts for: the request's own session, or the
+/// one that this response starts. Adds a session token to the response's `fields` if one is due.
+/// `asked` says whether the engine has decided about the request; without a decision, no token is
+/// added.
 pub(super) fn session_served(
     record: &Record,
     asked: bool,

@@ -44,7 +44,8 @@ impl Schedule {
         Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
     }
 
-    /// Returns the servers that must be probed now. Each returned server counts as probed.
+    /// Returns the servers that must be probed now, and marks their probes as sent. The caller
+    /// sends the probes.
     pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let timeout = self.timeout;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -56,9 +57,10 @@ impl Schedule {
         })
     }
 
-    /// Returns the servers whose probe has expired, which is a failure of each. Process the
-    /// responses that have arrived before you call this. Otherwise a pause of the whole machine
-    /// counts against the servers.
+    /// Returns the servers that have not answered their probe in time, and schedules their next
+    /// probe. The caller counts a failure for each. Before the call, process all responses that
+    /// have already arrived: otherwise, after a pause of the gateway's machine, healthy servers
+    /// would count as failed.
     pub(crate) fn expired(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let interval = self.interval;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -70,8 +72,8 @@ impl Schedule {
         })
     }
 
-    /// Records that the probe of this server has a response, good or bad. Returns false if the
-    /// probe has already expired, so that the response must be ignored.
+    /// Records that the probe of this server is over, with any result, and schedules the next one.
+    /// Returns false if the probe has already expired: the caller must then ignore the result.
     pub(crate) fn answered(&mut self, server: usize, now: Time) -> bool {
         let Some(probe) = self.probes.get_mut(server) else { return false };
         match *probe {

@@ -119,8 +119,16 @@ impl Row {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
 
-    fn most_slots(&self) -> u32 {
-        self.by_rank().iter().map(|output| output.most_slots).max().unwrap_or(0)
+    fn most(&self, of: fn(&FleetOutput) -> u32) -> u32 {
+        self.by_rank().iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Returns all requests that the leases by rank answered in time, relative to one queue.
+    fn all_answered(&self) -> f64 {
+        let all = |outputs: &[FleetOutput]| {
+            outputs.iter().map(|output| output.answered + output.others).sum::<u64>() as f64
+        };
+        all(self.by_rank()) / all(&self.outputs[0])
     }
 
     /// Returns the number of messages per second. Each run begins with ten seconds that are not in
@@ -141,7 +149,9 @@ impl Row {
             "slots": self.fleet.slots,
             "traffic": self.fleet.traffic(),
             "answered": shares,
-            "most_slots": self.most_slots(),
+            "all_answered_of_one_queue": self.all_answered(),
+            "most_slots": self.most(|output| output.most_slots),
+            "most_running": self.most(|output| output.most_running),
             "messages_per_s": self.messages(seconds),
         })
     }
@@ -155,7 +165,9 @@ impl Row {
         ];
         cells.extend(shares.iter().map(|share| format!("{share:.3}")));
         cells.push(format!("{:.3}", shares[shares.len() - 1] / shares[0]));
-        cells.push(self.most_slots().to_string());
+        cells.push(format!("{:.3}", self.all_answered()));
+        cells.push(self.most(|output| output.most_slots).to_string());
+        cells.push(self.most(|output| output.most_running).to_string());
         cells.push(format!("{:.0}", self.messages(seconds)));
         cells
     }
@@ -165,7 +177,10 @@ fn table(rows: &[Row], seconds: u32) -> Table {
     let mut columns =
         vec![("gateways", Align::Right), ("of slots", Align::Right), ("traffic", Align::Left)];
     columns.extend(Division::ALL.map(|division| (division.name(), Align::Right)));
-    columns.extend(["of one queue", "slots", "messages"].map(|column| (column, Align::Right)));
+    columns.extend(
+        ["of one queue", "all answered", "slots", "running", "messages"]
+            .map(|column| (column, Align::Right)),
+    );
     let mut table = Table::new(&columns);
     for row in rows {
         table.push(row.cells(seconds));

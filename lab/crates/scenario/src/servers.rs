@@ -159,7 +159,8 @@ impl Servers {
     }
 }
 
-/// The form of a change in a scenario file.
+/// A planned change of the servers (see [`Change`]), as written in a scenario file and not yet
+/// checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSpec {
@@ -177,8 +178,8 @@ pub(crate) struct RawSpec {
 }
 
 impl RawSpec {
-    /// Converts the file's form into a change. `class` maps the name of a class to its index. Fails
-    /// for invalid values.
+    /// Checks the values and converts them into a [`Change`]. `class` maps the name of a class to
+    /// its index. Fails for invalid values.
     pub(crate) fn resolve(
         &self,
         class: impl FnOnce(&str) -> Result<usize, ScenarioError>,

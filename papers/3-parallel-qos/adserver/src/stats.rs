@@ -31,14 +31,14 @@ pub struct Stats {
     /// The number of requests that are being served now.
     pub running: usize,
     /// The total number of requests with a level that no trusted gateway has signed, or that does
-    /// not exist. They are served with the low level.
+    /// not exist. They are served with the level `low`.
     pub levels_refused: u64,
     /// The total number of clients that left after they had sent a request and before they got the
     /// answer.
     pub departed: u64,
     /// The statistics of the pages in the pool, by level.
     pub turns: BTreeMap<Level, TurnStats>,
-    /// The state of the high level's goal; `None` without a goal.
+    /// The state of the goal for the level `high`; `None` without a goal.
     pub goal: Option<GoalStats>,
     /// The number of threads in the pool, which select banners.
     pub threads: u32,
@@ -89,15 +89,16 @@ pub struct TurnStats {
     pub threads: u32,
 }
 
-/// The state of the high level's goal.
+/// The state of the goal for the level `high`. The goal is a ratio: the mean response time of the
+/// level divided by that of the level `low`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GoalStats {
     /// The result of the goal: `settling`, `held`, `exceeded` or `infeasible`.
     pub verdict: &'static str,
-    /// The mean response time of the high level divided by that of the low level, in the last
-    /// seconds. `None` if it is not known.
+    /// The measured ratio in the last seconds. `None` if it is not known.
     pub measured: Option<f64>,
-    /// The output of the controller: the weight with which the age of a high page counts.
+    /// The output of the controller: the weight with which the age of a page of the level `high`
+    /// counts.
     pub effort: f64,
 }
 

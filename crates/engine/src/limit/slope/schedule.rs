@@ -2,8 +2,10 @@
 //!
 //! A probe upwards costs no throughput, only a few more requests inside the application for a
 //! moment. So there is one every pause. A probe downwards costs throughput. So there is one every
-//! third pause, and such probes take a fifteenth of the time at most. While the base is in doubt,
-//! the next probe downwards follows immediately.
+//! third pause, and such probes take a fifteenth of the time at most.
+//!
+//! A probe downwards measures the *base*: the latency of a request when no request waits inside the
+//! application. While the base is in doubt, the next probe downwards follows immediately.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -32,7 +34,7 @@ pub(super) struct Schedule {
     pauses: u64,
     up: Time,
     down: Time,
-    /// Whether the last probe downwards has confirmed the base.
+    /// Whether the base counts as confirmed by the last probe downwards.
     is_sure: bool,
     /// Whether no probe downwards has been made yet.
     is_new: bool,
@@ -66,27 +68,31 @@ impl Schedule {
         }
     }
 
-    /// Notes that the base is in doubt, because it has moved by an unknown amount.
+    /// Makes a probe downwards due now, because the base has moved by an unknown amount and is in
+    /// doubt.
     pub(super) fn doubt(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now;
         (self.is_sure, self.is_new) = (false, false);
     }
 
-    /// Notes that a measurement has corrected the base, which may still be slightly wrong. The next
-    /// probe downwards comes sooner.
+    /// Schedules the next probe in each direction after one pause, because a measurement has
+    /// corrected the base. The new value may still be slightly wrong: the probe downwards measures
+    /// it again.
     pub(super) fn bring_forward(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now + self.pause;
         self.up = now + self.pause;
     }
 
-    /// Notes that a probe upwards was made, or that the bounds of the limit left no room for it.
+    /// Schedules the next probe upwards after one pause: a probe upwards is over, or the bounds of
+    /// the limit left no room for it.
     pub(super) fn note_probe_up(&mut self, now: Time) {
         self.up = now + self.pause;
     }
 
-    /// Notes that a probe downwards was made, which lasted for `cost` and confirmed the base.
+    /// Schedules the next probe downwards, after one that lasted for `cost`. The base now counts as
+    /// confirmed, even if that probe ended without a result.
     pub(super) fn note_probe_down(&mut self, now: Time, cost: TimeSpan) {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);

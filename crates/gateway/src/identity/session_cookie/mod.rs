@@ -61,8 +61,9 @@ const LEAST_SHARE: u64 = 100;
 const LOOKED_AT: usize = 32;
 /// The maximum number of cookies that a warning names.
 const NAMED: usize = 5;
-/// The maximum number of successive picks of `auto` in one process. It bounds the memory for their
-/// names.
+/// The maximum number of cookies that the gateway picks, one after the other, in one process. The
+/// gateway picks the session cookie itself if `identify.session` is `auto`. The maximum bounds the
+/// memory for the names of the picked cookies.
 const PICKS: usize = 8;
 
 /// Watches the session cookie. One instance lasts as long as `identify.session` stays the same.
@@ -247,7 +248,7 @@ impl SessionCookie {
     }
 
     /// Uses `picked` as the session cookie from now on, and restarts the counts. Returns false, and
-    /// changes nothing, if there were [`PICKS`] picks before.
+    /// changes nothing, if the gateway has picked [`PICKS`] cookies before.
     fn pick(&self, picked: &Seen) -> bool {
         let former = self.picked();
         let Some(free) = self.picks.iter().find(|pick| pick.get().is_none()) else { return false };

@@ -23,14 +23,16 @@ pub(crate) struct Stream {
     pub(super) exchange: Option<Exchange>,
     pub(super) deadline: Deadline,
     pub(super) status: StatusCode,
-    /// The session that makes progress by this response, if any.
+    /// The session whose progress this response counts for, if any.
     pub(super) served: Option<SessionKey>,
     /// Whether the complete response counts as a success, and its revenue.
     pub(super) judged: Judged,
     /// The search for the conditions of success in the body. `None` if the head alone decides.
     pub(super) sought: Option<Box<Sought>>,
     pub(super) takes_trailers: bool,
-    /// The number of bytes of the request's body that had been sent at the last check.
+    /// The number of bytes of the request's body that had been sent when the limit on pauses was
+    /// last checked. If the upload goes on, a pause of the response is not the upstream's fault:
+    /// see [`Deadline::excuse_upstream`].
     pub(super) sent: u64,
     /// Whether the response may pause for any length of time (server-sent events).
     pub(super) endless: bool,
@@ -127,7 +129,7 @@ impl Stream {
         })
     }
 
-    /// Reads a file's content ahead of its client, while the buffer has room. Pending while the
+    /// Reads a file's content ahead of its client, while the buffer has space. Pending while the
     /// server has not sent more of it.
     fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.running.is_some() && self.ahead.as_ref().is_some_and(ReadAhead::has_room) {

@@ -54,7 +54,8 @@ impl Handshake {
 /// The kind of frame flood for which an HTTP/2 connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
-    /// Streams that the client opens and resets at once, or resets repeatedly (CVE-2023-44487).
+    /// Too many `RST_STREAM` frames: for streams that the client has just opened (CVE-2023-44487),
+    /// for older streams, or for streams that are already reset.
     Reset,
     /// Frames by which a client makes the server reset streams (CVE-2019-9514, CVE-2025-8671).
     Provoked,

@@ -18,7 +18,9 @@ Columns:
   leases by arrivals  the same, with leases by the work that arrives
   leases by rank      the same, with leases by the work of each rank
   of one queue        leases by rank, relative to one queue
+  all answered        all requests that leases by rank answer in time, relative to one queue
   slots               most slots that the gateways had at once, with leases by rank
+  running             most requests in the application at once, with leases by rank
   messages            messages a second between gateways, with leases by rank";
 
 #[derive(Debug, clap::Args)]

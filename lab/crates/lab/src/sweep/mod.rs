@@ -38,7 +38,7 @@ pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
     let plain = read(&args.scenario)?;
     let text = text(&args.scenario)?;
     let combinations = combinations(&args.vary)?;
-    check_options(args)?;
+    reject_options_of_varied_keys(args)?;
     let scenarios = combinations.iter().map(|values| scenario(args, &text, values));
     let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
@@ -84,8 +84,8 @@ fn text(path: &Path) -> Result<String, Failure> {
     Scenario::text(path).map_err(|error| Failure::configuration(format!("bywash: {error}")))
 }
 
-/// Fails if `--set` sets a key that `--vary` varies.
-fn check_options(args: &Sweep) -> Result<(), Failure> {
+/// Fails if `--rho`, `--seeds` or `--orders` sets a key that `--vary` varies.
+fn reject_options_of_varied_keys(args: &Sweep) -> Result<(), Failure> {
     let options = [
         ("run.rho", "--rho", !args.narrow.rho.is_empty()),
         ("run.seeds", "--seeds", args.narrow.seeds.is_some()),

@@ -57,11 +57,6 @@ impl Traffic {
     pub(super) fn exponential(&mut self) -> f64 {
         -self.stream.unit().ln()
     }
-
-    /// Draws a number that is uniform between 0 and 1.
-    pub(super) fn unit(&mut self) -> f64 {
-        self.stream.unit()
-    }
 }
 
 /// Returns weights between 1 and `skew`, each the same multiple of the one before.

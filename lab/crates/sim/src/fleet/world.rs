@@ -126,7 +126,8 @@ pub fn play(case: &FleetCase) -> FleetOutput {
 
 impl World {
     fn new(case: &FleetCase) -> Self {
-        let mut traffic = Traffic::new(case, Stream::new(case.seed, VISITORS, 0));
+        let traffic = Traffic::new(case, Stream::new(case.seed, VISITORS, 0));
+        let mut network = Stream::new(case.seed, NETWORK, 0);
         let count = if case.division == Division::OneQueue { 1 } else { case.gateways };
         let settings = Settings::new(count);
         let mut events = EventQueue::default();
@@ -137,7 +138,7 @@ impl World {
         let share = settings.share(case.slots);
         let gateways = (0..count)
             .map(|index| {
-                let begins = settings.heartbeat.scale(traffic.unit());
+                let begins = settings.heartbeat.scale(network.unit());
                 let gateway = index as usize;
                 events.schedule(Time::ZERO + begins, FleetEvent::Heartbeat { gateway });
                 Gateway::new(u64::from(index), settings, share)
@@ -150,7 +151,7 @@ impl World {
             end: Time::ZERO + WARM_UP + case.lasts,
             events,
             traffic,
-            network: Stream::new(case.seed, NETWORK, 0),
+            network,
             gateways,
             messages: Slots::default(),
             serial: 0,
@@ -359,7 +360,7 @@ impl World {
                 // A report to an allocator that has no use for it changes nothing.
                 at.allocator.on_report(self.now, &report).ok();
             }
-            Message::Grant(grant) => at.member.on_grant(self.now, &grant),
+            Message::Grant(grant) => at.member.on_grant(&grant),
             Message::Announcement(from) => at.member.on_announcement(self.now, &from),
         }
         self.set_slots(to);
@@ -394,7 +395,12 @@ impl Gateway {
             waiting: [0; RANKS],
             meter: DemandMeter::new(Time::ZERO),
             member: Member::new(Time::ZERO, me, settings, share),
-            allocator: Allocator::new(me, settings, share),
+            allocator: Allocator::new(
+                me,
+                settings,
+                share,
+                (0..u64::from(settings.gateways)).map(MemberId),
+            ),
             timer: None,
             change: None,
         }

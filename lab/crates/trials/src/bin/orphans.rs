@@ -3,7 +3,8 @@
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
-//! The exit code is 99 if the query of another request was cancelled despite a lease.
+//! The exit code is 99 if the daemon cancelled the query of a wrong request although the connection
+//! was leased.
 
 use std::io;
 use std::path::PathBuf;
@@ -73,8 +74,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the measurements. Returns the number of cancelled queries of other requests despite a
-/// lease.
+/// Runs the measurements. Returns how many times the daemon cancelled the query of a wrong request
+/// although the connection was leased.
 fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<DatabaseKind> =
         DatabaseKind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();

@@ -46,9 +46,12 @@ fn fit(statistic: f64, counts: usize) -> Fit {
 
 /// Returns the probability that a chi-square variable is at least as large as the statistic.
 fn p_value(degrees: f64, statistic: f64) -> f64 {
-    // `gamma_ur` accepts positive arguments only.
+    // `gamma_ur` accepts positive, finite arguments only.
     if degrees <= 0.0 || statistic <= 0.0 {
         return 1.0;
+    }
+    if statistic == f64::INFINITY {
+        return 0.0;
     }
     gamma_ur(degrees / 2.0, statistic / 2.0)
 }
