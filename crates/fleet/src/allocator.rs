@@ -283,8 +283,8 @@ impl Allocator {
     }
 
     /// Notes that a gateway's program did not run at the time `at`. The caller must have proof that
-    /// the process had ended. A closed port is no proof, because a gateway that drains has closed
-    /// its ports.
+    /// the process had ended. A closed port does not prove it, because a gateway that drains has
+    /// closed its ports.
     ///
     /// If the gateway starts again, it has one slot for as long as a pledge lasts. Until then its
     /// other slots may serve other gateways.
