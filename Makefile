@@ -135,9 +135,9 @@ test-tutorials: build
 	$(CARGO) build --release --locked -p bywash-shop
 	scripts/test-tutorials
 
-# Every scenario in virtual time.
+# Every scenario in virtual time, with two seeds to bound the time.
 test-lab: build
-	scripts/lab-all out/lab
+	scripts/lab-all out/lab 2
 
 # Builds target/debug/bywash with the features that `make test` builds it with.
 program:
