@@ -4,7 +4,7 @@
 //! some customers get faster responses without the help of the operating system [paper 3.1]. More
 //! threads alone have an effect only while the machine has idle processors. In this pool a thread
 //! needs one of a fixed number of slots, and waiting requests and running ones compete for slots.
-//! So the promise to a level also holds when the pool is full: see [`Goal`].
+//! The promise to a level therefore also holds when the pool is full: see [`Goal`].
 //!
 //! ```
 //! use bywash_levels::{Goal, Level, Pool, suggested_threads};

@@ -12,9 +12,9 @@
 //! invented cookie. A proof costs what the site asks of its buyers.
 //!
 //! **A quota for each address.** A proof is cheap if the answer to a product page is enough for it.
-//! So an address that holds more sessions of a segment than its quota, and most of all addresses,
-//! loses its own session that was served longest ago. The quota is a 1024th of the table, and 16
-//! sessions at least. Addresses are compared by the binary logarithm of the number of sessions that
+//! The quota bounds the sessions of one segment that an address may keep. If several addresses
+//! exceed it, the address with the most sessions loses the one that was served longest ago. The
+//! quota is a 1024th of the table, and 16 sessions at least. Addresses are compared by the binary logarithm of the number of sessions that
 //! they hold. Among equals, the address of the new session comes first. If no address holds more
 //! than its quota, the session of the segment that was served longest ago is evicted. A table that
 //! is not full has no quota.

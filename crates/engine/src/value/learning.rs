@@ -4,8 +4,8 @@
 //! them to be better than a ranking by standing alone. From then on they are *known*. Every
 //! [`Learn::every`], at the next event, the weight of older counts is reduced and the index is
 //! computed again. No index and no lift changes between two publications by more than
-//! [`Learn::max_change_per_hour`] allows. Therefore an attacker who wants to distort the index has
-//! to keep paying for hours, visibly. The bound also holds across a restart and a reload, because
+//! [`Learn::max_change_per_hour`] allows. To distort the index, an attacker has to pay for hours,
+//! and operators can see it. The bound also holds across a restart and a reload, because
 //! the published values are kept with the counts.
 //!
 //! A fixed value is neither corrected by measured revenue nor bounded. When it is removed from the
