@@ -22,7 +22,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use bywash_units::{Time, TimeSpan};
+use bywash_units::Time;
 
 use crate::demand::Demand;
 use crate::divide::divide;
@@ -46,23 +46,6 @@ pub enum Ignored {
     UnknownGrant,
     /// The gateway is not in the list of the fleet's gateways.
     Stranger,
-}
-
-/// The allocator's knowledge of one gateway, for operators.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MemberStatus {
-    /// The gateway.
-    pub member: Identity,
-    /// The gateway's own share, in slots.
-    pub share: u32,
-    /// The slots of its last lease.
-    pub granted: u32,
-    /// The most slots that it can have now.
-    pub bound: u32,
-    /// The time since its last report.
-    pub age: TimeSpan,
-    /// Whether it takes part in the division.
-    pub pledged: bool,
 }
 
 /// The machine that divides the slots of a fleet.
@@ -231,11 +214,6 @@ impl Allocator {
         }
     }
 
-    /// Returns the identity of the allocator.
-    pub const fn identity(&self) -> Identity {
-        self.me
-    }
-
     /// Sets the share of each gateway, after the fleet's limit has changed.
     pub fn set_share(&mut self, share: u32) {
         self.share = share;
@@ -376,18 +354,6 @@ impl Allocator {
         let free: Vec<Time> = free.map(|(_, down)| down.until).collect();
         let all = self.names.len();
         if pledged * 2 > all || pledged + free.len() == all { free } else { Vec::new() }
-    }
-
-    /// Returns what the allocator knows about each gateway, by number.
-    pub fn members(&self, now: Time) -> impl Iterator<Item = MemberStatus> {
-        self.members.values().map(move |agreement| MemberStatus {
-            member: agreement.identity,
-            share: agreement.share,
-            granted: agreement.grants.back().map_or(0, |grant| grant.slots),
-            bound: agreement.bound(now),
-            age: now.since(agreement.heard),
-            pledged: now < agreement.pledged,
-        })
     }
 
     /// Forgets gateways without a pledge that have not reported for ten pledges.

@@ -38,7 +38,7 @@ mod member;
 mod message;
 mod settings;
 
-pub use allocator::{Allocator, Ignored, MemberStatus};
+pub use allocator::{Allocator, Ignored};
 pub use demand::{Demand, DemandMeter, RANKS, Rank};
 pub use divide::divide;
 pub use member::Member;

@@ -28,6 +28,7 @@ fn leases_by_rank_serve_more_valuable_requests_than_an_even_split() {
         assert_eq!(valuable, leases.valuable, "the same visitors come, {}", division.name());
     }
     assert!(leases.answered > even.answered, "{leases:?} {even:?}");
+    assert!(leases.most_running <= case().slots, "{leases:?}");
 }
 
 #[test]
