@@ -2,6 +2,7 @@
 import { TextlintKernel } from '@textlint/kernel';
 import markdown from '@textlint/textlint-plugin-markdown';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,6 +16,8 @@ const TEXTS = /\.(?:md|rs|go|py|js|mjs|ts|tsx|java|h)$|^[^.]+$/;
 const GUIDE = /^docs\/(?:tutorials|how-to|concepts|reference)\//;
 const HELP = /(?:^|\/)src\/args(?:\/|\.rs$)/;
 // Nouns that are the subject of a folder.
+// Number of comments in a sample.
+const SAMPLE = 60;
 const ALLOWED = [[/bookstore|4-connection-sentry/, /^books?$/i]];
 
 const kernel = new TextlintKernel();
@@ -92,6 +95,25 @@ async function check(argument) {
     process.exitCode = lines.length && argument !== '--list' ? 1 : 0;
 }
 
+// Prints doc comments that a reader should judge, with their places. The same seed draws the same
+// comments from the same sources.
+function sample(seed) {
+    const all = [];
+    for (const path of git('ls-files').filter(name => TEXTS.test(name) && !name.endsWith('.md'))) {
+        if (!lstatSync(join(ROOT, path)).isFile()) continue;
+        const { text, places, openings } = comments(path, readFileSync(join(ROOT, path), 'utf8'));
+        const lines = text.split('\n');
+        for (const opening of openings) {
+            const end = lines.indexOf('', opening - 1);
+            all.push({ at: `${path}:${places[opening - 1]}`, lines: lines.slice(opening - 1, end) });
+        }
+    }
+    const weigh = ({ at }) => createHash('sha256').update(`${seed} ${at}`).digest('hex');
+    const drawn = all.map(one => [weigh(one), one]).sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [, { at, lines }] of drawn.slice(0, SAMPLE)) console.log(`${at}\n${lines.join('\n')}\n`);
+    console.log(`language: ${SAMPLE} of ${all.length} doc comments, drawn with seed ${seed}`);
+}
+
 // For each language, a file with one finding, in its line 3.
 const SAMPLES = {
     'a.rs': '//! A file.\n\n/// Of itself.\nlet x = 1; // Of code.\n',
@@ -129,4 +151,5 @@ async function selfTest() {
 }
 
 const [argument] = process.argv.slice(2);
-await (argument === '--self-test' ? selfTest() : check(argument));
+if (argument === '--sample') sample(process.argv[3]);
+else await (argument === '--self-test' ? selfTest() : check(argument));
