@@ -47,6 +47,7 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> ResultRow {
         orders_planned: 560,
         orders_possible: 400.0,
         hostile: None,
+        observed: None,
         recovery: None,
         response: TierResponses {
             all: cdf(1.0 + 8.0 * loss),

@@ -1,6 +1,6 @@
 //! The two tables of every run: one of all result rows, and one of the classes of a row.
 
-use bywash_scenario::{ClassRow, Recovery, ResultRow, RunResult};
+use bywash_scenario::{ClassRow, Decisions, Recovery, ResultRow, RunResult};
 use bywash_terminal::{Align, Table};
 
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
@@ -10,7 +10,8 @@ use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 /// The percentages of completed, timed out, dropped, terminated, failed and not generated requests
 /// add up to 100. Their base is the number of generated and not generated requests, as in table
 /// "Overall Throughput Data" of the LIFO-Pri talk. Terminated requests, failed requests, the
-/// recovery after a pulse and work on adversaries have a column only if a row has any.
+/// recovery after a pulse, work on adversaries and decisions that were only counted have columns
+/// only if a row has any.
 pub fn cells(result: &RunResult) -> Table {
     let stops = result.cells.iter().any(|cell| cell.terminated > 0);
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
@@ -19,15 +20,29 @@ pub fn cells(result: &RunResult) -> Table {
     let level = rho_decimals(result);
     let mut columns = cell_columns(stops, failures, pulse);
     columns.extend(hostile.then_some(("hostile work %", Align::Right)));
+    let observes = result.cells.iter().any(|cell| cell.observed.is_some());
+    columns.extend(WOULD.into_iter().filter(|_| observes).map(|name| (name, Align::Right)));
     let mut table = Table::new(&columns);
     for cell in &result.cells {
         let mut row = cell_row(cell, (stops, failures), level);
         row.extend(pulse.then(|| recovery(cell)));
         let work = cell.hostile.map_or(NONE.into(), |hostile| percent(hostile.hostile_work));
         row.extend(hostile.then_some(work));
+        row.extend(would(cell).into_iter().filter(|_| observes));
         table.push(row);
     }
     table
+}
+
+/// The columns of the decisions about observed requests.
+const WOULD: [&str; 4] = ["would run %", "would shed %", "would stop %", "would wait %"];
+
+/// Returns the entries of a row in the columns [`WOULD`]: shares of the observed requests.
+fn would(cell: &ResultRow) -> [String; 4] {
+    let Some(Decisions { run, shed, stop, wait }) = cell.observed else {
+        return WOULD.map(|_| NONE.into());
+    };
+    [run, shed, stop, wait].map(|count| percent_of(count, run + shed + stop + wait))
 }
 
 fn recovery(cell: &ResultRow) -> String {
@@ -206,6 +221,17 @@ mod tests {
         let table = cells(&result);
         assert_eq!(table.header.last().unwrap(), "hostile work %");
         assert_eq!([0, 1].map(|row| table.rows[row].last().unwrap().as_str()), ["25.0", NONE]);
+    }
+
+    #[test]
+    fn decisions_that_were_only_counted_have_columns_only_if_there_are_any() {
+        let mut result = sample::result();
+        let columns = cells(&result).header.len();
+        result.cells[0].observed = Some(Decisions { run: 50, shed: 40, stop: 0, wait: 10 });
+        let table = cells(&result);
+        assert_eq!(table.header[columns..], WOULD);
+        assert_eq!(table.rows[0][columns..], ["50.0", "40.0", "0.0", "10.0"]);
+        assert_eq!(table.rows[1][columns..], [NONE; 4]);
     }
 
     #[test]

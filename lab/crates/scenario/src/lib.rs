@@ -68,9 +68,10 @@ pub use error::ScenarioError;
 pub use file::Scenario;
 pub use graph::Graph;
 pub use permanent::Client;
-pub use policies::{PartChoice, PolicyChoice, PrincipalKind};
+pub use policies::{Mode, PartChoice, PolicyChoice, PrincipalKind};
 pub use result::{
-    ClassRow, EmpiricalCdf, Recovery, ResultRow, RunResult, Second, SeedFigures, TierResponses,
+    ClassRow, Decisions, EmpiricalCdf, Recovery, ResultRow, RunResult, Second, SeedFigures,
+    TierResponses,
 };
 pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;
@@ -78,7 +79,7 @@ pub use sets::ClientSet;
 pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source, Visit};
-pub use tally::{Of, Tally, standard_error};
+pub use tally::{Decision, Of, Tally, standard_error};
 pub use threads::{Parallel, Promise, ThreadScheduler, Threads};
 pub use throttle::Throttle;
 pub use vary::{Setting, guess};

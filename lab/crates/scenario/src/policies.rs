@@ -29,6 +29,8 @@ pub struct PolicyChoice {
     /// Whether the gateway assumes that the application notices departures. If not, the gateway
     /// holds the slot of a departed client until the application is done.
     pub departures: Departures,
+    /// Whether the decisions of the policy are carried out.
+    pub mode: Mode,
     /// The classes that are throttled, with the limits of each.
     pub throttles: Vec<Throttle>,
     /// The line of the policy in the scenario file; `None` if the policy does not come from a file.
@@ -46,6 +48,7 @@ impl PolicyChoice {
             termination: None,
             principal: PrincipalKind::default(),
             departures: Departures::default(),
+            mode: Mode::default(),
             throttles: Vec::new(),
             line: None,
         }
@@ -63,6 +66,18 @@ pub enum PrincipalKind {
     /// The client's address is charged. Simulated visitors have one address each, which is the best
     /// case for this choice.
     Address,
+}
+
+/// Whether the decisions of a policy are carried out: the gateway's `mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The decisions are carried out.
+    #[default]
+    Enforce,
+    /// Each request goes to the application at once, and the decisions are only counted. Requests
+    /// of throttled classes are enforced, like those under an approved rule in the gateway.
+    Observe,
 }
 
 /// A limit or termination policy to run, with the parameters that differ from their defaults.
@@ -88,6 +103,8 @@ pub(crate) struct RawSpec {
     principal: PrincipalKind,
     #[serde(default)]
     departures: Departures,
+    #[serde(default)]
+    mode: Mode,
     #[serde(default)]
     throttle: Vec<throttle::RawSpec>,
     #[serde(flatten)]
@@ -119,6 +136,7 @@ impl RawSpec {
             termination: self.termination.map(part),
             principal: self.principal,
             departures: self.departures,
+            mode: self.mode,
             name: self.name,
             line,
         })

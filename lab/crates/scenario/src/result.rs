@@ -89,6 +89,9 @@ pub struct ResultRow {
     /// The results of adversaries, which no other figure includes; `None` without adversaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostile: Option<Hostile>,
+    /// The decisions about observed requests; `None` unless the policy is in mode `observe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Decisions>,
     /// Response times of completed requests.
     #[serde(default)]
     pub response: TierResponses,
@@ -115,6 +118,30 @@ impl ResultRow {
     /// percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
+    }
+}
+
+/// The numbers of observed requests, by the decision that stood at the end of each. None of the
+/// decisions was carried out. The names are those of the gateway's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// The number of requests that had got a slot.
+    pub run: u64,
+    /// The number of requests that would have been refused.
+    pub shed: u64,
+    /// The number of requests that would have been stopped while they ran.
+    pub stop: u64,
+    /// The number of requests that would still have waited for a slot.
+    pub wait: u64,
+}
+
+impl Decisions {
+    /// Adds the numbers of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.run += other.run;
+        self.shed += other.shed;
+        self.stop += other.stop;
+        self.wait += other.wait;
     }
 }
 

@@ -3,7 +3,7 @@
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario, Tally, Throttle};
+use bywash_scenario::{Closes, Departures, Mode, PrincipalKind, Scenario, Tally, Throttle};
 use bywash_units::{Time, TimeSpan};
 
 use crate::adversary::AdversaryResults;
@@ -25,6 +25,8 @@ pub struct Case<'a> {
     pub principal: PrincipalKind,
     /// Whether the gateway assumes that the application notices that a client has left.
     pub departures: Departures,
+    /// Whether the decisions of the policy are carried out.
+    pub mode: Mode,
     /// The offered load ρ of the run.
     pub rho: f64,
     /// Whether the server side can see clients leave.
@@ -75,7 +77,7 @@ pub struct Sample {
 pub struct RunOutput {
     /// The counts, work and revenue of visitors.
     pub tally: Tally,
-    /// The number of requests that got a slot.
+    /// The number of requests that got a slot, or were only observed and so needed none.
     pub started: u64,
     /// The number of requests that had to wait for their slot.
     pub delayed: u64,

@@ -9,8 +9,8 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Closes, Departures, PartChoice, PolicyChoice, PrincipalKind, ResultRow, RunResult, Scenario,
-    Tally, Throttle, guess,
+    Closes, Departures, Mode, PartChoice, PolicyChoice, PrincipalKind, ResultRow, RunResult,
+    Scenario, Tally, Throttle, guess,
 };
 
 use bywash_units::TimeSpan;
@@ -244,6 +244,7 @@ struct Chosen {
     throttles: Vec<Throttle>,
     principal: PrincipalKind,
     departures: Departures,
+    mode: Mode,
 }
 
 /// Checks that the policies and their parameters are known and valid.
@@ -321,6 +322,10 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
     // A peer is another program. It identifies clients by address, whatever the scenario sets for
     // the gateway.
     let is_peer = peers::find(&choice.name).is_some();
+    if is_peer && choice.mode == Mode::Observe {
+        let wrong = "only the gateway's own policies have mode `observe`".into();
+        return Err(SimError::Parameters { policy: choice.name.clone(), wrong });
+    }
     let principal = if is_peer { PrincipalKind::Address } else { choice.principal };
     let termination = match &choice.termination {
         // A peer terminates no request by default.
@@ -328,8 +333,8 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         None => TerminationSettings::default(),
         Some(termination) => termination_of(termination)?,
     };
-    let (throttles, departures) = (choice.throttles.clone(), choice.departures);
-    Ok(Chosen { settings, limit, termination, throttles, principal, departures })
+    let (throttles, departures, mode) = (choice.throttles.clone(), choice.departures, choice.mode);
+    Ok(Chosen { settings, limit, termination, throttles, principal, departures, mode })
 }
 
 fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
@@ -433,7 +438,7 @@ fn play_all(
 ) -> Vec<RunOutput> {
     let one = |job: &Job| {
         let Job { scenario, policy, rho, closes, seed } = *job;
-        let Chosen { settings, limit, termination, throttles, principal, departures } =
+        let Chosen { settings, limit, termination, throttles, principal, departures, mode } =
             &chosen[scenario][policy];
         play(Case {
             scenario: scenarios[scenario],
@@ -443,6 +448,7 @@ fn play_all(
             throttles,
             principal: *principal,
             departures: *departures,
+            mode: *mode,
             rho,
             closes,
             seed,

@@ -2,6 +2,7 @@
 //! folded details.
 
 mod load;
+mod observe;
 mod time;
 
 use bywash_scenario::{Closes, ResultRow, RunResult};
@@ -36,6 +37,7 @@ pub fn result_report(
             0 | 1 => load::orders(result),
             _ => load::against_load(result),
         }),
+        observe::observed_and_enforced(result),
         time::response_times(result),
         time::second_by_second(result),
         per_class(result),
@@ -136,7 +138,7 @@ fn per_class(result: &RunResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
-    use bywash_scenario::{EmpiricalCdf, TierResponses};
+    use bywash_scenario::{Decisions, EmpiricalCdf, TierResponses};
 
     use super::*;
     use crate::sample;
@@ -216,6 +218,24 @@ mod tests {
             class.response = EmpiricalCdf::default();
         }
         assert_eq!(figures(&result), MOST_OPEN - 2);
+    }
+
+    #[test]
+    fn an_observed_policy_is_drawn_next_to_those_of_the_same_load_and_visibility() {
+        let mut result = sample::result();
+        assert!(!html(&result).contains("Observed and enforced"));
+        let is_drawn = |cell: &&mut ResultRow| {
+            cell.rho.total_cmp(&1.4).is_eq() && cell.closes == Closes::Hidden
+        };
+        let mut drawn: Vec<&mut ResultRow> = result.cells.iter_mut().filter(is_drawn).collect();
+        drawn[0].dropped = 0;
+        drawn[0].observed = Some(Decisions { run: 3, shed: 7_654_321, stop: 0, wait: 4 });
+        drawn[1].dropped = 1_234_567;
+        let html = html(&result);
+        let title = "<figcaption>Observed and enforced, ρ = 1.4, closes hidden</figcaption>";
+        assert_eq!(html.matches("<figcaption>Observed and enforced").count(), 1);
+        assert!(html.contains(title));
+        assert!(html.contains(">7,654,321</text>") && html.contains(">1,234,567</text>"));
     }
 
     #[test]

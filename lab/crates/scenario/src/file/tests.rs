@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::lines::Lines;
-use crate::policies::PrincipalKind;
+use crate::policies::{Mode, PrincipalKind};
 use crate::raw;
 
 pub(crate) const SMALL: &str = r#"
@@ -189,6 +189,26 @@ fn a_policy_charges_addresses_only_if_it_is_told_to() {
     assert_eq!(told.policies[0].principal, PrincipalKind::Address);
     assert!(told.policies[0].parameters.is_empty());
     assert!(with("principal = \"sometimes\"").unwrap_err().contains("unknown variant `sometimes`"));
+}
+
+#[test]
+fn a_policy_is_enforced_unless_its_mode_is_observe() {
+    let with = |mode: &str| {
+        let text = format!("{SMALL}\n[[policy]]\nname = \"x\"\n{mode}");
+        Scenario::parse(&text, Path::new(".")).map_err(|error| error.to_string())
+    };
+    for (mode, expected) in [
+        ("", Mode::Enforce),
+        ("mode = \"enforce\"", Mode::Enforce),
+        ("mode = \"observe\"", Mode::Observe),
+    ] {
+        let policy = with(mode).unwrap().policies.remove(0);
+        assert_eq!(policy.mode, expected, "{mode}");
+        assert!(policy.parameters.is_empty(), "{policy:?}");
+    }
+    let error = with("mode = \"observed\"").unwrap_err();
+    let words = "unknown variant `observed`, expected `enforce` or `observe`";
+    assert!(error.contains(words), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::file::Scenario;
 use crate::response::Responses;
-use crate::result::Second;
+use crate::result::{Decisions, Second};
 use crate::visitor::{Ending, Visitor};
 
 /// The class of a request, and whether an answer to the request is an order.
@@ -18,6 +18,19 @@ pub struct Of {
     pub class: usize,
     /// Whether an answer to the request is an order.
     pub order: bool,
+}
+
+/// The decision about an observed request that stood when the request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The request had got a slot.
+    Run,
+    /// The request would have been refused.
+    Shed,
+    /// The request would have been stopped while it ran.
+    Stop,
+    /// The request would still have waited for a slot.
+    Wait,
 }
 
 /// The longest run that has a timeline, in seconds. A longer timeline would be too large and too
@@ -51,6 +64,8 @@ pub struct Tally {
     sessions: u64,
     /// The total duration of the sessions that ended within the run.
     in_sessions: TimeSpan,
+    /// The decisions about observed requests; `None` if no request was observed.
+    observed: Option<Decisions>,
     timeline: Vec<Second>,
 }
 
@@ -103,6 +118,7 @@ impl Tally {
             orders_possible: 0.0,
             sessions: 0,
             in_sessions: TimeSpan::ZERO,
+            observed: None,
             timeline: vec![
                 Second::default();
                 if seconds <= LONGEST_TIMELINE { seconds } else { 0 }
@@ -169,6 +185,17 @@ impl Tally {
                 tally.failed += 1;
                 second.failed += 1;
             }
+        }
+    }
+
+    /// Records the decision that stood when an observed request ended.
+    pub fn observed(&mut self, decision: Decision) {
+        let counts = self.observed.get_or_insert_default();
+        match decision {
+            Decision::Run => counts.run += 1,
+            Decision::Shed => counts.shed += 1,
+            Decision::Stop => counts.stop += 1,
+            Decision::Wait => counts.wait += 1,
         }
     }
 
@@ -353,6 +380,29 @@ mod tests {
             tally.worked(TimeSpan::from_secs(3));
             assert_eq!(tally.wasted, Some(TimeSpan::from_secs(1)));
         }
+    }
+
+    #[test]
+    fn decisions_about_observed_requests_are_summed_and_absent_if_there_are_none() {
+        let scenario = small();
+        let tally = |decisions: &[Decision]| {
+            let mut tally = Tally::new(&scenario, 0.5, TimeSpan::from_secs(10));
+            for decision in decisions {
+                tally.observed(*decision);
+            }
+            tally
+        };
+        let tallies = [
+            tally(&[]),
+            tally(&[Decision::Run, Decision::Shed, Decision::Shed]),
+            tally(&[Decision::Run, Decision::Stop, Decision::Wait]),
+        ];
+        let row = |tallies| Tally::result_row(tallies, &scenario, "x", 0.5, Closes::Visible);
+        let sum = Decisions { run: 2, shed: 2, stop: 1, wait: 1 };
+        assert_eq!(row(&tallies[..]).observed, Some(sum));
+        let none = row(&tallies[..1]);
+        assert_eq!(none.observed, None);
+        assert!(serde_json::to_value(&none).unwrap().get("observed").is_none());
     }
 
     #[test]

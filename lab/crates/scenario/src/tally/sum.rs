@@ -61,6 +61,7 @@ impl Tally {
             orders_possible: sum.orders_possible,
             recovery: recovery(&scenario.profile, &sum.timeline),
             hostile: None,
+            observed: sum.observed,
             response: sum.responses(&scenario.classes),
             classes: scenario.classes.iter().zip(&sum.classes).map(class_row).collect(),
             per_seed,
@@ -89,6 +90,9 @@ impl Tally {
         self.orders_possible += other.orders_possible;
         self.sessions += other.sessions;
         self.in_sessions += other.in_sessions;
+        if let Some(more) = &other.observed {
+            self.observed.get_or_insert_default().add(more);
+        }
     }
 
     fn total(&self, count: fn(&ClassTally) -> u64) -> u64 {

@@ -4,10 +4,11 @@ use bywash_engine::RuleId;
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };
-use bywash_scenario::{Attempt, Ending, Next, Of, PrincipalKind, Throttle, Visitor};
+use bywash_scenario::{Attempt, Ending, Mode, Next, Of, PrincipalKind, Throttle, Visitor};
 use bywash_units::{Time, TimeSpan};
 
 use super::World;
+use super::observe::Observed;
 use crate::adversary::{AdversaryRequest, Slow};
 use crate::case::Case;
 use crate::events::SimEvent;
@@ -36,6 +37,8 @@ pub(super) struct LiveRequest {
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
     pub(super) client: Presence,
+    /// The engine's decision if the request is only observed; `None` if decisions are enforced.
+    pub(super) observed: Option<Observed>,
     /// Whether the outcome of the request is counted in the result.
     counts: bool,
     /// A number that is unique to this use of the slab entry. Events with another serial are void.
@@ -59,6 +62,11 @@ impl LiveRequest {
     /// Returns whether the client of the request has given up.
     pub(super) const fn is_abandoned(&self) -> bool {
         !matches!(self.client, Presence::Waits)
+    }
+
+    /// Returns whether the request is counted in the result of the visitors.
+    pub(super) const fn is_counted(&self) -> bool {
+        self.counts && matches!(self.source, RequestSource::Visitor(_))
     }
 
     /// Returns the session that the answer to this request belongs to. The answer to a request
@@ -219,6 +227,7 @@ impl World<'_> {
             slow: None,
             made: self.now,
             client: Presence::Waits,
+            observed: None,
             serial: self.serial,
         }
     }
@@ -234,7 +243,12 @@ impl World<'_> {
             let end = SimEvent::PatienceEnds { request: id, serial: live.serial };
             self.events.schedule(self.now + patience, end);
         }
-        self.notify_engine(Event::Arrived { id: RequestId(id), request });
+        // A rule is enforced in both modes, because an operator has approved it.
+        if self.case.mode == Mode::Observe && request.rule.is_none() {
+            self.observe(id, request);
+        } else {
+            self.notify_engine(Event::Arrived { id: RequestId(id), request });
+        }
     }
 
     /// Passes the `Retry-After` of a refusal to the visitor. The gateway's value is an estimate in

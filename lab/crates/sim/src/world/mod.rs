@@ -1,10 +1,12 @@
 //! One simulated run: visitors, servers, and the engine between them.
 //!
 //! This module has the event loop, the servers and the engine. Module `clients` makes the requests,
-//! and module `instruments` reads the servers' counters.
+//! module `instruments` reads the servers' counters, and module `observe` treats requests that are
+//! only observed.
 
 mod clients;
 mod instruments;
+mod observe;
 
 use bywash_engine::RuleId;
 use bywash_engine::throttle::Rule;
@@ -222,7 +224,7 @@ impl<'a> World<'a> {
             in_time: !live.is_abandoned(),
         });
         let end = End::Answered { in_time: !live.is_abandoned(), held_up: false, done: true };
-        self.notify_engine(Event::Finished { id: RequestId(id), end });
+        self.release(id, &live, Event::Finished { id: RequestId(id), end });
     }
 
     fn deliver_answer(&mut self, id: u32, serial: u64) {
@@ -261,10 +263,11 @@ impl<'a> World<'a> {
         let departures = self.case.scenario.servers.departures;
         if is_seen && departures == Departures::Unnoticed && self.servers.is_in_service(id) {
             // The gateway frees the slot immediately if the application notices departures.
-            // Otherwise it holds the slot until the application is done.
-            if self.case.departures == Departures::Noticed {
+            // Otherwise it holds the slot until the application is done. An observed request has no
+            // slot to hold.
+            if self.case.departures == Departures::Noticed || live.observed.is_some() {
                 self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
-                self.notify_engine(Event::ClientGone { id: RequestId(id) });
+                self.release(id, &live, Event::ClientGone { id: RequestId(id) });
             } else {
                 self.requests.get_mut(id).client = Presence::GaveUpHeld;
                 self.notify_engine(Event::Departed { id: RequestId(id) });
@@ -273,14 +276,15 @@ impl<'a> World<'a> {
             let work = self.servers.remove(self.now, id);
             self.record_work(&live, work, false);
             self.requests.free(id);
-            self.notify_engine(Event::ClientGone { id: RequestId(id) });
+            self.release(id, &live, Event::ClientGone { id: RequestId(id) });
         } else {
             self.requests.get_mut(id).client = Presence::GaveUp;
         }
         self.ended(&live, Ending::TimedOut);
     }
 
-    /// Passes an event to the engine and carries out the actions that the engine returns.
+    /// Passes an event to the engine and carries out the actions that the engine returns, except
+    /// those on observed requests.
     fn notify_engine(&mut self, event: Event) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(self.now, event, &mut actions);
@@ -301,6 +305,9 @@ impl<'a> World<'a> {
 
     fn carry_out(&mut self, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
+            if self.note_decision(action) {
+                continue;
+            }
             match action {
                 Action::Dispatch { id, .. } => self.dispatch(id.0),
                 Action::Shed { id, retry_after, .. } => self.shed(id.0, retry_after),

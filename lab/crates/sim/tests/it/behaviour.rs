@@ -5,7 +5,7 @@ use std::path::Path;
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
 use bywash_scenario::{
-    Closes, Departures, Distribution, PartChoice, PolicyChoice, PrincipalKind, ResultRow,
+    Closes, Departures, Distribution, Mode, PartChoice, PolicyChoice, PrincipalKind, ResultRow,
     RunResult, Scenario,
 };
 use bywash_sim::{Case, peers, play};
@@ -186,6 +186,7 @@ fn events_are_as_many_as_requests_however_long_the_run() {
             throttles: &[],
             principal,
             departures: Departures::Noticed,
+            mode: Mode::Enforce,
             rho,
             closes,
             seed: 1,

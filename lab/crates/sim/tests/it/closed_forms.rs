@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings, TerminationSettings};
-use bywash_scenario::{Closes, Departures, PrincipalKind, Scenario};
+use bywash_scenario::{Closes, Departures, Mode, PrincipalKind, Scenario};
 use bywash_sim::{Case, RunOutput, on_all_cores, play};
 
 /// The number of independent runs for each comparison. Twenty would be too few. The standard error
@@ -89,6 +89,7 @@ impl System {
                 throttles: &[],
                 principal: PrincipalKind::Session,
                 departures: Departures::Noticed,
+                mode: Mode::Enforce,
                 rho: self.rho,
                 closes: Closes::Visible,
                 seed: *seed,

@@ -6,7 +6,8 @@ use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSetting
 use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{
-    Adversary, Claims, Closes, Departures, Distribution, PrincipalKind, ResultRow, Scenario, Tally,
+    Adversary, Claims, Closes, Departures, Distribution, Mode, PrincipalKind, ResultRow, Scenario,
+    Tally,
 };
 use bywash_sim::{Case, play};
 use bywash_units::TimeSpan;
@@ -77,6 +78,7 @@ fn case<'a>(
         throttles: &[],
         principal: PrincipalKind::Session,
         departures: Departures::Noticed,
+        mode: Mode::Enforce,
         rho: 0.5,
         closes,
         seed: 1,

@@ -10,6 +10,7 @@ mod elephants;
 mod fleet;
 mod levels;
 mod limits;
+mod observe;
 mod peers;
 mod sets;
 mod terminate;
