@@ -31,7 +31,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Rewrites the links of a page."""
+    """Rewrites those links of a page that leave docs/."""
     uri = page.file.src_uri
     folder = os.path.dirname(SOURCES.get(uri, f"docs/{uri}"))
 

@@ -28,7 +28,8 @@ impl Asset {
         Self { kind, bytes, packed: LazyLock::new(Box::new(move || pack(bytes))) }
     }
 
-    /// Returns the content, compressed by gzip. Only the first call compresses it.
+    /// Returns the content, compressed with gzip. The first call compresses it; later calls return
+    /// the result of the first.
     pub fn packed(&self) -> Vec<u8> {
         self.packed.clone()
     }
@@ -55,7 +56,7 @@ assets! {
     "/LICENSES.txt" => "LICENSES.txt", "text/plain; charset=utf-8";
 }
 
-/// Returns the file at this path of the admin listener.
+/// Returns the console's file at this path of the admin listener; `None` if there is no such file.
 pub fn asset(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|(known, _)| *known == path).map(|(_, asset)| asset)
 }

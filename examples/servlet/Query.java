@@ -8,8 +8,8 @@ import javax.naming.NamingException;
 import javax.sql.DataSource;
 
 /**
- * A servlet for scripts/test-servlet, with /number, /long and /short. Its code does not depend on
- * leases.
+ * A servlet for scripts/test-servlet, with the paths /number, /long and /short. Its code does not
+ * depend on leases.
  */
 public final class Query extends HttpServlet {
     private static final long serialVersionUID = 1L;

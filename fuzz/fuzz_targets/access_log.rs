@@ -1,5 +1,6 @@
-//! Every line of an access log is parsed as a request within bounds, as a line without a request,
-//! or as a flaw with a reason. Lines do not depend on the pieces in which they are read.
+//! Checks that every line of an access log is parsed as a request within bounds, as a line without
+//! a request, or as a flaw with a reason. Also checks that lines do not depend on the pieces in
+//! which they are read.
 #![no_main]
 
 use std::io::BufReader;
@@ -17,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     for format in named {
         read(format, &lines);
     }
-    // The first line may name the format of the others.
+    // The first line may name the format of the other lines.
     let written = lines.first().and_then(|line| std::str::from_utf8(line).ok());
     if let Some(Ok(format)) = written.map(str::parse) {
         read(format, &lines[1..]);
@@ -34,8 +35,8 @@ fn read(format: Format, lines: &[&[u8]]) {
                 assert_bounded(&logged);
                 let is_ours = is_usual && logged.grain < TimeSpan::from_secs(1);
                 match logged.end {
-                    // A bare 429 or 503 counts as a refusal. Only the log of bywash says which
-                    // component answered with it.
+                    // A status 429 or 503 counts as a refusal. Only bywash's own log tells which
+                    // component answered with that status.
                     End::Answered(429 | 503) | End::Late(_) => assert!(is_ours),
                     End::Answered(_) | End::Refused | End::Left | End::Failed | End::Untold => {}
                 }

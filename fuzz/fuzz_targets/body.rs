@@ -1,8 +1,8 @@
-//! A body does not depend on the pieces in which its bytes arrive, and never takes a byte that
-//! follows it.
+//! Checks that a decoded body does not depend on the pieces in which its bytes arrive, and that
+//! decoding takes no byte after the body.
 //!
-//! The first byte of the input chooses the framing. The second is the size of the pieces and, where
-//! the framing is a length, that length.
+//! The first byte of the input chooses the framing. The second byte is the size of the pieces. If
+//! the framing is a length, the second byte is also that length.
 #![no_main]
 
 use bywash_fuzz::{Body, decoded};
@@ -21,7 +21,8 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(decoded(framing, bytes, 1), whole);
     assert_eq!(decoded(framing, bytes, usize::from(*piece).max(1)), whole);
     if let Body::Ended { bytes: body, used, .. } = &whole {
-        // The bytes that follow a body change nothing, and the bytes that it used are enough.
+        // The bytes that follow a body do not change the result, and the bytes that the body used
+        // suffice to decode it.
         assert_eq!(decoded(framing, &bytes[..*used], usize::MAX), whole);
         let mut out = Vec::new();
         write_chunk(&mut out, body);

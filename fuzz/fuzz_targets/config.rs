@@ -1,4 +1,5 @@
-//! Every configuration file is either accepted or refused with messages that say what is wrong.
+//! Checks that every configuration file is either accepted, or refused with messages that name the
+//! errors.
 #![no_main]
 
 use bywash_config::{Config, Problems};
@@ -12,7 +13,7 @@ fuzz_target!(|text: &[u8]| {
             told(&warnings);
             assert!(!config.classes.is_empty() && !config.upstream.servers.is_empty());
             assert!(config.classes.len() <= 64 && config.upstream.servers.len() <= 64);
-            // The gateway derives these from a configuration when it starts.
+            // The gateway derives these values from a configuration when it starts.
             let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
             let _scheduler = config.scheduler.scheduler(&classes);
             for path in ["/", "/shop/cart/1", text.get(..40).unwrap_or(text)] {

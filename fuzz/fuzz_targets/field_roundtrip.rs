@@ -1,5 +1,5 @@
-//! Fields keep their values and their order when others are removed, when they are written and
-//! parsed again, and when they are converted to HTTP/2 and back.
+//! Checks that header fields keep their values and their order in three cases: other fields are
+//! removed, fields are written and parsed again, and fields are converted to HTTP/2 and back.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, listed};
@@ -7,7 +7,7 @@ use bywash_message::{Fields, Name, Response};
 use http::Method;
 use libfuzzer_sys::fuzz_target;
 
-/// Parses field lines as those of a response that has neither a body nor a length.
+/// Parses the lines of fields as those of a response that has neither a body nor a length.
 fn parse(lines: &[u8], limits: &bywash_message::Limits) -> Option<Fields> {
     let head = [b"HTTP/1.1 204\r\n", lines, b"\r\n"].concat();
     Response::parse(&head, &Method::GET, limits).ok().map(|answer| answer.fields)
@@ -29,7 +29,7 @@ fuzz_target!(|lines: &[u8]| {
     let again = parse(&written(&fields), &AMPLE).expect("it was accepted before");
     assert_eq!(listed(&again), listed(&fields));
 
-    // `set` leaves one field of this name, at the end.
+    // `set` leaves one field of this name, which is the last field.
     fields.set(b"X-Forwarded-For", b"127.0.0.1");
     assert_eq!(fields.all(Name::XForwardedFor).count(), 1);
     fields.remove_hop_by_hop();
@@ -40,7 +40,8 @@ fuzz_target!(|lines: &[u8]| {
     let again = parse(&written(&fields), &AMPLE).expect("fewer of the same");
     assert_eq!(listed(&again), listed(&fields));
 
-    // HTTP/2 keeps the fields, except for case, cookies, and the places of fields of one name.
+    // HTTP/2 keeps the fields, except for the case of names, the cookies, and the positions of
+    // fields with the same name.
     fields.remove(Name::Cookie);
     let map = fields.to_header_map();
     assert_eq!(map.len(), fields.len());

@@ -1,21 +1,22 @@
-//! The count of frames does not depend on how they are cut into reads, and no input makes the
-//! counter panic.
+//! Checks that the count of frames does not depend on how the bytes are divided into reads, and
+//! that no input makes the counter panic.
 //!
-//! The first byte of the input says how many streams may be open and whether the connection is
-//! shared. The second is the size of the pieces in which the rest arrives. A second passes after
-//! each 64 bytes.
+//! The first byte of the input determines how many streams may be open and whether the connection
+//! is shared. The second byte is the size of the pieces in which the rest of the input arrives. One
+//! second of time passes after each 64 bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-/// The gateway's own files, which are private there.
+/// The gateway's own files, included here because their module is private in the gateway.
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 #[path = "../../crates/gateway/src/client"]
 mod client {
     pub(crate) mod flood;
 }
 
-/// The labels of the gateway's metrics, in the place where its files look for them.
+/// The labels of the gateway's metrics, under the module path by which the included files refer to
+/// them.
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 #[path = "../../crates/gateway/src/telemetry/metrics"]
 mod telemetry {

@@ -1,5 +1,5 @@
-//! A gateway starts with any state file, and can read the file that it then writes. The checks are
-//! in `bywash_gateway::fuzz`.
+//! Checks that a gateway starts with any state file, and that it can read the state file that it
+//! writes afterwards. The checks are in `bywash_gateway::fuzz`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

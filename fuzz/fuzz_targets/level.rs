@@ -1,7 +1,7 @@
-//! Only signed bytes name a level.
+//! Checks that only signed bytes are accepted as a level of service.
 //!
-//! The bytes are tried as they are, and as a name, a time and changes to a valid text. An accepted
-//! text must be exactly the one that was signed.
+//! The input is tried as it is, and as a name, a time and changes to a valid signed text. An
+//! accepted text must be exactly the text that was signed.
 #![no_main]
 
 use bywash_token::level::LONGEST;

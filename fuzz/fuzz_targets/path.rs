@@ -1,5 +1,5 @@
-//! A canonical path is its own canonical form, and contains nothing that two readers could
-//! interpret in two ways.
+//! Checks that a canonical path is its own canonical form, and that it contains nothing that two
+//! readers could interpret in different ways.
 #![no_main]
 
 use bywash_message::Target;
@@ -11,13 +11,13 @@ fuzz_target!(|raw: &[u8]| {
     let path = target.path();
     assert!(path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(!path.contains(['\\', '#', '?', '"', '<', '>', '{', '}']) && !path.contains("%00"));
-    // The most generous reader takes escaped slashes for slashes and cuts parameters off.
+    // The most tolerant reader treats escaped slashes as slashes and removes parameters.
     let generous = path.replace("%2F", "/").replace("%5C", "/");
     for segment in generous.split('/') {
         let name = segment.split(';').next();
         assert!(!matches!(name, Some("." | "..")), "{path}");
     }
-    // No character that could be plain is escaped, and each escape has one spelling.
+    // No character is escaped that need not be, and each escape has only one spelling.
     for escape in path.split('%').skip(1) {
         let digits = &escape[..2];
         assert!(!digits.bytes().any(|digit| digit.is_ascii_lowercase()), "{path}");

@@ -1,5 +1,5 @@
-//! `httparse` understands every accepted head of a request in the same way. A head that is written
-//! and parsed again is the same.
+//! Checks that `httparse` understands every accepted head of a request as bywash does. Also checks
+//! that a head that is written and parsed again is unchanged.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, end, listed, others};
@@ -31,7 +31,8 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(again.authority, request.authority);
             assert_eq!(listed(&again.fields), listed(&request.fields));
         }
-        // A field that HTTP/1.0 ignores can have a meaning in 1.1, until the gateway removes it.
+        // A field that HTTP/1.0 ignores can have a meaning in HTTP/1.1, until the gateway removes
+        // the field.
         Err(error) => assert_eq!(request.version, Version::HTTP_10, "{error:?}"),
     }
     let mut fields = request.fields.clone();
@@ -51,7 +52,7 @@ fn compare(head: &[u8], request: &Request) {
     }
     let mut fields = listed(&request.fields);
     if others(other.headers) != fields {
-        // The Host was added from an absolute target, because HTTP/1.0 does not require the field.
+        // The field `Host` was added from an absolute target, because HTTP/1.0 does not require it.
         let host = fields.pop().expect("one was added");
         assert!(host.0 == b"Host" && request.version == Version::HTTP_10);
         assert_eq!(others(other.headers), fields);

@@ -1,5 +1,5 @@
-//! `httparse` understands every accepted head of a response in the same way. A head that is written
-//! and parsed again is the same.
+//! Checks that `httparse` understands every accepted head of a response as bywash does. Also checks
+//! that a head that is written and parsed again is unchanged.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, end, listed, others};

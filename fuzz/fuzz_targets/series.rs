@@ -1,5 +1,6 @@
-//! Every line of an exporter is a sample or is ignored, and every file of `sadf` yields uses within
-//! bounds or an error. A sample contains only text of its line.
+//! Checks that every line of a metrics exporter is a sample or is ignored, and that a sample
+//! contains only text of its line. Also checks that every file of `sadf` yields uses of resources
+//! within bounds, or an error.
 #![no_main]
 
 use bywash_sense::series::{Sadf, Sample, Use};

@@ -1,7 +1,8 @@
-//! Only sealed bytes are a token, and a file of keys is either read or refused.
+//! Checks that only sealed bytes are accepted as a token, and that a file of keys is either read or
+//! refused.
 //!
-//! The bytes are tried as a token, as a file of keys, and as the claims of a token that is sealed
-//! here. Then that token is changed: only the one that was sealed may be accepted.
+//! The input is tried as a token, as a file of keys, and as the claims of a token that this target
+//! seals. The sealed token is then changed. Only the unchanged token may be accepted.
 #![no_main]
 
 use bywash_token::{
@@ -38,7 +39,8 @@ fuzz_target!(|bytes: &[u8]| {
     let opened = open(&keys, text.as_bytes()).expect("it was sealed with these keys");
     let itself = Holder::Itself(opened.session());
     assert_eq!(opened.proves(now, TTL, &itself), Ok(&claims.served));
-    // A fuzzer that sees the compared bytes can find the name of a session. An attacker cannot.
+    // A fuzzer that sees the compared bytes can find the name of a session. An attacker cannot see
+    // these bytes.
     let holder = Holder::Cookie(rest);
     let is_hers = keys.session(&holder) == opened.session();
     assert_eq!(opened.proves(now, TTL, &holder).is_ok(), is_hers);

@@ -7,8 +7,9 @@ use bywash_message::{Decoder, Fields, Framing, Head, Limits, Name, Part};
 /// Limits small enough for a fuzzer to reach.
 pub const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
 
-/// Limits large enough for every head that was accepted within [`SMALL`] and is written again. An
-/// escape takes three bytes for one, a colon gets a space behind it, and framing is spelled out.
+/// Limits large enough for every head that was accepted within [`SMALL`] and is written again.
+/// Written again, a head can be longer: an escape takes three bytes instead of one, a space follows
+/// each colon, and framing fields are written out.
 pub const AMPLE: Limits = Limits { target: 256, fields: 16, bytes: 1024 };
 
 /// Returns every field as a name and a value.
@@ -16,7 +17,7 @@ pub fn listed(fields: &Fields) -> Vec<(Vec<u8>, Vec<u8>)> {
     fields.iter().map(|field| (field.spelled.to_vec(), field.value.to_vec())).collect()
 }
 
-/// Returns the fields that `httparse` has found, without those that frame a body.
+/// Returns the fields that `httparse` has found, except those that frame a body.
 pub fn others(headers: &[httparse::Header<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let framing = [Name::ContentLength, Name::TransferEncoding];
     headers
@@ -26,8 +27,8 @@ pub fn others(headers: &[httparse::Header<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-/// Returns the end of the head that `bytes` begin with. Checks that the result does not depend on
-/// how the bytes arrive.
+/// Returns the end of the head at the start of `bytes`; `None` if the head is incomplete. Checks
+/// that the result does not depend on the pieces in which the bytes arrive.
 pub fn end(bytes: &[u8], limits: &Limits) -> Option<usize> {
     let whole = Head::default().end(bytes, limits);
     let mut dripping = Head::default();
@@ -39,7 +40,7 @@ pub fn end(bytes: &[u8], limits: &Limits) -> Option<usize> {
     whole.ok().flatten()
 }
 
-/// The result of decoding a body. `used` is the number of bytes that it took from the input.
+/// The result of decoding a body. `used` is the number of bytes that the body took from the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Body {
     Ended { bytes: Vec<u8>, trailers: Vec<(Vec<u8>, Vec<u8>)>, used: usize },
@@ -47,7 +48,7 @@ pub enum Body {
     Broken,
 }
 
-/// Decodes bytes that arrive in pieces of this size.
+/// Decodes a body whose bytes arrive in pieces of `piece` bytes.
 pub fn decoded(framing: Framing, bytes: &[u8], piece: usize) -> Body {
     let mut decoder = Decoder::new(framing, &SMALL);
     let (mut out, mut total) = (Vec::new(), 0);

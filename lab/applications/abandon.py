@@ -1,7 +1,7 @@
 """Measures WordPress while visitors abandon searches, with the stop daemon and without it.
 
 Readers load the site to half of its knee. In addition, visitors search and leave after 300 ms, more often than the
-database can search. The gateway only observes. The runs differ in one thing: whether the daemon cancels the queries of
+database can search. The gateway only observes. The runs differ in one thing: whether the stop daemon cancels the queries of
 clients that have left. WordPress has the files of examples/wordpress, set up as its README says."""
 
 import argparse
@@ -50,7 +50,7 @@ def socket(root):
 
 
 def configure(root, url, way):
-    """Writes the file of the gateway and of the stop daemon."""
+    """Writes the configuration file of the gateway and of the stop daemon."""
     password = root / "password"
     password.write_text("lab\n")
     password.chmod(0o600)
@@ -65,7 +65,7 @@ def configure(root, url, way):
 
 
 def once(way, visitors, processes, url, rho, chosen, seed):
-    """Plays one run. Returns the share of the readers' pages within a second, and how the searches ended."""
+    """Executes one run. Returns the share of the readers' pages that were answered within a second, and how the searches ended."""
     root, started = processes.folder, []
     config = configure(root, url, way)
     try:

@@ -27,12 +27,12 @@ ALIKE = 12  # pages whose URLs differ only in numbers and words of a query
 
 
 def shape(target):
-    """Returns a URL with all numbers and values replaced, so that only one page of a kind is requested."""
+    """Returns a URL with all numbers and values replaced. URLs of the same kind of page become equal, so that only one is requested."""
     return re.sub(r"=[^&]*", "=", re.sub(r"\d+", "0", target))
 
 
 def crawl(front):
-    """Asks for the pages that the front page leads to, breadth first. Links to any port of its host count, because an
+    """Requests the pages that links of the front page lead to, breadth first. Links to any port of its host count, because an
     application may not know the port of the gateway."""
     address = urllib.parse.urlsplit(front).netloc
     host = urllib.parse.urlsplit(front).hostname
@@ -60,7 +60,7 @@ def crawl(front):
 
 
 def faults(entries, expected):
-    """Returns what is wrong: a URL with another class, and an expectation that no URL met."""
+    """Returns descriptions of the faults: each URL with another class than expected, and each expectation that no URL has."""
     wrong, met = [], set()
     for target, got in entries:
         for pattern, wanted in expected:

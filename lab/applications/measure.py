@@ -1,8 +1,8 @@
 """Measures a stock application under overload: alone, behind HAProxy, and behind bywash. See scripts/applications.
 
-To find the knee, the scenario's visitors come more and more often. The access log has the number of answers and their
-times for each half minute. The knee is the highest rate of answers before the half minutes in which one answer in twenty
-took more than a second. ρ = 1 in the tables is that rate."""
+To find the knee, the rate of arriving visitors rises. The access log gives the number of answers and their times for each
+half minute. The knee is the highest rate of answers before the half minutes in which one answer in twenty took more than a
+second. ρ = 1 in the tables is that rate."""
 
 import argparse
 import datetime
@@ -60,7 +60,7 @@ def ramp(visitors, url, root, seconds):
 
 
 def windows(log, seconds):
-    """Returns for each half minute: answers a second, and their p50 and p95 in seconds."""
+    """Returns three numbers for each half minute: the answers per second, and the p50 and p95 of their times in seconds."""
     line = re.compile(r'\[(\d+/\w+/\d+:\d+:\d+:\d+) .*?" rt=([\d.]+)')
     seen = [(datetime.datetime.strptime(at, "%d/%b/%Y:%H:%M:%S").timestamp(), float(took)) for at, took in line.findall(log)]
     begun, rows = min(at for at, _ in seen), {}
@@ -71,7 +71,7 @@ def windows(log, seconds):
 
 
 def knee_of(rows):
-    """Returns the answers a second at the knee, or None if the rows have no knee."""
+    """Returns the rate of answers at the knee, in answers per second, or None if the rows have no knee."""
     slow = next((number for number, (row, after) in enumerate(zip(rows, rows[1:])) if min(row[2], after[2]) > SLOW), 0)
     return max(rate for rate, *_ in rows[:slow]) if slow else None
 
@@ -112,7 +112,7 @@ def configurations(kind, url, root):
 
 
 def tokens(text, root):
-    """Returns the text of a file with session tokens in place of the application's sessions."""
+    """Returns the text of a configuration file that uses session tokens in place of the application's sessions."""
     keys = root / "token.keys"
     keys.unlink(missing_ok=True)
     subprocess.run([play.BYWASH, "token-keys", keys], check=True, stdout=sys.stderr)
@@ -120,7 +120,7 @@ def tokens(text, root):
 
 
 def enforce(file):
-    """Switches a file from observe to enforce. Returns its text."""
+    """Switches a configuration file from observe to enforce. Returns its new text."""
     text, count = re.subn(r'^mode = "observe"', 'mode = "enforce"', file.read_text(), flags=re.M)
     if not count:
         fail(f"{file} is not in the mode observe")
@@ -129,7 +129,7 @@ def enforce(file):
 
 
 def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
-    """Plays one run of one program, after other visitors that are not counted."""
+    """Measures one run of one program. Before it, other visitors arrive who are not counted."""
     process, front = None, url
     if program.startswith("haproxy-"):
         process, front = play.haproxy(processes, url, program.split("-")[1], kind.TRANSACTIONS)
@@ -148,7 +148,7 @@ def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
 
 
 def figures(ran, seconds):
-    """Returns the figures of a run for a table: all requests that ended while visitors came."""
+    """Returns the figures of a run for a table. They count all requests that ended while visitors arrived."""
     one = ran["cells"][0]
     counted = one["timeline"][:seconds]
     total = lambda key: sum(second[key] for second in counted)

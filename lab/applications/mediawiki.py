@@ -17,7 +17,7 @@ PRESET = "mediawiki"
 SCENARIO = "lab/scenarios/application-mediawiki.toml"
 GOAL = "pages read"
 TRANSACTIONS = "/index.php/Special:UserLogin"
-# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+# The URLs that `scripts/applications classes` requests in addition to links, and the classes that URLs must have.
 FORMS = ["/index.php?title=Special:Search&search=word1", "/index.php?search=word1&title=Special%3ASearch&go=Go", "/index.php/Page_7"]
 CLASSES = [
     (r"[?&](search|diff|oldid)=", "heavy"),
@@ -38,7 +38,7 @@ $wgPingback = false;
 
 
 def start(processes, root):
-    """Starts the wiki in this folder. Returns its URL."""
+    """Starts the wiki in the folder `root`. Returns its URL."""
     pages = root / "pages"
     stack.copy(PACKAGE, pages)
     php = lambda script, *options, **more: subprocess.run(

@@ -13,7 +13,7 @@ PRESET = "django"
 SCENARIO = "lab/scenarios/application-oscar.toml"
 GOAL = "orders"
 TRANSACTIONS = "/basket/ /checkout/"
-# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+# The URLs that `scripts/applications classes` requests in addition to links, and the classes that URLs must have.
 FORMS = ["/search/?q=word1"]
 CLASSES = [
     (r"^/(\w+/)?search/", "search"),
@@ -36,7 +36,7 @@ PLACES = """
 
 
 def start(processes, root):
-    """Starts the shop in this folder. Returns its URL."""
+    """Starts the shop in the folder `root`. Returns its URL."""
     venv = pathlib.Path(os.environ["APPLICATIONS_VENV"])
     environment = os.environ | {"SANDBOX_ROOT": str(root), "PYTHONPATH": str(HERE)}
     for name in ("static", "media", "index"):

@@ -1,4 +1,4 @@
-"""Plays the visitors of a scenario against a URL, with or without HAProxy or bywash in between."""
+"""Sends the visitors of a scenario to a URL, directly or through HAProxy or bywash."""
 
 import os
 import re
@@ -25,11 +25,11 @@ class Visitors:
         self.requests, self.work = of_session(written)
 
     def rho(self, requests_per_second):
-        """Returns the ρ at which visitors make this many requests a second."""
+        """Returns the offered load ρ at which visitors make `requests_per_second` requests a second."""
         return requests_per_second * self.work / self.requests / self.workers
 
     def variant(self, seconds, **tables):
-        """Returns the text of a scenario of this duration, with these tables instead of its own."""
+        """Returns the text of the scenario with a duration of `seconds`, and with `tables` in place of its own tables."""
         text = re.sub(r'^duration = "\w+"', f'duration = "{seconds}s"', self.text, flags=re.M)
         for name, table in tables.items():
             text = re.sub(rf"^\[{name}\]\n(?:[^\[\n].*\n)*", "", text, flags=re.M)
@@ -37,7 +37,7 @@ class Visitors:
         return text
 
     def start(self, url, text, rho, seed):
-        """Starts a run of this scenario. Returns the argument of `result`."""
+        """Starts a run of the scenario `text`. Returns the run, which `result` takes as its argument."""
         file = tempfile.NamedTemporaryFile("w", suffix=".toml")
         file.write(text)
         file.flush()
@@ -47,24 +47,25 @@ class Visitors:
         return lab_run.begin(file.name, url, *options, bywash=BYWASH, before=first), file
 
     def run(self, *arguments):
-        """Plays a scenario to its end. Returns its JSON."""
+        """Runs a scenario to its end. Returns the result as parsed JSON. The arguments are those of `start`."""
         return result(self.start(*arguments))
 
 
 def result(started):
-    """Waits for a run that was started. Returns its JSON."""
+    """Waits for the end of a run that `start` has started. Returns the result as parsed JSON."""
     process, file = started
     with file:
         return lab_run.result(process)
 
 
 def within(distribution, millis):
-    """Returns the share of a run's answers that took at most this long, from the last point below it."""
+    """Returns the share of a run's answers that took at most `millis` milliseconds, as the last point of the distribution up to
+    that time gives it."""
     return max((share for ms, share in distribution if ms <= millis), default=0.0)
 
 
 def of_session(written):
-    """Returns the mean number of requests and the mean seconds of service of a session."""
+    """Returns the mean number of requests of a session, and its mean total service time in seconds."""
     classes = {one["name"]: one for one in written["class"]}
     visits = dict.fromkeys(classes, 0.0)
     for _ in range(2000):
@@ -79,7 +80,7 @@ def of_session(written):
 
 
 def settle(url):
-    """Waits until the application is fast again, so that no run begins with the backlog of another."""
+    """Waits until the application is fast again, so that no run begins with the backlog of an earlier run."""
     quick, end = 0, time.monotonic() + 90
     while quick < 3 and time.monotonic() < end:
         begun = time.monotonic()
@@ -92,7 +93,9 @@ def settle(url):
 
 
 def haproxy(processes, url, maxconn, transactions):
-    """Starts an ordinary HAProxy (lab/peers/haproxy.cfg) with these paths first. Returns its process and URL."""
+    """Starts HAProxy with lab/peers/haproxy.cfg. Returns its process and URL.
+
+    Requests have priority if their path begins with one of the prefixes in `transactions`, which are separated by spaces."""
     port = free_port()
     text = (ROOT / "lab/peers/haproxy.cfg").read_text()
     for name, value in {"CONNECTIONS": CONNECTIONS, "PORT": port, "TRANSACTION_PATHS": f"-m beg {transactions}",
@@ -105,7 +108,7 @@ def haproxy(processes, url, maxconn, transactions):
 
 
 class Limits:
-    """Records the concurrency limit of a gateway each second, until `stop`."""
+    """Records the concurrency limit of a gateway each second, until `stop` is called."""
 
     def __init__(self, process):
         self.seen, self.stops = [], threading.Event()
@@ -121,13 +124,13 @@ class Limits:
                 self.seen.append(None)
 
     def stop(self):
-        """Stops recording. Returns the limit of each second; `None` where the gateway did not answer."""
+        """Stops recording. Returns the limit of each second, `None` for a second in which the gateway did not answer."""
         self.stops.set()
         return self.seen
 
 
 def bywash(processes, config):
-    """Starts bywash with this file and free addresses. Returns its process and URL."""
+    """Starts bywash with the configuration file `config` on free ports. Returns its process and URL."""
     port, admin = free_port(), free_port()
     command = [BYWASH, "run", "--config", config, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}"]
     process = processes.start("bywash", command, lambda: listens(port))

@@ -61,7 +61,7 @@ PHP = """
 
 
 def nginx(processes, root, places):
-    """Starts nginx with these locations. Returns its URL."""
+    """Starts nginx with the locations `places`. Returns its URL."""
     port = free_port()
     user = USER if os.getuid() == 0 else f"# not root: as {getpass.getuser()}"
     (root / "nginx.conf").write_text(NGINX.format(root=root, port=port, places=places, user=user))
@@ -70,7 +70,7 @@ def nginx(processes, root, places):
 
 
 def php(processes, root, pages, rest, **more):
-    """Starts PHP-FPM and nginx in front of the pages. `rest` has nginx's locations, `more` goes to the process of PHP-FPM.
+    """Starts PHP-FPM and nginx in front of the folder `pages`. `rest` has nginx's locations, `more` goes to the process of PHP-FPM.
     Returns their URL."""
     fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
     if fpm is None:
@@ -84,6 +84,6 @@ def php(processes, root, pages, rest, **more):
 
 
 def copy(package, pages):
-    """Copies a package's pages for this site. Links in it lead to the files of other packages."""
+    """Copies the pages of a package into the folder `pages`. Symbolic links in them lead to the files of other packages."""
     shutil.rmtree(pages, ignore_errors=True)
     shutil.copytree(package, pages, ignore_dangling_symlinks=True)

@@ -17,7 +17,7 @@ PRESET = "wordpress"
 SCENARIO = "lab/scenarios/application-wordpress.toml"
 GOAL = "posts read"  # in time; the first column of a table
 TRANSACTIONS = "/wp-login.php /wp-comments-post.php /wp-admin/"  # paths that HAProxy puts first
-# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+# The URLs that `scripts/applications classes` requests in addition to links, and the classes that URLs must have.
 FORMS = ["/?s=word1", "/?s=word1&paged=2", "/wp-json/wp/v2/posts?search=word1"]
 CLASSES = [
     (r"[?&]s=", "search"),
@@ -41,8 +41,8 @@ FILES = {
 
 
 def start(processes, root, stopd=None):
-    """Starts the blog in this folder. If there is the path of a stop daemon's socket, the blog has the files that lease its
-    queries there. Returns its URL."""
+    """Starts the blog in the folder `root`. If `stopd` is the path of a stop daemon's socket, the blog has the files that
+    lease its queries there. Returns its URL."""
     pages = root / "pages"
     stack.copy(elephants.PACKAGE, pages)
     (pages / "wp-config.php").write_text(

@@ -26,7 +26,7 @@ class Site:
     """A running site on one database. stop() ends it."""
 
     def visit(self, request):
-        """Requests a page. Returns the answer's status, which is never a failure of the site."""
+        """Requests a page. Returns the answer's status. Ends the script if the status is 500 or above."""
         method, target = request.split(" ")
         asked = urllib.request.Request(f"http://{self.address}{target}", method=method, data=b"" if method == "POST" else None)
         try:
@@ -114,9 +114,9 @@ def pages(kind, scenario):
 
 
 def drawn(request, number, chance):
-    """Returns the n-th request of a kind.
+    """Returns the n-th request of a class, with a number for each range in its text.
 
-    The first range of up to FEW numbers takes its values in turns. Ranges that are written alike
+    The first range of up to FEW numbers takes its values in turn. Ranges that are written alike
     get the same number, as in a live run.
     """
     numbers = {}

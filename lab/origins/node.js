@@ -1,11 +1,14 @@
-// An origin on Node's own HTTP server. Node passes the target on undecoded, so there is no route.
+// An origin on Node's own HTTP server. Node passes the target on undecoded, so the reflection has
+// no `route`.
 "use strict";
 const http = require("node:http");
 
-// A response to HEAD has no body. Its reflection is in a field, which must be short.
+// The maximum length of the field with the reflection. A response to HEAD has no body, so its
+// reflection is in a field, which must be short.
 const LONGEST_FIELD = 6000;
 
-// Returns the value as JSON in ASCII. Every text is Latin-1, one character for each byte.
+// Returns the value as JSON in ASCII. Every text in it is Latin-1, with one character for each
+// byte.
 function ascii(value) {
   const escape = (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
@@ -33,5 +36,5 @@ function answer(request, response) {
   });
 }
 
-// Heads as large as the gateway may forward.
+// Allow heads as large as those that the gateway may forward.
 http.createServer({ maxHeaderSize: 65536 }, answer).listen(Number(process.argv[2]), "127.0.0.1");

@@ -1,8 +1,9 @@
 # An origin on Puma, the server of most Ruby applications (Rack). Puma passes the path on undecoded,
-# so there is no route.
+# so the reflection has no `route`.
 require "json"
 
-# A response to HEAD has no body. Its reflection is in a field, which must be short.
+# The maximum length of the field with the reflection. A response to HEAD has no body, so its
+# reflection is in a field, which must be short.
 LONGEST_FIELD = 6000
 
 # Every text is Latin-1, one character for each byte. JSON is in ASCII.

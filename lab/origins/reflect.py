@@ -5,13 +5,14 @@ Every text is Latin-1, one character for each byte, so that no byte of the messa
 
 import json
 
-# A response to HEAD has no body. Its reflection is in a field, which must be short.
+# The maximum length of the field with the reflection. A response to HEAD has no body, so its
+# reflection is in a field, which must be short.
 LONGEST_FIELD = 6000
 
 
 def latin(octets):
-    """Returns the bytes as text, one character each. None stays None: the origin does not report
-    it.
+    """Returns the bytes as text, with one character for each byte. None, a value that the origin
+    does not report, stays None.
     """
     return None if octets is None else octets.decode("latin-1")
 

@@ -1,4 +1,5 @@
-"""An origin on Tornado's HTTP server without its router. The target stays undecoded: no route."""
+"""An origin on Tornado's HTTP server without its router. The target stays undecoded, so the
+reflection has no route."""
 
 import asyncio
 import sys

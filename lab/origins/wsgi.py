@@ -1,4 +1,4 @@
-"""An origin on gunicorn and waitress (PEP 3333). The route is `PATH_INFO`, which they decode."""
+"""An origin on gunicorn or waitress (PEP 3333). The route is `PATH_INFO`, which both decode."""
 
 from reflect import reflection
 

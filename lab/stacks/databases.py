@@ -1,4 +1,4 @@
-"""Measures how long a query goes on after its client was killed, by asking the database."""
+"""Measures how long a query continues after its client was killed. The database reports its queries."""
 
 import os
 import statistics
@@ -7,7 +7,7 @@ import subprocess
 from bywash_lab.waiting import seconds_until
 
 ROUNDS = 3
-# A query that still runs after this many seconds counts as one that runs to its end.
+# The time in seconds after which a query that still runs counts as one that runs to its end.
 LONGEST = 8
 SLEEP = 60
 
@@ -68,8 +68,8 @@ def said(command, environment):
 
 
 def closes(database, query, number):
-    """Returns the seconds for which a query goes on after its client is killed, or None if it runs
-    on.
+    """Returns the seconds for which a query continues after its client is killed, or None if it runs
+    to its end.
     """
     mark = f"stacks {number} "
     command, environment = database.client(query.replace("select", f"select /* {mark}*/", 1))

@@ -19,7 +19,7 @@ REMEDIES = {
     "PostgreSQL 100ms": "nothing, if the application closes its connection; with a pool it does not: `bywash stopd`",
     "MariaDB": "`bywash stopd`",
 }
-# By the names in the output of scripts/fronts.
+# The advice for each hop, by a pattern for its name in the output of scripts/fronts.
 REMEDIES_OF_HOPS = {
     "nginx .*, ignore_client_abort": "leave `proxy_ignore_client_abort` off",
     "nginx .*, cache": "no `proxy_cache` on pages that are rarely requested twice; or bywash in front of it",

@@ -1,4 +1,4 @@
-"""A client that leaves in the middle of its request, in four ways, and what its handler reports."""
+"""A client that leaves in the middle of its request, in four ways, and the reports of its handler."""
 
 import math
 import queue
@@ -10,18 +10,18 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-# Seconds of a step. A handler works for 40 steps.
+# The length of a step, in seconds. A handler works for 40 steps.
 STEP = 0.02
-# Seconds for which a handler works before its client leaves.
+# The time for which a handler works before its client leaves, in seconds.
 BEFORE = 0.15
-# A handler that takes no step for this many seconds has been stopped.
+# The time without a step after which a handler counts as stopped, in seconds.
 SILENCE = 0.5
 PATIENCE = 20
 ROUNDS = 3
 
 
 class Observer:
-    """The reports of handlers, each with its time."""
+    """A receiver of the reports of handlers. It keeps each report with the time of its arrival."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -36,7 +36,7 @@ class Observer:
             self.words.put((time.monotonic(), name, word))
 
     def next(self, name, patience):
-        """Returns the next report about this request, or None if there is none in time."""
+        """Returns the next report about the request `name`, or None if none arrives within `patience` seconds."""
         end = time.monotonic() + patience
         while True:
             try:
@@ -89,7 +89,7 @@ count = 0
 
 
 def leave(observer, address, how, leaving, in_steps):
-    """Makes one request of a client that leaves in this way. Returns how the request ended."""
+    """Sends one request whose client leaves in the way `leaving`. Returns how the request ended."""
     global count
     count += 1
     name = f"r{count}"

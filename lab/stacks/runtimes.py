@@ -25,7 +25,7 @@ class NotTested(Exception):
 
 
 class Handler(NamedTuple):
-    """`how`: the first words of its path. `remedy`: the advice in the table."""
+    """A handler under test. `how` is the beginning of its path, and `remedy` is the advice in the table."""
 
     what: str
     how: str
@@ -50,7 +50,7 @@ def need(*programs):
 
 @contextlib.contextmanager
 def running(folder, *command, port=None, **environment):
-    """Runs a server that listens on a port of its own, STACKS_PORT, until the context ends."""
+    """Runs a server until the context ends. It listens on a port of its own, given in STACKS_PORT."""
     port = port or free_port()
     servers = Processes(folder, patience=20)
     try:
@@ -171,7 +171,7 @@ http {{
 
 @contextlib.contextmanager
 def php_fpm(folder):
-    """Runs PHP-FPM. STACKS_PHP_FPM is its path, if it is not in PATH."""
+    """Runs PHP-FPM. If it is not in PATH, the variable STACKS_PHP_FPM has its path."""
     fpm = os.environ.get("STACKS_PHP_FPM") or next(filter(None, map(shutil.which, ["php-fpm", "php-fpm8.2"])), None)
     if fpm is None:
         raise NotTested("php-fpm is missing")
@@ -196,7 +196,7 @@ def php_fpm(folder):
 # --- Python ---
 
 def python_of(*packages):
-    """Returns the Python of scripts/stacks, and the versions of these packages in it."""
+    """Returns the path of the Python that scripts/stacks installed, and the versions of `packages` in it."""
     python = pathlib.Path(os.environ["STACKS_VENV"]) / "bin/python3"
     if not python.exists():
         raise NotTested(f"{' and '.join(packages)} could not be installed")
@@ -273,7 +273,7 @@ def go(folder):
 
 @contextlib.contextmanager
 def bywash(folder):
-    """Runs the gateway with Go behind it, and measures the application."""
+    """Runs the gateway in front of the Go server, and measures the handlers of that server."""
     need("go")
     its = version(r"bywash ([0-9.]+)", os.environ["BYWASH"], "--version")
     port = free_port()

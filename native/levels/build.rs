@@ -1,5 +1,5 @@
-//! Sets linker options of the shared library. The option `nodelete` prevents unloading, because the
-//! threads of a pool run the library's code, and `fork` calls one of its functions.
+//! Sets linker options of the shared library. The option `nodelete` prevents the library from being
+//! unloaded, because the threads of a pool run its code, and `fork` calls one of its functions.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

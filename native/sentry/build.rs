@@ -1,6 +1,6 @@
-//! Sets linker options of the shared library. The option `nodelete` prevents unloading, because the
-//! library's thread and its `fork` handlers run its code. Apache unloads modules when it reads its
-//! configuration a second time.
+//! Sets linker options of the shared library. The option `nodelete` prevents the library from being
+//! unloaded, because its thread and its `fork` handlers run its code. Apache unloads modules when
+//! it reads its configuration a second time.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -15,9 +15,9 @@ const LIMITS = join(HERE, 'limits.json');
 const TEXTS = /\.(?:md|rs|go|py|js|mjs|ts|tsx|java|h)$|^[^.]+$/;
 const GUIDE = /^docs\/(?:tutorials|how-to|concepts|reference)\//;
 const HELP = /(?:^|\/)src\/args(?:\/|\.rs$)/;
-// Nouns that are the subject of a folder.
-// Number of comments in a sample.
+// The number of comments in a sample.
 const SAMPLE = 60;
+// Everyday nouns that are allowed in some folders, because the files there are about them.
 const ALLOWED = [[/bookstore|4-connection-sentry/, /^books?$/i]];
 
 const kernel = new TextlintKernel();

@@ -1,4 +1,4 @@
-// Doc comments as text.
+// Extracts the doc comments of source files as text.
 import { extname } from 'node:path';
 
 const BLOCK = { ends: /\s*\*\/.*$/, margin: /^\s*\*? ?/ };

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Header is the header field with the milliseconds that are left to a request. A sender can only
-// shorten its own request.
+// Header is the header field with the number of milliseconds that are left to a request. A sender
+// can only shorten its own request with it.
 const Header = "Bywash-Deadline"
 
-// timeLeft returns the deadline that a request brings along. Anything but a single number of 1 to 9
-// digits counts as no deadline.
+// timeLeft returns the time that is left to a request by the deadline in its header. Anything but a
+// single number of 1 to 9 digits counts as no deadline.
 func timeLeft(header http.Header) time.Duration {
 	values := header[Header]
 	if len(values) != 1 || len(values[0]) < 1 || len(values[0]) > 9 {
@@ -32,8 +32,8 @@ func timeLeft(header http.Header) time.Duration {
 	return milliseconds * time.Millisecond
 }
 
-// The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none (RFC
-// 9457).
+// The problem types of the response (RFC 9457): `busy`, which the gateway uses as well (IETF draft
+// on RateLimit), and `plain`, which says nothing beyond the status.
 const (
 	busy  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 	plain = "about:blank"
@@ -44,7 +44,8 @@ type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Reason Reason `json:"reason"`
-	// RetryAfter is only set after RanTooLong: the other reasons say nothing about when to retry.
+	// RetryAfter is in seconds. It is only set if the reason is RanTooLong: the other reasons say
+	// nothing about when to retry.
 	RetryAfter int64 `json:"retry-after,omitempty"`
 }
 
@@ -62,7 +63,8 @@ func problemOf(t *Terminated) problem {
 	return p
 }
 
-// refuse answers 504: problem+json (RFC 9457) if the client accepts JSON, else a line of text.
+// refuse answers a terminated request with 504. The body is problem+json (RFC 9457) if the client
+// accepts JSON, else a line of text.
 func refuse(w http.ResponseWriter, r *http.Request, t *Terminated) {
 	p := problemOf(t)
 	body := []byte(fmt.Sprintf("%s (%s)\n", p.Title, p.Reason))

@@ -117,7 +117,7 @@ func TestWhoIsToldThatItsClientHasLeftAndSaysNothingIsAnsweredFor(t *testing.T) 
 	}
 }
 
-// stiff is a writer that can be neither hijacked nor flushed.
+// stiff is a response writer that can be neither hijacked nor flushed.
 type stiff struct{ *httptest.ResponseRecorder }
 
 var errStiff = errors.New("it is stiff")

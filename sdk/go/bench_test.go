@@ -49,7 +49,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// aTurn returns the microseconds for one request.
+// aTurn returns the mean time of one request, in microseconds.
 func aTurn(b *testing.B, url string) float64 {
 	client := &http.Client{}
 	start := time.Now()

@@ -48,7 +48,7 @@ type (
 	}
 )
 
-// asAble returns the connection with the interfaces that the wrapped one has.
+// asAble returns a connection that has exactly the optional interfaces of the wrapped one.
 func (c *connection) asAble() driver.Conn {
 	_, queries := c.wrapped.(driver.QueryerContext)
 	_, execs := c.wrapped.(driver.ExecerContext)
@@ -95,7 +95,8 @@ func (c withExec) ExecContext(ctx context.Context, text string, values []driver.
 	})
 }
 
-// unnamed does what database/sql does for a driver that supports neither names nor contexts.
+// unnamed converts the parameters for a driver that supports neither names nor contexts, like
+// database/sql. It returns an error if a parameter has a name.
 func unnamed(ctx context.Context, values []driver.NamedValue) ([]driver.Value, error) {
 	plain := make([]driver.Value, len(values))
 	for i, value := range values {
@@ -181,7 +182,8 @@ func (t transaction) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// leaveTransaction releases what is still leased, so that it is not cancelled during the commit.
+// leaveTransaction releases the connection if it is still leased, so that no cancellation hits the
+// commit.
 func (c *connection) leaveTransaction() {
 	c.inTransaction = false
 	c.release()
@@ -201,8 +203,8 @@ func (c *connection) ResetSession(ctx context.Context) error {
 	return nil
 }
 
-// IsValid is called when the connection comes back to its pool. If it returns false, the pool
-// closes the connection.
+// IsValid returns whether the connection may go back to its pool, which calls this method. If it
+// returns false, the pool closes the connection.
 func (c *connection) IsValid() bool {
 	c.release()
 	if able, ok := c.wrapped.(driver.Validator); ok && !able.IsValid() {
@@ -218,7 +220,7 @@ func (c *connection) CheckNamedValue(value *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// learnNumber asks the database for the number of this connection.
+// learnNumber asks the database for its number of this connection.
 func (c *connection) learnNumber(ctx context.Context) error {
 	found, closes, err := c.ask(ctx, c.database.number)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"strings"
 )
 
-// controls has the words that such statements begin with, each with the words that may come second;
-// nil allows any. BEGIN also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may
-// run for long. They are equal in every language: sdk/conformance/statements.json.
+// controls has the words that statements of transaction control begin with. For each, it has the
+// words that may come second; nil allows any. BEGIN also begins a block of statements (MariaDB's
+// BEGIN NOT ATOMIC), which may run for long. The words are the same in every language:
+// sdk/conformance/statements.json.
 var controls = map[string][]string{
 	"COMMIT": nil, "END": nil, "ROLLBACK": nil, "ABORT": nil, "SAVEPOINT": nil, "RELEASE": nil,
 	"START": {"TRANSACTION"}, "UNLOCK": {"TABLES", "TABLE"},
@@ -24,8 +25,8 @@ var controls = map[string][]string{
 	},
 }
 
-// isControl returns whether a text contains nothing but such statements. In doubt it returns false,
-// and the text is leased like any other.
+// isControl returns whether a text contains only statements of transaction control. In doubt it
+// returns false, and the text is leased like any other.
 func isControl(text string) bool {
 	found := false
 	for text = beyondComments(text); text != ""; text = beyondComments(text) {

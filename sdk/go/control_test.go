@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hears is a connection that records the texts that it is given.
+// hears is a fake connection that records the statements that it gets.
 type hears struct {
 	queries
 	texts *[]string

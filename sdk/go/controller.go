@@ -21,28 +21,29 @@ import (
 
 // Stats has the counts of a class since the start, and its present values.
 type Stats struct {
-	// Arrived counts all requests that have arrived.
+	// Arrived is the number of requests that have arrived, including refused ones.
 	Arrived uint64
-	// Lost counts requests that were refused, terminated by the threshold, or ended by a deadline
-	// after they had run for RunMin. They are the numerator of P.
+	// Lost is the number of lost requests: refused, terminated by the threshold, or ended by a
+	// deadline after they had run for RunMin. P is the fraction of such requests.
 	Lost uint64
-	// Terminated counts requests that were terminated by the threshold.
+	// Terminated is the number of requests that were terminated by the threshold.
 	Terminated uint64
-	// Deadline counts requests that ended because the time that their caller allowed was over.
+	// Deadline is the number of requests that ended because the time that their caller allowed was
+	// over.
 	Deadline uint64
-	// ClientLeft counts requests that ended because their client had left.
+	// ClientLeft is the number of requests that ended because their client had left.
 	ClientLeft uint64
-	// Deferred counts requests that called CancelTermination.
+	// Deferred is the number of requests that called CancelTermination with success.
 	Deferred uint64
 	// Running is the number of requests that have begun and not ended.
 	Running uint64
-	// P is the fraction that was lost in the last whole interval.
+	// P is the fraction of the requests that arrived in the last whole interval and were lost.
 	P float64
-	// Threshold is how long a request may run now.
+	// Threshold is the time for which a request may run at present.
 	Threshold time.Duration
 }
 
-// granted is a class with its counts, its threshold and its lock.
+// granted is a class of a controller: its settings, its counts, its threshold and its lock.
 type granted struct {
 	Class
 	mutex  sync.Mutex
@@ -87,7 +88,8 @@ func (g *granted) loses(now time.Duration) {
 	g.totals.Lost++
 }
 
-// departs subtracts a request that arrived at came from this interval's arrivals.
+// departs uncounts a request that arrived at the time came and ended without being lost, if it
+// arrived in the present interval.
 func (g *granted) departs(came, now time.Duration) {
 	g.tick(now)
 	if came >= g.since {
@@ -108,8 +110,8 @@ func NewController(classes ...Class) (*Controller, error) {
 }
 
 // NewControllerWithClock creates a controller with another clock, so that tests need not wait. The
-// clock never goes backwards. The timers of the middleware use real time, and ask this clock when
-// they fire.
+// clock must never go backwards. The timers of the middleware use real time, and read this clock
+// when they fire.
 func NewControllerWithClock(clock func() time.Time, classes ...Class) (*Controller, error) {
 	c := &Controller{clock, clock(), make(map[string]*granted, len(classes))}
 	for _, class := range classes {
@@ -124,8 +126,8 @@ func NewControllerWithClock(clock func() time.Time, classes ...Class) (*Controll
 	return c, nil
 }
 
-// now returns the time since the controller was created. It is monotonic, and small enough for an
-// atomic.
+// now returns the time since the controller was created. The time is monotonic, and small enough
+// for an atomic.
 func (c *Controller) now() time.Duration { return c.clock().Sub(c.epoch) }
 
 // Arrived counts the arrival of a request that gets no token because it is refused. A call to Lost
@@ -139,7 +141,7 @@ func (c *Controller) Lost(class string) error {
 	return c.locked(class, func(g *granted) { g.loses(c.now()) })
 }
 
-// Threshold returns how long a request of this class may run now.
+// Threshold returns the time for which a request of this class may run at present.
 func (c *Controller) Threshold(class string) (threshold time.Duration, err error) {
 	err = c.locked(class, func(g *granted) { threshold = g.threshold(c.now()) })
 	return threshold, err

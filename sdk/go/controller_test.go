@@ -32,7 +32,8 @@ func (c *clock) goes(span time.Duration) {
 
 const second = time.Second
 
-// search returns a controller with a class of one to nine seconds, and its clock.
+// search returns a controller with one class, and its clock. The class has a RunMin of one second
+// and a RunMax of nine.
 func search(t *testing.T) (*Controller, *clock) {
 	return controller(t, NewClass("search", second, 9*second), NewClass("other", second, 9*second))
 }
@@ -64,7 +65,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// check is must for other goroutines than the test's own, for example a handler's.
+// check fails the test on an error. It may be called on goroutines other than the test's own,
+// unlike must.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

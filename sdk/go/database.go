@@ -39,12 +39,12 @@ func isSQLState57014(err error) bool {
 	return errors.As(err, &stated) && stated.SQLState() == "57014"
 }
 
-// isError1317 looks for a field, since github.com/go-sql-driver/mysql has the number there and this
-// package has no dependencies.
+// isError1317 returns whether err is MySQL's error 1317. It looks for a field, since
+// github.com/go-sql-driver/mysql has the number there and this package has no dependencies.
 func isError1317(err error) bool { return hasField(err, "Number", 1317) }
 
-// isInterrupt looks for SQLite's result code, which is a field with mattn's driver and a method
-// with modernc's.
+// isInterrupt returns whether err is SQLite's result code for an interrupt. The code is a field
+// with mattn's driver and a method with modernc's.
 func isInterrupt(err error) bool {
 	var coded interface{ Code() int }
 	return errors.As(err, &coded) && coded.Code()&0xff == 9 || hasField(err, "Code", 9)
@@ -64,8 +64,8 @@ func hasField(err error, name string, number uint64) bool {
 	return false
 }
 
-// Connector returns a connector whose connections are leased, for sql.OpenDB. For a driver without
-// a connector, wrap the result of its OpenConnector.
+// Connector returns a connector for sql.OpenDB whose connections are leased. For a driver without a
+// connector, wrap the result of its OpenConnector.
 func (s *StopClient) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
 	if !isName(database.name, 32, "_-") || database.number != "" && database.name == ownDatabase {
 		return nil, fmt.Errorf("bywash: %q is not a name of a database: it must have 1 to 32 letters, digits or any of _ -, and not be %s",
@@ -95,7 +95,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return made.asAble(), nil
 }
 
-// Close is called by sql.DB.Close.
+// Close closes the wrapped connector. sql.DB.Close calls it.
 func (c *connector) Close() error {
 	if closer, ok := c.Connector.(io.Closer); ok {
 		return closer.Close()

@@ -23,7 +23,7 @@ import (
 // Option changes a middleware.
 type Option func(*middleware)
 
-// DistrustDeadline ignores the deadlines that requests bring along.
+// DistrustDeadline makes the middleware ignore the deadlines in the headers of requests.
 func DistrustDeadline(m *middleware) { m.distrusts = true }
 
 type middleware struct {
@@ -43,8 +43,8 @@ func (c *Controller) Middleware(class string, options ...Option) (func(http.Hand
 	return c.MiddlewareBy(func(*http.Request) string { return class }, options...), nil
 }
 
-// MiddlewareBy returns a middleware that asks classOf for the class of each request. A request
-// without a class, "", passes untouched. An undeclared class is a bug in the program, and panics.
+// MiddlewareBy returns a middleware that calls classOf to get the class of each request. A request
+// with the class "" passes untouched. An undeclared class is a bug in the program, and panics.
 func (c *Controller) MiddlewareBy(classOf func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
 	m := &middleware{controller: c, classOf: classOf}
 	for _, option := range options {
@@ -108,8 +108,8 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// whyGone distinguishes a client that has left from the deadline of an outer handler (for example
-// http.TimeoutHandler).
+// whyGone returns why the context of a request ended: its client has left, or the deadline of an
+// outer handler (for example http.TimeoutHandler) is over.
 func whyGone(from context.Context) Reason {
 	if errors.Is(from.Err(), context.DeadlineExceeded) {
 		return Deadline
@@ -117,7 +117,8 @@ func whyGone(from context.Context) Reason {
 	return ClientLeft
 }
 
-// response notices the first byte. The handler's own answer counts, also once the request is over.
+// response is a response writer that notices the first byte. The handler's own answer counts, even
+// if the request is over.
 //
 // Some frameworks (gin) write a status when their handlers have returned. For a handler that was
 // notified, that is not an answer: an empty 200 after the termination is dropped, and the
@@ -147,8 +148,8 @@ func (r *response) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// isUnanswered returns whether the handler has learned that its request is over, and has not begun
-// to answer.
+// isUnanswered returns whether the handler has been notified that its request is over, and has not
+// begun to answer.
 func (r *response) isUnanswered() bool { return !r.hasBegun && r.token.Reason() != "" }
 
 func (r *response) Write(chunk []byte) (int, error) {
@@ -159,8 +160,8 @@ func (r *response) Write(chunk []byte) (int, error) {
 	return r.ResponseWriter.Write(chunk)
 }
 
-// ReadFrom lets a file be sent without a copy, except for its beginning: the response begins only
-// once something was read.
+// ReadFrom sends a file without copying it, except for its beginning. The response begins only when
+// something was read.
 func (r *response) ReadFrom(from io.Reader) (int64, error) {
 	beginning, err := io.CopyN(struct{ io.Writer }{r}, from, 512)
 	if err == io.EOF {
@@ -191,5 +192,5 @@ func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return connection, buffer, err
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

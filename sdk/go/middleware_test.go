@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Longer than anything takes on a busy machine, and shorter than a handler that is not stopped.
+// patience is the maximum time of a wait. It is longer than any step takes on a busy machine, and
+// shorter than a handler that is not stopped.
 const patience = 20 * second
 
 type site struct {
@@ -51,7 +52,7 @@ func overHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// versions are the ways to start a server.
+// versions are the functions that start a test server, by the version of HTTP.
 var versions = map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": overHTTP2}
 
 func serve(t *testing.T, class Class, options ...Option) *site {

@@ -12,21 +12,22 @@ import (
 	"time"
 )
 
-// RequestHeader is the header field with the name by which gateway, application and stop daemon
-// know a request.
+// RequestHeader is the header field with the name of a request, which gateway, application and stop
+// daemon share.
 const RequestHeader = "Bywash-Request"
 
-// Fields that are passed on unchanged (W3C Trace Context).
+// The header fields that are passed on unchanged (W3C Trace Context).
 const (
 	traceParent = "Traceparent"
 	traceState  = "Tracestate"
 )
 
-// DistrustRequest ignores the names that requests bring along, and gives each request a new name.
-// Use it for servers that clients can reach without passing the gateway.
+// DistrustRequest makes the middleware ignore the names in the headers of requests, and give each
+// request a new name. Use it for servers that clients can reach without passing the gateway.
 func DistrustRequest(m *middleware) { m.isNameless = true }
 
-// nameOf returns the name that a request brings along; empty if it is not a valid name.
+// nameOf returns the name of a request from its header; empty if it has none or the name is not
+// valid.
 func nameOf(header http.Header) string {
 	if values := header[RequestHeader]; len(values) == 1 && isName(values[0], 128, "._:-") {
 		return values[0]
@@ -34,9 +35,9 @@ func nameOf(header http.Header) string {
 	return ""
 }
 
-// newName makes a name for a request that brings none along, like mod_bywash_sentry: 16 random
-// hexadecimal digits, so that names of different processes differ. It is empty if the system gives
-// no randomness.
+// newName returns a name for a request without one, in the format of the names of
+// mod_bywash_sentry: 16 random hexadecimal digits. So the names of different processes differ. It
+// is empty if the system gives no randomness.
 func newName() string {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -60,8 +61,8 @@ func isName(text string, longest int, marks string) bool {
 	return true
 }
 
-// Bring sets the name and the trace that a request brought along in these fields. The middleware
-// calls it; elsewhere, call it before others have the token.
+// Bring sets the name and the trace of the request from the fields of its header. The middleware
+// calls it. Elsewhere, call it before the token is shared.
 func (t *Token) Bring(header http.Header) {
 	t.name = nameOf(header)
 	// A proxy may have joined several values with commas.

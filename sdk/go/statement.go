@@ -18,8 +18,9 @@ type statement struct {
 	isControl bool
 }
 
-// withConverter is for statements with a ColumnConverter. Without one, database/sql must not see
-// the method, since it would then look at the number of values.
+// withConverter is a statement whose driver has a ColumnConverter. The type is separate, since
+// database/sql would otherwise find the method in all statements, and would then check the number
+// of values.
 type withConverter struct{ *statement }
 
 func (s withConverter) ColumnConverter(index int) driver.ValueConverter {
@@ -79,7 +80,8 @@ func (s *statement) ExecContext(ctx context.Context, values []driver.NamedValue)
 	})
 }
 
-// rows are leased until they are closed, which database/sql does as soon as there are none left.
+// rows hold their lease until they are closed. database/sql closes them as soon as there are no
+// more rows.
 type rows struct {
 	driver.Rows
 	use *use

@@ -25,7 +25,7 @@ async function serve (handler) {
   return { server, stream }
 }
 
-/** Returns the microseconds for one request. */
+/** Returns the mean time of one request, in microseconds. */
 async function turn (stream) {
   const start = performance.now()
   for (let i = 0; i < REQUESTS; i++) {

@@ -1,6 +1,7 @@
-// A real Chromium, and pages that record everything that must not happen on them: errors,
-// violations of the content security policy, and requests to other hosts. The binary may contain an
-// older console, so the console's files are taken from console/dist, with the gateway's headers.
+// A real Chromium for tests. Its pages record everything that must not happen on them: errors,
+// violations of the content security policy, and requests to other hosts. The gateway's binary may
+// contain an older console. So the console's files are taken from console/dist, with the gateway's
+// headers.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +35,9 @@ export async function startBrowser() {
     });
     const main = browser.browser();
     return {
-        /** Opens a page in a context of its own, which shares nothing with other contexts. */
+        /**
+         * Opens a page in a browser context of its own, which shares nothing with other contexts.
+         */
         open: options => open(main, options),
         close: async () => {
             await browser.close();
@@ -43,7 +46,10 @@ export async function startBrowser() {
     };
 }
 
-/** Opens a page. With `isBuilt`, it loads the files in the binary instead of console/dist. */
+/**
+ * Opens a page. With `isBuilt`, the page loads the files in the gateway's binary instead of those
+ * in console/dist.
+ */
 async function open(browser, { theme = 'light', width = 1280, height = 860, isBuilt = false } = {}) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, deviceScaleFactor: 1 });
     const page = await context.newPage();
@@ -77,7 +83,7 @@ async function open(browser, { theme = 'light', width = 1280, height = 860, isBu
     return { page, faults, context };
 }
 
-/** Returns the serious and critical violations of accessibility rules as texts. */
+/** Returns the serious and critical violations of accessibility rules on the page, as texts. */
 export async function axe(page) {
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
@@ -92,7 +98,10 @@ export async function axe(page) {
         );
 }
 
-/** Saves a picture of the whole page, if SCREENSHOTS names a folder. */
+/**
+ * Saves a picture of the whole page in the folder that the environment variable SCREENSHOTS names.
+ * Does nothing if the variable is not set.
+ */
 export async function screenshot(page, name) {
     if (!SCREENSHOTS) return;
     mkdirSync(SCREENSHOTS, { recursive: true });

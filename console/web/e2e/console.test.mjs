@@ -1,6 +1,6 @@
-// The console in a real Chromium before a real gateway. Each view appears in both themes and on a
-// small screen, without errors and accessible to everyone. Text from strangers stays text. An
-// operator without a valid token learns what to do.
+// Tests of the console in a real Chromium with a real gateway. Each view appears in both themes and
+// on a small screen, without errors and accessible to everyone. Text from clients is never
+// interpreted as markup. An operator without a valid token learns what to do.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,10 @@ import { startGateway, until } from './gateway.mjs';
 import { HOSTILE, startVisitors, visit } from './visitors.mjs';
 
 let gateway, browser, stopVisitors;
-/** A page whose token is valid for a minute, the shortest time. Other tests run meanwhile. */
+/**
+ * A page whose token is valid for a minute, the shortest possible time. Other tests run until the
+ * token expires.
+ */
 let aging;
 
 before(async () => {
@@ -55,7 +58,10 @@ const MORE = {
 };
 const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 360, height: 740 }];
 
-/** Returns by how many pixels the page is too wide. Tables scroll by themselves and do not count. */
+/**
+ * Returns the number of pixels by which the page is too wide. Tables have scroll bars of their own
+ * and do not count.
+ */
 const tooWide = page =>
     page.evaluate(() => {
         const main = document.querySelector('main');

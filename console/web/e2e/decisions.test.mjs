@@ -1,6 +1,6 @@
-// Decisions in a real Chromium before a real gateway: a throttle with its preview and effect, by
-// mouse and by keyboard; two operators at once; overrides and the bypass; and a gateway that stops
-// and comes back.
+// Tests of decisions in a real Chromium with a real gateway. They cover a throttle with its preview
+// and its effect, by mouse and by keyboard, and two operators at once. They also cover overrides,
+// the bypass, and a gateway that stops and starts again.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { axe, screenshot, startBrowser } from './browser.mjs';
@@ -31,7 +31,10 @@ after(async () => {
     await gateway?.close();
 });
 
-/** Returns a function that asks the API as the operator `test`. With a body, it posts. */
+/**
+ * Returns a function that sends a request to the API as the operator `test`. If a body is given,
+ * the request is a POST.
+ */
 function asker({ admin, link }) {
     const Authorization = `Bearer ${link('--by', 'test').split('/login/')[1]}`;
     return async (path, body) => {
@@ -52,7 +55,7 @@ async function enter(name, hash) {
     return opened;
 }
 
-/** Opens the page of the elephant `/search` by its link on the first page. */
+/** Opens the page of the elephant `/search` through its link on the first page. */
 async function toElephant(page) {
     await page.locator('.attention li', { hasText: '/search' }).getByRole('link', { name: 'Decide' }).click();
     await page.locator('h1', { hasText: 'Elephant' }).waitFor();
@@ -67,7 +70,7 @@ async function undo(page) {
     await page.getByRole('button', { name: 'Approve…' }).waitFor();
 }
 
-/** Returns the fraction of the requests in all these windows that was refused. */
+/** Returns the fraction of the requests in all windows of `lots` together that was refused. */
 function refusedOf(lots) {
     const [refused, answered] = ['refused', 'answered'].map(name => lots.reduce((sum, lot) => sum + lot[name], 0));
     return refused / (refused + answered);
@@ -386,7 +389,7 @@ test('through a tunnel to a socket no token is needed, and who decides says a na
     await behind.close();
 });
 
-/** Records the names of events and the numbers of their rows, as the console receives them. */
+/** Records the events that the console receives: the name of each, and the numbers of its rows. */
 function keepEvents() {
     const ask = window.fetch;
     window.events = [];
@@ -411,8 +414,8 @@ function keepEvents() {
 }
 
 /**
- * Checks that each row since the last event `anew` came once and that none is missing. Returns the
- * number of events since then, that one included.
+ * Checks that the console received each row since the last event `anew` exactly once. Returns the
+ * number of events from that event on, including it.
  */
 async function assertRowsAreWhole(page) {
     const events = (await page.evaluate(() => window.events)).filter(({ name }) => name !== 'changed');

@@ -1,5 +1,5 @@
-// A proxy before a gateway that replaces only the stream of events, by a full one: 900 rows of each
-// class at once, then a row each second. A gateway takes 15 minutes to have that many rows.
+// A proxy in front of a gateway that replaces only the stream of events by a full one. It sends 900
+// rows of each class at once, then a row each second. A gateway takes 15 minutes to have 900 rows.
 import { createServer, request as ask } from 'node:http';
 
 const OUTCOMES = ['served', 'late', 'shed', 'throttled', 'expired', 'terminated', 'orphaned', 'upstream_error'];
@@ -40,8 +40,8 @@ export async function startFull(gateway, names) {
 }
 
 /**
- * Returns the rows from `from` to `to`; the last has ended at `now`. Numbers have as many digits as
- * real ones.
+ * Returns the rows with the numbers `from` to `to`. The last row ends at `now`. Values have as many
+ * digits as real ones.
  */
 function columns(names, from, to, now) {
     const each = of => Array.from({ length: to - from }, (_, at) => of(from + at));

@@ -1,5 +1,5 @@
-// A real gateway before a real application, in a folder of its own, and the link that
-// `bywash console` prints for it.
+// A real gateway in front of a real application, in a folder of its own. It comes with the link
+// that `bywash console` prints for it.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -48,7 +48,7 @@ export async function startGateway({ mode = 'enforce', classes = 0, socket = fal
     return {
         ...gateway,
         link: (...options) => link(gateway, options),
-        /** Breaks every connection of operators through the tunnel. */
+        /** Breaks every connection from browsers through the tunnel to the unix socket. */
         cut: () => tunnel?.cut(),
         stop: () => end(process_),
         start: async () => (process_ = await run(gateway)),
@@ -164,8 +164,8 @@ function freePort() {
 }
 
 /**
- * Waits up to `most` ms until `is` returns a true value, and returns that value. An error of `is`
- * counts as false.
+ * Waits up to `most` ms until `is` returns a true value, and returns that value. An exception of
+ * `is` counts as false. Throws if the time is over.
  */
 export async function until(is, what, most = 15_000) {
     const end = Date.now() + most;

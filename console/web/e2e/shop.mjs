@@ -1,5 +1,5 @@
 // A small application behind the gateway. `node shop.mjs` prints the port on which it listens.
-// /search takes much processor time, the other pages hardly any.
+// /search takes much processor time; the other pages take hardly any.
 import { createServer } from 'node:http';
 
 const WORK_MS = { '/search': 12, '/slow': 2 };

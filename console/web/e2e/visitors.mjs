@@ -1,6 +1,6 @@
-// Visitors of the shop, for as long as a test lasts. They request each page at its own rate, in
-// waves, so that the cost of one page can be separated from the cost of the others. A few requests
-// are hostile.
+// A load generator that plays visitors of the shop for as long as a test lasts. It requests each
+// page at a rate of its own, in waves, so that the cost of one page can be separated from the cost
+// of the others. A few requests are hostile.
 import { request as ask } from 'node:http';
 
 export const HOSTILE = [
@@ -22,7 +22,7 @@ export function startVisitors(gateway, rates = { '/search?q=tv': 24, '/item/7': 
     return () => timers.forEach(clearInterval);
 }
 
-/** Requests a page by node:http, because fetch would normalise hostile targets. */
+/** Requests a page through node:http, because fetch would normalise hostile targets. */
 export function visit(gateway, path, headers = {}) {
     const { hostname, port } = new URL(gateway.http);
     return new Promise(done => {

@@ -15,7 +15,7 @@ export interface Need {
 }
 
 const SOON = 5 * 60_000;
-/** An elephant that was not found for this long, in ms, is no longer proposed. */
+/** The time in ms after its last finding for which an elephant is still proposed. */
 const LATELY = 15 * 60_000;
 
 export function attention(
@@ -111,8 +111,8 @@ const ofResources = (elephants: Elephants | undefined): Need[] =>
     );
 
 /**
- * Returns the elephants that need a decision. Those that an operator has asked for by name are left
- * out, because that operator knows about them.
+ * Returns the elephants that need a decision. Elephants that are listed because an operator named
+ * them are left out, since that operator knows about them.
  */
 export const proposals = (elephants: Elephants | undefined, now: number): Elephant[] =>
     (elephants?.elephants ?? []).filter(
@@ -134,7 +134,7 @@ function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
 }
 
 /**
- * Describes whether the requests come from one client or from many: a crawler calls for another
+ * Describes whether the requests come from one client or from many. A crawler calls for another
  * decision than requests that all visitors make.
  */
 const whose = ({ found }: Elephant): string => {
@@ -146,8 +146,9 @@ const whose = ({ found }: Elephant): string => {
     return `One client${one ? ` (${one.address})` : ''} causes up to ${most} of their service time`;
 };
 /**
- * The fraction of the elephant's time up to which no single client stands out. If one client takes
- * more, no rule begins without an operator's approval (`MUCH_BY_ONE` in `crates/control`).
+ * The fraction of the elephant's service time up to which no single client stands out. If one
+ * client may cause more, no rule begins without an operator's approval (`AUTO_MAX_CLIENT_SHARE` in
+ * `crates/control`).
  */
 const FEW = 0.3;
 

@@ -1,10 +1,13 @@
-// The time axis. A chart needs rising times, but the gateway's clock may be set back. Then only the
-// rows after the jump are drawn, and the chart says so.
+// The time axis of a chart. A chart needs rising times, but the gateway's clock may be set back.
+// Then only the rows after that jump are drawn, and the chart says so.
 
 export interface Axis {
-    /** The first row to draw. */
+    /** The index of the first row to draw. */
     from: number;
-    /** When the clock was set back and by how much, if it was. */
+    /**
+     * The time in ms after the clock was set back, and by how many ms it was set back. Undefined if
+     * the clock was not set back.
+     */
     jump: { at: number; ms: number } | undefined;
 }
 
@@ -16,5 +19,8 @@ export function axis(atMs: ArrayLike<number>): Axis {
     return { from: 0, jump: undefined };
 }
 
-/** Returns the times from row `from` on in seconds, as charts need them. */
+/**
+ * Returns the times of the rows from index `from` on, in seconds, as charts need them. `atMs` is in
+ * milliseconds.
+ */
 export const seconds = (atMs: Float64Array, from: number): Float64Array => atMs.slice(from).map(ms => ms / 1000);

@@ -1,4 +1,4 @@
-// The course of a number in few points. Rows are grouped from the newest backwards, so that points
+// Reduces a time series to few points. Rows are grouped from the newest backwards, so that points
 // change gradually as rows arrive, and none jumps.
 
 /**

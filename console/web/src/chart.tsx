@@ -1,7 +1,10 @@
-// A chart over time, with lines or stacked areas. It has its own legend (symbol, pattern and name
-// next to the colour, and the value under the pointer or the last one), marks where something was
-// decided, and a text for people who do not see it. uPlot draws it, each chart in a task of its
-// own, and only while it is on the screen.
+// A chart over time, with lines or stacked areas.
+//
+// It has a legend of its own: symbol, pattern and name next to the colour, and a value. The value
+// is the one under the pointer, or the last one. Marks show when decisions were taken. A text
+// describes the chart for people who do not see it.
+//
+// uPlot draws each chart in a task of its own, and only while the chart is on the screen.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { clock, NONE } from './format';
@@ -14,11 +17,11 @@ import { colour, palette } from './theme';
 
 export interface Series {
     name: string;
-    /** A symbol in front of the name. */
+    /** The symbol in front of the name in the legend. */
     symbol?: string;
-    /** The custom property of the style sheet. */
+    /** The custom property of the style sheet that has the colour. */
     colour: string;
-    /** The pattern of an area. A line has none. */
+    /** The fill pattern of an area. A line has no pattern. */
     pattern?: Pattern;
     dash?: number[];
     /** Whether each value stands for a window that ends at its time. The line then has steps. */
@@ -33,17 +36,17 @@ export interface Mark {
 }
 
 interface Properties {
-    /** The subject of the chart, with unit and window. */
+    /** The subject of the chart, with the unit and the time range. */
     title: string;
-    /** Times in seconds, rising. */
+    /** The times in seconds since 1970, in ascending order. */
     times: ArrayLike<number>;
-    /** Areas, which are stacked, and lines, which are drawn over them. */
+    /** The areas, which are stacked, and the lines, which are drawn over them. */
     series: readonly Series[];
     /** Formats a value with its unit. */
     text: (value: number | null | undefined) => string;
     height?: number;
     marks?: readonly Mark[];
-    /** The smallest upper end of the value axis. */
+    /** The minimum of the upper end of the value axis. */
     most?: number;
     /** A note below the chart. */
     note?: string | undefined;
@@ -141,8 +144,8 @@ const spoken = (title: string, series: readonly Series[], text: Properties['text
     `${title}. Last: ${series.map(one => `${one.name} ${text(one.values[one.values.length - 1])}`).join(', ')}.`;
 
 /**
- * Returns the data in the order in which uPlot draws it: the highest sum first, which the lower
- * ones paint over, and the lines last.
+ * Returns the data in the order in which uPlot draws it: first the areas from the highest sum to
+ * the lowest, so that each paints over the one before, then the lines.
  */
 function stacked({ times, series }: Properties): uPlot.AlignedData {
     const areas = series.filter(one => one.pattern);
@@ -222,8 +225,8 @@ function options(
 }
 
 /**
- * Returns a fill that makes its pattern once for each scale of the screen, and not whenever
- * something is drawn.
+ * Returns a fill for uPlot. The fill creates its pattern once for each scale of the screen, and not
+ * at each drawing.
  */
 function filled(pattern: Pattern, of: string, mark: string): (plot: uPlot) => string {
     let made: CanvasPattern | null = null;
@@ -259,7 +262,7 @@ function draw(plot: uPlot, marks: readonly Mark[], ink: string): void {
 }
 
 /**
- * Blanks a label that repeats the one before it, as happens where a scale is finer than whole
- * counts.
+ * Returns an empty label if the label repeats the one before it. Labels repeat if the scale is
+ * finer than whole counts.
  */
 const unlike = (text: string, at: number, all: readonly string[]): string => (text === all[at - 1] ? '' : text);

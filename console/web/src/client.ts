@@ -17,7 +17,7 @@ export class Refused extends Error {
     }
 }
 
-/** The reason why the console shows only the login, if it does. */
+/** Why the console shows only the login page; undefined while it shows the views. */
 export const closed = new Signal<Refused | undefined>(undefined);
 
 type Getters = {
@@ -40,7 +40,10 @@ export type Getter = { [P in keyof paths]: Getters[P] extends never ? never : P 
 export type Poster = { [P in keyof paths]: Posters[P] extends never ? never : P }[keyof paths];
 type Filled = Record<string, string | number>;
 
-/** Returns the path with its parameters filled in, and a query. */
+/**
+ * Returns the URL for `path`: its parameters replaced by `filled`, and `query` appended. Query
+ * parameters without a value are left out.
+ */
 export function address(path: string, filled: Filled = {}, query: Record<string, string | undefined> = {}): string {
     const at = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(filled[name] ?? ''));
     const search = new URLSearchParams(
@@ -49,7 +52,7 @@ export function address(path: string, filled: Filled = {}, query: Record<string,
     return search ? `${at}?${search}` : at;
 }
 
-/** The number of characters above which a text is not parsed in one go. */
+/** The number of characters of a JSON text above which it is parsed in slices. */
 const LONG = 100_000;
 
 export async function get<P extends Getter>(
@@ -80,10 +83,13 @@ export async function post<P extends Poster>(
     return answer.json();
 }
 
-/** Milliseconds after which a gateway that does not answer about a token counts as unreachable. */
+/**
+ * The time in milliseconds after which a gateway that does not answer about a token counts as
+ * unreachable.
+ */
 const PATIENCE = 5000;
 
-/** Returns the reason why the gateway does not accept this token, if it does not. */
+/** Returns why the gateway does not accept this token; undefined if it accepts the token. */
 export async function refusal(of: Token): Promise<Refused | undefined> {
     try {
         await ask('/v1/status', { signal: AbortSignal.timeout(PATIENCE) }, of);

@@ -1,12 +1,12 @@
-// Before and after, line by line, with the change. The sign gives its direction, and a word says
-// whether it is better.
+// A table that compares values before and after a change, line by line. The sign of a difference
+// gives its direction, and a word says whether the difference is better.
 
 export interface Compared {
     name: string;
     before: number | undefined;
     after: number | undefined;
     text: (value: number | undefined) => string;
-    /** Whether less or more of it is better, if either is. */
+    /** Whether a smaller or a larger value is better; undefined if neither is. */
     better?: 'less' | 'more';
 }
 
@@ -19,7 +19,7 @@ export function Comparison({
     caption: string;
     heads: readonly [string, string];
     rows: readonly Compared[];
-    /** Whether it is too early to show a change. */
+    /** Whether it is too early to show a difference. */
     isOpen?: boolean;
 }) {
     return (

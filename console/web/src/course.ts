@@ -1,5 +1,5 @@
-// The rows of a range: the last 15 minutes from the stream, or the last 24 hours, fetched once a
-// minute.
+// The rows of a time range: the last 15 minutes from the event stream, or the last 24 hours, which
+// are fetched once a minute.
 import { useEffect, useState } from 'preact/hooks';
 import { useDocument } from './document';
 import { rows, tick } from './live';

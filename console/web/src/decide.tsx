@@ -1,6 +1,6 @@
 // The dialog of a decision. Its top describes the change. The author, the reason and the duration
-// are stored with the decision for as long as it is in force. The fields keep their text when the
-// gateway refuses.
+// are stored with the decision for as long as it is in force. If the gateway refuses the decision,
+// the fields keep their text.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Refused } from './client';
@@ -9,7 +9,10 @@ import { name, takeName, token } from './operator';
 import { Problem } from './problem';
 import { use } from './signal';
 
-/** The fields that are sent. `by` is left out with a token, which names the author. */
+/**
+ * The fields of a decision that are sent to the gateway. `by` is left out if the operator has a
+ * token, which names the author.
+ */
 export interface DecisionMeta {
     why: string;
     by?: string;
@@ -20,15 +23,18 @@ interface Properties {
     title: string;
     /** A description of the change, and of how to undo it. */
     children: ComponentChildren;
-    /** Suggested reasons. */
+    /** The suggested reasons for the decision. */
     whys: readonly string[];
-    /** The durations on offer. An undo has none. */
+    /** The durations on offer. Absent for an undo, which has no duration. */
     spans?: readonly string[];
-    /** The label of the button. */
+    /** The label of the button that sends the decision. */
     verb: string;
     act: (meta: DecisionMeta) => Promise<void>;
     onClose: () => void;
-    /** Called when another operator has decided meanwhile. `conflict` then shows that decision. */
+    /**
+     * A function that is called when another operator has decided while the dialog was open.
+     * `conflict` then shows that decision.
+     */
     onConflict?: () => Promise<void>;
     conflict?: ComponentChildren;
 }
@@ -123,8 +129,9 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
 }
 
 /**
- * Returns the revision that the operator has seen. That is the one from when the dialog opened,
- * although the page behind it is updated, until `tell` reports that they have seen a newer one.
+ * Returns the revision that the operator has seen. It is the revision from when the dialog opened,
+ * although the page behind the dialog is updated. After a call of `tell`, which reports that the
+ * operator has seen a newer revision, it is the present one.
  */
 export function useSeen(revision: number | undefined): { revision: number | undefined; tell: () => void } {
     const [first] = useState(revision);

@@ -1,5 +1,5 @@
-// A dialog of the browser. It keeps the focus, Esc closes it, and the focus returns to where it
-// was.
+// A dialog, the browser's own element. It keeps the focus inside, and Esc closes it. The focus then
+// returns to where it was before.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 

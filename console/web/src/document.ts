@@ -1,7 +1,7 @@
-// A document of the API on a page. It is fetched when the page opens, and again when its revision
-// changes or its interval has passed, but never while the page is hidden. A fetch for an interval
-// begins only when the one before has ended. When a page is opened again, the last value is shown
-// at once.
+// Fetches a document of the API for a page. A document is fetched when the page opens, and again
+// when its revision changes or its interval has passed. Nothing is fetched while the page is
+// hidden. A fetch for an interval begins only when the previous fetch has ended. When a page is
+// opened again, the last value of the document is shown at once.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { address, closed, get, type Getter, Refused } from './client';
 import { use } from './signal';
@@ -9,24 +9,33 @@ import { use } from './signal';
 export interface Document<T> {
     value: T | undefined;
     problem: Refused | undefined;
-    /** The time of the last read, by this browser's clock, in ms. */
+    /** The time of the last fetch, by this browser's clock, in ms since 1970. */
     at: number;
     reload: () => Promise<void>;
 }
 
 const MOST_KEPT = 64;
 const kept = new Map<string, { value: unknown; at: number; number: number }>();
-/** The number of fetches that have begun. A fetch with a larger number began later. */
+/**
+ * The number of fetches that have begun. A fetch gets the next number when it begins, so a larger
+ * number means a later fetch.
+ */
 let fetches = 0;
 
 interface Wanted {
     filled?: Record<string, string | number>;
     query?: Record<string, string | undefined>;
-    /** Dependencies of the document, as one value. When it changes, the document is read again. */
+    /**
+     * The values that the document depends on, joined into one. When this value changes, the
+     * document is fetched again.
+     */
     revision?: number | string | undefined;
-    /** The interval between reads in milliseconds. */
+    /**
+     * The interval between two fetches, in milliseconds. Absent if the document is not fetched
+     * again after a time.
+     */
     every?: number | undefined;
-    /** Whether the document must not be read yet. */
+    /** Whether the document must not be fetched yet. */
     skip?: boolean;
 }
 
@@ -85,7 +94,7 @@ export function useDocument<P extends Getter>(
     };
 }
 
-/** Keeps a value, unless that of a later fetch is already there. */
+/** Stores the value of the fetch `number`, unless the value of a later fetch is stored already. */
 function remember(at: string, value: unknown, number: number): void {
     if ((kept.get(at)?.number ?? 0) > number) return;
     kept.delete(at);

@@ -6,15 +6,23 @@ import { keepToken, token } from './operator';
 import { Signal } from './signal';
 import { tokenIn, type Token } from './token';
 
-/** A valid token from a link, while another operator is logged in. */
+/**
+ * The valid token of a link that was opened while another operator is logged in. The operator must
+ * confirm it.
+ */
 export const offered = new Signal<Token | undefined>(undefined);
 
-/** The reason why the token of a link was not accepted while an operator is logged in. */
+/**
+ * Why the token of a link was not accepted, if the link was opened while an operator is logged in.
+ */
 export const declined = new Signal<Refused | undefined>(undefined);
 
 export type Entry = { take: Token } | { ask: Token } | { refuse: Refused };
 
-/** Decides what to do with a pasted or linked token while `here` is the token in use. */
+/**
+ * Decides what to do with the token in a pasted text or a link. `here` is the token in use. `asks`
+ * asks the gateway whether a token is valid.
+ */
 export async function entry(
     pasted: string,
     here: Token | undefined,
@@ -35,7 +43,7 @@ export async function entry(
     return isSame ? { take: read } : { ask: read };
 }
 
-/** Logs in by a link, which the operator did not necessarily want. */
+/** Logs in with the token of a link, which the operator did not necessarily want to use. */
 export async function enterByLink(link: string): Promise<void> {
     // While the console is closed, the present token does not count, because it was refused.
     const looks = () => (closed.value ? undefined : token.value);
@@ -48,7 +56,10 @@ export async function enterByLink(link: string): Promise<void> {
     else (here ? declined : closed).set(found.refuse);
 }
 
-/** Logs in by a text that an operator has pasted. Returns the reason if it was not accepted. */
+/**
+ * Logs in with a text that an operator has pasted. Returns the reason if the gateway did not accept
+ * it.
+ */
 export async function enterByHand(pasted: string): Promise<Refused | undefined> {
     const found = await entry(pasted, undefined, refusal);
     if ('take' in found) take(found.take);

@@ -6,28 +6,28 @@
 export interface ServerEvent {
     name: string;
     text: string;
-    /** The last `id` that was sent. */
+    /** The last `id` that the server sent. */
     id: string;
 }
 
 export class EventReader {
     /**
-     * The pieces of a line that has not ended. They are joined only at its end: the first event has
-     * megabytes, and must not be read again with each piece.
+     * The received pieces of a line that has not ended. They are joined only at the end of the
+     * line: the first event has megabytes, and must not be scanned again with each piece.
      */
     private rest: string[] = [];
-    /** Whether the last piece ended with a CR, which may be half of a CR LF. */
+    /** Whether the last piece ended with a CR, which may be the first half of a CR LF. */
     private isHalf = false;
     private name = '';
     private lines: string[] = [];
     private id: string;
 
-    /** Creates a reader. `id` is the last one that was seen before. */
+    /** Creates a reader. `id` is the last event id that an earlier reader received. */
     constructor(id = '') {
         this.id = id;
     }
 
-    /** Returns the events that end in this piece. */
+    /** Reads one piece of text. Returns the events that end in this piece. */
     read(piece: string): ServerEvent[] {
         const text = this.isHalf && piece.startsWith('\n') ? piece.slice(1) : piece;
         if (piece !== '') this.isHalf = piece.endsWith('\r');

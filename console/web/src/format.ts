@@ -1,5 +1,6 @@
-// Numbers as they appear on a page: three significant digits, thin spaces between thousands, and
-// the unit after a thin space. An unknown value becomes an en dash and never a number.
+// Formats numbers as they appear on a page: three significant digits, thin spaces between
+// thousands, and the unit after a thin space. An unknown value becomes an en dash and never a
+// number.
 
 const THIN = '\u2009';
 export const NONE = '–';
@@ -13,7 +14,10 @@ export function grouped(text: string): string {
     return part === undefined ? spaced : `${spaced}.${part}`;
 }
 
-/** Formats a number with up to three significant digits, and as a whole number from 100 on. */
+/**
+ * Formats a number with up to three significant digits. Numbers from 100 on are formatted as whole
+ * numbers.
+ */
 export function number(value: number | Unknown): string {
     if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
     const size = Math.abs(value);
@@ -46,7 +50,7 @@ export function perSecond(value: number | Unknown): string {
     return `${text}${THIN}/s`;
 }
 
-/** Formats a fraction as a percentage. A value just below 100 % is not rounded up to it. */
+/** Formats a fraction as a percentage. A value just below 100 % is not rounded up to 100 %. */
 export function percent(share: number | Unknown): string {
     if (share === null || share === undefined || !Number.isFinite(share)) return NONE;
     const of = share * 100;

@@ -1,5 +1,5 @@
-// The JSON behind a page: the documents of the API that it shows, to read, copy or download. (A
-// plain link would carry no token.)
+// The panel with the JSON behind a page: the documents of the API that the page shows, to read,
+// copy or download. A plain link could not download them, because it would carry no token.
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './client';
 import { Dialog } from './dialog';

@@ -1,6 +1,6 @@
-// The gateway's state second by second, for as long as the console is open. This module reads
-// /v1/events, keeps the last 15 minutes, and after a break resumes by itself where it stopped.
-// Views are redrawn once a second at most, and not at all while the page is hidden.
+// The gateway's state, second by second, for as long as the console is open. This module reads
+// /v1/events and keeps the last 15 minutes. After a broken connection, it resumes where the stream
+// stopped. Views are redrawn at most once a second, and not at all while the page is hidden.
 import { ask, closed, Refused } from './client';
 import { EventReader, type ServerEvent } from './events';
 import { token } from './operator';
@@ -16,17 +16,22 @@ export interface Connection {
 }
 
 export const rows = new Rows();
-/** Changes whenever there are new rows to draw. */
+/** A number that changes whenever there are new rows to draw. */
 export const tick = new Signal(0);
+/** The revisions of parts of the gateway's state; undefined before the first event. */
 export const revisions = new Signal<Revisions | undefined>(undefined);
 export const connection = new Signal<Connection>({ state: 'connecting', since: Date.now(), why: '' });
-/** The time of the last event, by this browser's clock. The page is stale `STALE` ms later. */
+/**
+ * The time of the last event, by this browser's clock, in ms since 1970. The page counts as stale
+ * `STALE` ms later.
+ */
 export const heard = new Signal(0);
+/** Whether the last event is too old. */
 export const isStale = new Signal(false);
 
 /**
- * Returns the approximate time of the gateway's clock, which times of the API refer to. A browser's
- * clock may differ from it.
+ * Returns the approximate time of the gateway's clock, in ms since 1970. The times of the API refer
+ * to that clock, and a browser's clock may differ from it.
  */
 export const gatewayNow = (): number => rows.gauge('at_ms').at(-1) ?? Date.now();
 
@@ -63,7 +68,7 @@ async function follow(): Promise<never> {
     }
 }
 
-/** Reads the stream until it ends. */
+/** Reads the stream of events until it ends. */
 async function listen(): Promise<undefined> {
     if (closed.value) throw closed.value;
     const stop = new AbortController();
@@ -110,7 +115,7 @@ function wake(): void {
     if (!document.hidden) tick.set(rows.version);
 }
 
-/** Waits for this time, or until the console is opened by a valid token. */
+/** Waits for `ms` milliseconds, or until an operator logs in with a valid token. */
 const rest = (ms: number): Promise<void> =>
     new Promise(done => {
         const ends = (): void => {

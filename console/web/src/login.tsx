@@ -1,5 +1,5 @@
-// The page that asks for a token: the command that prints one, and a field for it. The address bar
-// keeps the place that the operator wanted to open.
+// The login page: the command that prints a token, and a field for the token. The address bar keeps
+// the address that the operator wanted to open.
 import { visible } from './visible';
 import { useState } from 'preact/hooks';
 import { type Refused } from './client';

@@ -1,5 +1,5 @@
-// The console: one page that shows whether orders get through, which requests are hurt and why,
-// what to throttle, what was saved, and what would change.
+// The start of the console. The console is one page that shows whether orders get through, which
+// requests are hurt and why, what to throttle, what was saved, and what would change.
 import 'uplot/dist/uPlot.min.css';
 import './styles/colours.css';
 import './styles/text.css';

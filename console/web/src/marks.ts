@@ -1,4 +1,4 @@
-// Decisions as marks on a chart and as text.
+// Decisions of the audit log, as marks on a chart and as text.
 import { visible } from './visible';
 import type { Mark } from './chart';
 import type { Note } from './shapes';

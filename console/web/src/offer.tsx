@@ -1,4 +1,5 @@
-// A link with a token that is opened while an operator is logged in. Any page may have led to it.
+// The dialogs about a link with a token that is opened while an operator is logged in. Any page may
+// have led to such a link.
 import { declined, offered, take } from './enter';
 import { Dialog } from './dialog';
 import { token } from './operator';
@@ -6,7 +7,7 @@ import { Problem } from './problem';
 import { use } from './signal';
 import { visible } from './visible';
 
-/** Asks whether another operator's token shall replace the present one. */
+/** Asks the operator whether the token of the link shall replace the token in use. */
 export function Offer() {
     const next = use(offered);
     const here = use(token);
@@ -31,7 +32,7 @@ export function Offer() {
     );
 }
 
-/** Reports that a link's token was not accepted. */
+/** Reports that the token of a link was not accepted. */
 export function Declined() {
     const why = use(declined);
     if (!why) return null;

@@ -1,6 +1,6 @@
-// The operator: a token and its contents or, where no token is needed (a socket that only the
-// operator can open), a name that the operator entered once. The token stays in this tab and ends
-// with it. The name stays in this browser. Both are stored for this origin.
+// The operator: a token and its contents. Where no token is needed (a socket that only the operator
+// can open), it is a name that the operator entered once. The token stays in this tab and ends with
+// it. The name stays in this browser. Both are stored for this origin.
 import { Signal } from './signal';
 import { readToken, type Token } from './token';
 
@@ -26,14 +26,14 @@ export function takeName(given: string): void {
     name.set(given);
 }
 
-/** Takes over a name that is entered on another page of this browser. */
+/** Takes over a name that the operator enters on another page in this browser. */
 export function watchOtherPages(): void {
     addEventListener('storage', event => {
         if (event.key === NAME) name.set(event.newValue ?? '');
     });
 }
 
-/** Returns the reason why this operator may not decide, if they may not. */
+/** Returns why this operator may not decide; undefined if they may. */
 export const mayNotDecide = (of: Token | undefined): string | undefined =>
     of && !of.decides
         ? 'Your token is read-only. To take decisions, run `bywash console` and open the link that it prints.'

@@ -8,7 +8,7 @@ export interface Outcome {
     name: OutcomeName;
     symbol: string;
     pattern: Pattern;
-    /** The custom property of the style sheet. */
+    /** The custom property of the style sheet that has the colour. */
     colour: string;
     means: string;
 }
@@ -64,5 +64,5 @@ const byName = new Map<string, Outcome>(OUTCOMES.map(outcome => [outcome.name, o
 
 export const outcomeOf = (name: string): Outcome | undefined => byName.get(name);
 
-/** Outcomes of requests that were refused, so that no work was spent on them. */
+/** The outcomes of requests that were refused, so that no work was spent on them. */
 export const REFUSED: readonly OutcomeName[] = ['shed', 'expired', 'throttled'];

@@ -5,7 +5,7 @@ import { JsonButton } from './json';
 interface Properties {
     question: string;
     json: readonly string[];
-    /** Controls next to the question. */
+    /** The controls next to the question. */
     tools?: ComponentChildren;
     children: ComponentChildren;
 }
@@ -47,7 +47,7 @@ export function Panel({
     );
 }
 
-/** A choice from a few, as links, so that the selection is in the address. */
+/** A choice from a few options, as links, so that the selected option is in the address. */
 export function Choice<N extends string>({
     label,
     of,

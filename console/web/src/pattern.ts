@@ -1,5 +1,5 @@
-// Areas that can be distinguished without colour. A tile of the colour, with marks in the page's
-// background colour, becomes a pattern of a canvas.
+// Fill patterns of areas, so that areas can be distinguished without colour. A pattern is a canvas
+// tile of the area's colour, with marks in the page's background colour.
 import type { Pattern } from './outcome';
 
 const SIZE = 8;

@@ -1,5 +1,5 @@
-// The current place in the console, as the address bar names it. A link with a token is removed
-// from the address bar, and the place before it is restored.
+// The current address within the console, as the address bar shows it. A link with a token is
+// removed from the address bar, and the address from before the link is restored.
 import { enterByLink } from './enter';
 import { Signal } from './signal';
 import { readPlace, type Place } from './view';
@@ -10,15 +10,15 @@ const WAS = 'bywash.was';
 export const place = new Signal<Place>(readPlace(''));
 
 /**
- * Begins to follow the address bar. Resolves when the token in the first address, if there is one,
- * has been examined.
+ * Begins to follow the address bar. The promise resolves when the token in the first address has
+ * been checked, if there is one.
  */
 export async function beginPlace(): Promise<void> {
     addEventListener('hashchange', () => void look());
     await look();
 }
 
-/** Changes the selection without a new entry in the browser's history. */
+/** Changes the fragment of the address without a new entry in the browser's history. */
 export function replace(hash: string): void {
     history.replaceState(null, '', hash);
     void look();

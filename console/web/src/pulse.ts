@@ -1,12 +1,12 @@
-// The state of the gateway in one word, from the last ten seconds, and the time for which it has
-// held. The worst word that applies is shown.
+// The state of the gateway in one word, from the last ten seconds, and the time for which the word
+// has applied. If several words apply, the worst is shown.
 import type { Rows } from './rows';
 
 export type Word = 'CALM' | 'BUSY' | 'QUEUEING' | 'REFUSING';
 
 export interface Pulse {
     word: Word;
-    /** How long the word has applied, in milliseconds. It is a minimum if `isLonger`. */
+    /** How long the word has applied, in milliseconds. If `isLonger`, this is a lower bound. */
     ms: number;
     isLonger: boolean;
     /** Whether requests were only observed: none was refused, but some would have been. */

@@ -1,6 +1,6 @@
-// The reasons of decisions in words. The identifier, which log, metrics and header fields have, is
-// shown as a tooltip. The type check compares the list with the document of the API. The reasons of
-// a newer gateway, which are missing here, are shown too.
+// The reasons of decisions in words. The identifier of a reason, which logs, metrics and header
+// fields have, is shown as a tooltip. The type check compares this list with the document of the
+// API. A reason that only a newer gateway has is missing here, and is shown by its identifier.
 import type { Reason } from './shapes';
 import { visible } from './visible';
 

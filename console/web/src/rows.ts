@@ -56,7 +56,7 @@ const listOf = (of: ClassColumns, name: ClassName): readonly (number | null)[] |
           ? of.outcomes[name as OutcomeName]
           : of[name as 'useful_ms' | 'p50_ms'];
 
-/** The part of the arrays that is in use. */
+/** The range of indices of the arrays that is in use. */
 interface Span {
     from: number;
     to: number;
@@ -68,12 +68,12 @@ export class Rows {
      * Increases whenever all rows are replaced, because numbers of rows may then be given again.
      */
     epoch = 0;
-    /** Increases whenever rows arrive. */
+    /** A number that increases whenever rows arrive. */
     version = 0;
     private readonly room: number;
     private span: Span = { from: 0, to: 0 };
     private gauges: Record<GaugeName, Float64Array>;
-    /** Prefix sums of the durations of rows, in ms. */
+    /** The prefix sums of the durations of rows, in ms. */
     private lasted: Float64Array;
     private byClass = new Map<string, ClassRows>();
     private sums: ClassRows;
@@ -114,12 +114,17 @@ export class Rows {
         return this.sums;
     }
 
-    /** Returns how long these rows lasted, in seconds. */
+    /**
+     * Returns the total duration of the rows from index `from` to before index `to`, in seconds.
+     */
     seconds(from: number, to: number): number {
         return difference(this.lasted, this.span, from, to) / 1000;
     }
 
-    /** Returns the first row of the last `seconds`, by how long rows lasted. */
+    /**
+     * Returns the index of the first row of the last `seconds` seconds, according to the durations
+     * of the rows.
+     */
     since(seconds: number): number {
         const wanted = seconds - this.stepS / 2;
         let at = this.length;
@@ -127,14 +132,14 @@ export class Rows {
         return at;
     }
 
-    /** Replaces all rows by these. */
+    /** Replaces all rows by those of `columns`. */
     anew(columns: Columns): void {
         finish(this.renewing(columns));
     }
 
     /**
-     * Replaces all rows by these, one class a step. The earlier rows stay visible until the last
-     * step.
+     * Replaces all rows by those of `columns`, one class a step. The earlier rows stay visible
+     * until the last step.
      */
     *renewing(columns: Columns): Generator<void> {
         const fresh = new Rows(this.capacity);
@@ -150,8 +155,8 @@ export class Rows {
     }
 
     /**
-     * Appends the rows that are newer than the last one, and ignores the others. Returns how many
-     * were new.
+     * Appends the rows of `columns` that are newer than the last row, and ignores the others.
+     * Returns the number of new rows.
      */
     append(columns: Columns): number {
         return finish(this.appending(columns));
@@ -193,8 +198,8 @@ export class Rows {
     }
 
     /**
-     * Moves the rows to the beginning of the arrays, except those that will be too old when
-     * `coming` more rows have arrived.
+     * Moves the rows to the beginning of the arrays. Rows that will be too old when `coming` more
+     * rows have arrived are dropped.
      */
     private shift(coming: number): void {
         const from = Math.max(this.span.from, this.span.to - Math.max(0, this.capacity - coming));
@@ -218,12 +223,15 @@ function finish<T>(steps: Generator<void, T>): T {
 const difference = (sums: Float64Array, { from: base }: Span, from: number, to: number): number =>
     sums[base + to]! - sums[base + from]!;
 
-/** The numbers of one class, row by row. */
+/** The values of one class, row by row. */
 export class ClassRows {
-    /** Columns in the order of `ADDED`. `sums` has the prefix sums of each. */
+    /**
+     * The columns that can be added up, in the order of `ADDED`. `sums` has the prefix sums of
+     * each.
+     */
     private readonly added: readonly Float32Array[];
     private readonly sums: readonly Float64Array[];
-    /** Columns in the order of `OTHERS`. */
+    /** The columns that cannot be added up, in the order of `OTHERS`. */
     private readonly others: readonly Float32Array[];
     private readonly byName: ReadonlyMap<ClassName, Float32Array>;
     private readonly sumByName: ReadonlyMap<ClassName, Float64Array>;
@@ -240,17 +248,19 @@ export class ClassRows {
         this.sumByName = new Map(ADDED.map((name, place) => [name, this.sums[place]!]));
     }
 
-    /** Returns a column, with NaN for unknown values. The view is valid until rows arrive. */
+    /**
+     * Returns a column, with NaN for unknown values. The view is valid until the next rows arrive.
+     */
     column(name: ClassName): Float32Array {
         return this.byName.get(name)!.subarray(this.span.from, this.span.to);
     }
 
-    /** Returns the sum of a column over these rows. */
+    /** Returns the sum of a column over the rows from index `from` to before index `to`. */
     sum(name: AddedName, from: number, to: number): number {
         return difference(this.sumByName.get(name)!, this.span, from, to);
     }
 
-    /** Writes `count` rows at `to`, taken from those of `of` that begin at `begin`. */
+    /** Copies `count` rows of `of`, from index `begin` on, to the rows from index `to` on. */
     write(of: ClassColumns, to: number, begin: number, count: number): void {
         ADDED.forEach((name, place) => {
             const [told, list] = [listOf(of, name), this.added[place]!];

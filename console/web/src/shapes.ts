@@ -1,5 +1,5 @@
-// Names for the shapes of the API. The shapes are generated from docs/reference/openapi.json
-// (`npm run types`), which is generated from the gateway's own types. None is written by hand.
+// Names for the types of the API. The types are generated from docs/reference/openapi.json (`npm
+// run types`), which is generated from the gateway's own types. None is written by hand.
 import type { components } from './api';
 
 type Shapes = components['schemas'];

@@ -1,4 +1,4 @@
-// A value that views can watch.
+// A value whose changes redraw the views that use it.
 import { useEffect, useState } from 'preact/hooks';
 
 export class Signal<T> {

@@ -1,10 +1,13 @@
-// Runs long work in slices, between which the browser can draw the page and react. A long JSON text
-// is parsed in pieces, so that this can be such work.
+// Runs long work in slices, between which the browser can draw the page and react. Also parses a
+// long JSON text in steps, so that parsing can run in slices.
 
 /** The maximum duration of a slice in ms. A frame lasts for 16 ms. */
 const MOST_MS = 8;
 
-/** Runs all steps, and lets other tasks run whenever a slice is over. */
+/**
+ * Runs all steps, and lets other tasks run whenever a slice is over. Resolves with the result of
+ * `steps`.
+ */
 export async function inSlices<T>(steps: Iterator<void, T>): Promise<T> {
     for (let begun = performance.now(); ;) {
         const { done, value } = steps.next();
@@ -19,8 +22,8 @@ const waiting = new Set<() => void>();
 let isWorking = false;
 
 /**
- * Runs a job soon, in a slice, after all jobs that were given before. The returned function cancels
- * the job if it has not run yet.
+ * Runs a job soon, in a slice, after all jobs that were queued before. The returned function
+ * cancels the job if it has not run yet.
  */
 export function soon(job: () => void): () => void {
     waiting.add(job);
@@ -48,8 +51,8 @@ function* jobs(): Generator<void> {
 }
 
 /**
- * Lets the tasks run that are waiting already. A message comes after them, and without the four
- * milliseconds of a timer.
+ * Lets the waiting tasks of the browser run, and then resolves. It uses a message, which comes
+ * after these tasks and has no minimum delay. A timer would delay by four milliseconds.
  */
 function others(): Promise<void> {
     const { port1, port2 } = new MessageChannel();
@@ -60,8 +63,8 @@ function others(): Promise<void> {
 }
 
 /**
- * Parses an object from its JSON text, one member a step, and in a list of objects one object a
- * step. The text has to be that of an object.
+ * Parses a JSON object from its text, one member a step. In a list of objects, each object is one
+ * step. The text must be that of an object.
  */
 export function* readInSteps<T>(text: string): Generator<void, T> {
     const read: Record<string, unknown> = {};
@@ -97,7 +100,7 @@ export function* readInSteps<T>(text: string): Generator<void, T> {
     return read as T;
 }
 
-/** Returns the end of the value that begins at `from`. */
+/** Returns the index after the JSON value that begins at index `from`. */
 function end(text: string, from: number): number {
     if (!'{["'.includes(text[from] ?? '"')) {
         const ends = /[\s,\]}]/g;

@@ -1,4 +1,4 @@
-// The course of a number, small and next to the number. It is hidden from screen readers, which
+// A small chart of a number over time, next to the number. It is hidden from screen readers, which
 // read the number.
 
 export function Sparkline({ values, most }: { values: readonly (number | undefined)[]; most?: number }) {

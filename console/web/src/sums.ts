@@ -1,5 +1,5 @@
-// Sums over a window: the counts of its rows added up, or the sums of a class as the gateway
-// returns them, with its response times.
+// Sums over a window: either the counts of its rows, added up, or the sums of a class as the
+// gateway returns them, with response times.
 import { lasting } from './format';
 import type { ClassRows, Rows } from './rows';
 import { OUTCOME_NAMES, SHADOW_NAMES } from './rows';
@@ -7,7 +7,7 @@ import type { OutcomeName, ShadowName, WindowSums } from './shapes';
 
 /** The requests that ended in a window. */
 export interface Outcomes {
-    /** The length of the window. */
+    /** The length of the window, in seconds. */
     seconds: number;
     outcomes: Record<OutcomeName, number>;
     ended: number;
@@ -35,9 +35,9 @@ export const windowNamed = (name: string | undefined): WindowName =>
     name !== undefined && name in WINDOWS ? (name as WindowName) : '60s';
 
 /**
- * Returns the words about the real length of a window, if it differs from the nominal length by more
- * than a second. It is shorter if the gateway has not run for that long. It is longer if the last
- * reading that is old enough is older than the window.
+ * Returns a text about the real length of a window, if it differs from the nominal length by more
+ * than a second. The real length is shorter if the gateway has not run for that long. It is longer
+ * if the newest reading from before the window is older than the nominal begin.
  */
 export function realLength(window: WindowName, seconds: number | undefined): string {
     if (seconds === undefined) return '';
@@ -66,15 +66,18 @@ export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = r
     };
 }
 
-/** The sums of a class as the gateway returns them. A time is undefined if nothing was answered. */
+/**
+ * The sums of a class as the gateway returns them. Response times are undefined if nothing was
+ * answered.
+ */
 export interface ClassSums extends Outcomes {
     p50: number | undefined;
     p99: number | undefined;
 }
 
 /**
- * Returns the sums of a class. They are zero if no request of it ended. Without an answer of the
- * gateway the window has no length.
+ * Returns the sums of a class. They are zero if no request of the class ended. If the gateway has
+ * not answered, the window has length zero.
  */
 export function classSums(window: WindowSums | undefined, name: string): ClassSums {
     const of = window?.classes.find(one => one.name === name);
@@ -94,10 +97,10 @@ export const usefulShare = (sums: Sums): number | undefined => {
     return all > 0 ? sums.usefulMs / all : undefined;
 };
 
-/** Returns the fraction of the ended requests that had one of these outcomes. */
+/** Returns the fraction of the ended requests that had one of the outcomes `names`. */
 export const shareOf = (sums: Outcomes, names: readonly OutcomeName[]): number | undefined =>
     sums.ended > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.ended : undefined;
 
-/** Returns how many requests with one of these outcomes ended per second. */
+/** Returns the number of requests per second that ended with one of the outcomes `names`. */
 export const each = (sums: Outcomes, names: readonly OutcomeName[]): number | undefined =>
     sums.seconds > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.seconds : undefined;

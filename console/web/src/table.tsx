@@ -1,5 +1,5 @@
-// A table. A click on a column's head sorts it, and the arrow keys move through its rows. In a long
-// table, only the visible rows are drawn, so that ten thousand rows are as fast as ten.
+// A table. A click on a column's head sorts the table, and the arrow keys move through its rows. In
+// a long table, only the visible rows are drawn, so that ten thousand rows are as fast as ten.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ordered, type Key, type Order } from './order';
@@ -7,37 +7,41 @@ import { ordered, type Key, type Order } from './order';
 export interface Column<R> {
     id: string;
     head: string;
-    /** The unit of its numbers. */
+    /** The unit of the column's numbers. */
     unit?: string;
     means?: string;
     cell: (row: R) => ComponentChildren;
-    /** Returns the sort key. */
+    /** Returns the key by which the column sorts a row. A column without it cannot be sorted. */
     by?: (row: R) => Key;
-    /** Whether it holds text, which is aligned left. Numbers are aligned right. */
+    /** Whether the column holds text, which is aligned left. Numbers are aligned right. */
     isText?: boolean;
-    /** Whether it grows with the table. Its text is cut at the end. */
+    /** Whether the column grows with the table. Its text is cut at the end. */
     isWide?: boolean;
 }
 
 interface Properties<R> {
-    /** The subject of the table, with its window. */
+    /** The subject of the table, with its time range. */
     caption: string;
     columns: readonly Column<R>[];
     rows: readonly R[];
     keyOf: (row: R) => string | number;
-    /** Returns the address that a row leads to. Its first cell becomes the link. */
+    /** Returns the address that a row leads to. The row's first cell becomes the link. */
     hrefOf?: (row: R) => string;
     selected?: string | number | undefined;
     order?: Order;
-    /** The text of a table without rows. */
+    /** The text that is shown if the table has no rows. */
     none?: string;
     hidesCaption?: boolean;
 }
 
 const MANY = 150;
 const HEIGHT = 31;
-/** The largest number of rows that a screen shows. `MORE` rows are drawn above and below them. */
+/**
+ * The maximum number of rows that a screen shows. `MORE` further rows are drawn above and below
+ * them.
+ */
 const SEEN = 26;
+/** The number of rows that are drawn above the visible ones, and below them. */
 const MORE = 10;
 
 export function Table<R>({
@@ -182,7 +186,7 @@ const Gap = ({ rows, columns }: { rows: number; columns: number }) => (
     </tr>
 );
 
-/** Determines which rows are visible, in a table that scrolls by itself. */
+/** Determines which rows of a long table are visible. The table has a scroll bar of its own. */
 function useSeen(length: number) {
     const place = useRef<HTMLDivElement>(null);
     const [from, setFrom] = useState(0);

@@ -1,5 +1,5 @@
-// The theme, light or dark: that of the system, or the one that was chosen here. Charts are drawn
-// with the colours of the style sheet, and are redrawn when those change.
+// The theme, light or dark: that of the system, or the one that the operator chose in this browser.
+// Charts are drawn with the colours of the style sheet, and are redrawn when the colours change.
 import { Signal } from './signal';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -7,7 +7,7 @@ const KEY = 'bywash.theme';
 const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
 
 export const theme = new Signal<Theme>(kept());
-/** Increases whenever the colours change. */
+/** A number that increases whenever the colours change. */
 export const palette = new Signal(0);
 
 export function beginTheme(): void {

@@ -1,4 +1,4 @@
-// One number, with its unit and its window.
+// A tile with one number, its unit and its time range.
 import { Sparkline } from './sparkline';
 
 interface Properties {

@@ -19,7 +19,8 @@ export function readToken(text: string): Token | undefined {
 }
 
 /**
- * Finds the token in a pasted text: in the link that `bywash console` prints, or the token alone.
+ * Finds the token in a pasted text. The text is the link that `bywash console` prints, or the token
+ * alone. Returns undefined if there is no token.
  */
 export function tokenIn(pasted: string): Token | undefined {
     return readToken(pasted.trim().split('#/login/').pop() ?? '');

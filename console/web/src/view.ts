@@ -1,12 +1,12 @@
-// The views, and the address of a place in one: `#/elephants/3?tab=…`. Everything that selects
-// something is in the fragment, so that a link shows the same to another person.
+// The views, and the addresses within them: `#/elephants/3?tab=…`. Everything that selects what a
+// page shows is in the fragment, so that a link shows the same to another person.
 
 export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'lab'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Place {
     view: View;
-    /** The selected item, if there is one. */
+    /** The selected item of the view; undefined if none is selected. */
     of: string | undefined;
     query: Readonly<Record<string, string>>;
 }

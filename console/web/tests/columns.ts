@@ -1,4 +1,4 @@
-// Rows of a history for tests. Nothing happens in them except for the values that a test gives.
+// Rows of the history for tests. All values are zero, except those that a test sets.
 import { OUTCOME_NAMES, SHADOW_NAMES } from '../src/rows';
 import type { ClassColumns, Columns } from '../src/shapes';
 

@@ -1,5 +1,5 @@
-// Tests when a document is fetched and which answer is kept. The hook runs in a component that draws
-// nothing, so it needs no DOM.
+// Tests when a document is fetched, and which answer is kept. The hook runs in a component that
+// draws nothing, so the tests need no DOM.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { h, options, render } from 'preact';
@@ -15,7 +15,7 @@ Object.assign(globalThis, {
     document: { hidden: false, addEventListener: () => undefined, removeEventListener: () => undefined },
 });
 
-/** Runs all that is due now. */
+/** Waits until all tasks that are due now have run. */
 const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 interface Asked {
@@ -24,9 +24,11 @@ interface Asked {
 }
 
 interface Opened {
-    /** Answers the fetch with this number with a window of this length. */
+    /**
+     * Answers the fetch with the number `fetch` with a window of the length `length_s`, in seconds.
+     */
     answer: (fetch: number, length_s: number) => Promise<void>;
-    /** Lets the fetch with this number fail. */
+    /** Lets the fetch with the number `fetch` fail. */
     fail: (fetch: number) => Promise<void>;
     fetches: () => number;
     read: () => Document<unknown>;

@@ -1,4 +1,4 @@
-// Tests which tokens are accepted at once, and which ones the operator must confirm first.
+// Tests which tokens are accepted at once, and which the operator must confirm first.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../src/client';

@@ -16,15 +16,17 @@ use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
 
-/// The maximum number of patterns of a class. If there are more, those with most requests are kept.
+/// The maximum number of patterns of a class. If there are more, the patterns with most requests
+/// are kept.
 const MOST: usize = 32;
 /// The share of arrivals at a transaction that must come from the classes in `requires`.
 const MIN_COVERED_ARRIVALS: f64 = 0.98;
 /// A class with a smaller share of the arrivals at a transaction is left out of `requires`.
 const MIN_ARRIVAL_SHARE: f64 = 0.005;
-/// If a folder has at least this many pages, one pattern for the folder replaces theirs.
+/// The number of pages in a folder from which on one pattern for the folder replaces theirs.
 const SIBLINGS: usize = 6;
-/// A class is part of a purchase if at least this fraction of its visits ends in an order.
+/// The minimum fraction of a class's visits that end in an order, for a class that is part of a
+/// purchase.
 const MIN_ORDER_FRACTION: f64 = 0.5;
 
 /// A proposed class.
@@ -51,8 +53,8 @@ pub struct Proposed {
     pub worth: Option<f64>,
     /// Whether the class is part of a purchase.
     pub transacts: bool,
-    /// The classes from which nearly all arrivals at this one come; empty if there are other
-    /// sources.
+    /// The classes from which nearly all arrivals at this class come. Empty if arrivals also come
+    /// from elsewhere.
     pub requires: Vec<Role>,
     /// The number of requests that match the class's patterns although the words in their URLs
     /// suggest another purpose.
@@ -129,8 +131,8 @@ impl RoleAssignment {
         self.of_page.get(&page).copied().unwrap_or(Role::Other)
     }
 
-    /// Returns the proposed classes in the order of roles. `worth` is indexed by role, and the
-    /// states of `graph` are roles.
+    /// Returns the proposed classes in the order of roles. `worth` is the worth of each role,
+    /// indexed by role; `None` if no order is known. The states of `graph` are roles.
     pub(crate) fn propose(
         &self,
         templates: &[Template<'_>],
@@ -190,8 +192,8 @@ impl RoleAssignment {
     }
 }
 
-/// Returns the patterns of each role. Among templates with the same pattern, the one with most
-/// visits decides the role.
+/// Returns the patterns of each role. If several templates have the same pattern, the template with
+/// most visits decides the role of the pattern.
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     let of = |template: &Template<'_>| {
         let pattern = template.pattern()?;

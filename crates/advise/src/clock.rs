@@ -12,12 +12,13 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::request::{Kept, Request};
 
-/// A line's time is a stray if it differs from the clock by more than this.
+/// The distance from the clock beyond which the time of a line is a stray.
 const STRAY_DISTANCE: TimeSpan = TimeSpan::from_secs(3600);
-/// If this many consecutive strays are near each other, the clock is set to their time.
+/// The number of consecutive strays near each other after which the clock is set to their time.
 const MIN_AGREEING_STRAYS: u32 = 8;
 
-/// The maximum number of held lines. After that many, the clock starts even if too few agree.
+/// The maximum number of held lines. After this number, the clock starts even if too few lines
+/// agree.
 const MAX_HELD_LINES: usize = 64;
 
 /// The first lines of a log, held until enough of them agree on the time.
@@ -27,7 +28,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Holds one more request. Returns whether enough are held to set the clock.
+    /// Holds one more request. Returns whether enough requests are held to set the clock.
     pub(crate) fn hold(&mut self, request: &Request<'_>) -> bool {
         self.held.push(request.kept());
         self.held.len() >= MAX_HELD_LINES
@@ -46,8 +47,8 @@ impl Opening {
     }
 }
 
-/// Returns the element of `times` that has the most others near it, and the number of elements near
-/// it, including itself. Returns `None` if `times` is empty.
+/// Returns the element of `times` that has most other elements near it, and the number of elements
+/// near it, including itself. Returns `None` if `times` is empty.
 pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
     let near = |one: Time| times.iter().filter(|other| is_near(one, **other)).count();
     let all = times.iter().map(|one| (*one, near(*one)));
@@ -58,7 +59,7 @@ pub fn agreed(times: &[Time]) -> Option<(Time, usize)> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     now: Option<Time>,
-    /// The time of the last stray, and the number of consecutive strays that agree with it.
+    /// The time of the last stray, and the number of consecutive strays that agree with that time.
     other: Option<(Time, u32)>,
     /// The number of requests with an implausible time.
     pub(crate) strays: u64,
@@ -71,9 +72,9 @@ pub(crate) struct Clock {
 /// The classification of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeClass {
-    /// The time is near the clock, or a jump forward is accepted.
+    /// The time is near the clock, or it is an accepted jump forward.
     Usual,
-    /// A jump back is accepted: a new, earlier time begins.
+    /// The time is an accepted jump back: a new, earlier time begins.
     Back,
     /// The time may be wrong, and is not accepted yet.
     Stray,

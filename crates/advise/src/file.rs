@@ -23,11 +23,11 @@ pub struct Around<'a> {
     pub log: &'a str,
     /// The address of the application, for the upstream.
     pub server: &'a str,
-    /// Whether the log shows that nginx noticed departures of clients (status 499).
+    /// Whether the log shows that nginx noticed the departures of clients (status 499).
     pub nginx_saw_departures: bool,
 }
 
-/// The application is assumed to be a PHP application if more than this share of its pages is PHP.
+/// The share of PHP pages beyond which the application is assumed to be a PHP application.
 const PHP_SHARE: f64 = 0.5;
 
 /// Returns the text of the proposed configuration, in mode `observe`.
@@ -280,19 +280,20 @@ fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> Strin
 }
 
 /// Returns the utility of the class `other`: the lowest utility of the proposed browsing classes.
-/// With a lower one, first requests of the class `other` would always go last.
+/// With a lower utility, the first requests of sessions in the class `other` would always go last.
 fn least(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     let browsing = all.iter().filter(|one| !one.transacts);
     let lowest = browsing.filter_map(|one| utility(one, all)).reduce(f64::min);
     utility(class, all).and(lowest)
 }
 
-/// A class is costly if its requests take at least this many times as long as the average request.
+/// The ratio from which on a class is costly: the mean service time of its requests, divided by
+/// that of all requests.
 const COSTLY: f64 = 2.0;
 
 /// Returns the ratio of the mean service time of a class to that of all requests. Returns `None` if
-/// the ratio is below [`COSTLY`]. Also returns `None` if the order is known, because the worth of
-/// the class then shows whether its requests are worth their time.
+/// the ratio is below [`COSTLY`]. Also returns `None` if the order is known, because then the
+/// utility already shows whether the class is worth its time.
 fn costly(class: &Proposed, advice: &Advice) -> Option<f64> {
     let is_other = matches!(class.role, Role::Other | Role::Static) || class.patterns.is_empty();
     if advice.order.is_some() || class.transacts || is_other {
@@ -329,7 +330,7 @@ fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     digits.parse().ok()
 }
 
-/// Returns rules for the elephants, commented out, for an operator to activate.
+/// Returns rules for the elephants, as comments of the configuration that an operator can activate.
 fn elephants(found: &[Seen]) -> String {
     let mut text = String::new();
     let may = found.iter().filter(|one| !one.transacts);

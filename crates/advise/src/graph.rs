@@ -11,10 +11,10 @@
 
 use bywash_discover::MOST_COLUMNS;
 
-/// There are this many page numbers. Number 0 stands for all pages without a number of their own.
+/// The number of page numbers. Number 0 stands for all pages without a number of their own.
 pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
 
-/// The iteration stops when no worth changes by more than this.
+/// The bound for convergence. The iteration stops when no worth changes by more than this.
 const CONVERGENCE: f64 = 1e-9;
 const MAX_ITERATIONS: usize = 2_000;
 
@@ -73,8 +73,8 @@ impl Graph {
         }
     }
 
-    /// Merges pages into groups. `group` maps a page to its group; pages that map to `None` are
-    /// omitted.
+    /// Merges pages into groups. `group` maps a page to its group; pages that it maps to `None` are
+    /// left out.
     pub(crate) fn grouped(&self, groups: usize, group: impl Fn(usize) -> Option<usize>) -> Self {
         let mut grouped = Self::new(groups);
         for from in 0..self.pages() {

@@ -9,7 +9,8 @@
 use crate::graph::PAGES;
 use crate::tally::Tally;
 
-/// After this many requests, the mean duration of a page is known to about a seventh.
+/// The number of requests of a page after which its mean duration counts as known, to about a
+/// seventh.
 pub(crate) const ENOUGH: u64 = 50;
 /// The number of groups of pages, including [`REST`].
 pub(crate) const GROUPS: usize = 8;
@@ -29,8 +30,8 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Returns the group of a request for a page, and assigns the page to a group when its mean is
-    /// known.
+    /// Returns the group of a request for `page`. Assigns the page to a group once its mean
+    /// duration is known.
     pub(crate) fn of(&mut self, page: usize, tallies: &[Tally]) -> usize {
         if let Some(group) = self.of_page[page] {
             return group;
@@ -44,8 +45,8 @@ impl Groups {
         group
     }
 
-    /// Assigns the group of page `from` to page `into`, which takes over its requests. The number
-    /// `from` may then be reassigned.
+    /// Assigns the group of page `from` to page `into`, which takes over the requests of `from`.
+    /// The number `from` may then be reassigned to another page.
     pub(crate) fn fold(&mut self, from: usize, into: usize) {
         let was = self.of_page[from].take();
         if into > 0 {
@@ -73,8 +74,9 @@ mod tests {
     use super::*;
     use crate::request::{Client, End, Request};
 
-    /// Requests each of these pages `times` times. A page is given with its duration in
-    /// milliseconds. Also returns the group that each page has in the end.
+    /// Requests each of `pages` `times` times. Each element of `pages` is a page with its duration
+    /// in milliseconds. Returns the groups, the tallies, and the group that each page has in the
+    /// end.
     fn groups(pages: &[(usize, u64)], times: u64) -> (Groups, Vec<Tally>, Vec<usize>) {
         let (mut groups, mut tallies) = (Groups::default(), vec![Tally::default(); PAGES]);
         let mut last = Vec::new();

@@ -2,15 +2,16 @@
 //! applications, and a concurrency limit belongs to one application.
 //!
 //! Clients choose the name of the host, so the list is bounded. When the list is full, a new host
-//! replaces the host with the fewest pages and takes over its counts. So a host that has more than
-//! a thirty-second of all pages is never missed (Metwally, Agrawal and El Abbadi 2005,
+//! replaces the host with the fewest pages and takes over that host's counts. So a host that has
+//! more than a thirty-second of all pages is never missed (Metwally, Agrawal and El Abbadi 2005,
 //! Space-Saving).
 
 use serde::Serialize;
 
 /// The maximum number of hosts that are counted.
 const MOST: usize = 32;
-/// A host is named if it has at least this share of the pages, or of their total service time.
+/// The minimum share of the pages, or of their total service time, of a host that is named to the
+/// operator.
 const NAMED_HOST_SHARE: f64 = 0.1;
 /// The maximum length of a host name in bytes (RFC 1035 §2.3.4).
 const LONGEST: usize = 253;
@@ -20,7 +21,7 @@ const LONGEST: usize = 253;
 pub struct Host {
     /// The name in lower case, without a port and without `www.`.
     pub name: String,
-    /// The share of the pages that were requested from the host.
+    /// The host's share of all requests for pages.
     pub share: f64,
     /// The host's share of the total service time of all pages; 0 if the log has no durations.
     pub of_time: f64,
@@ -64,7 +65,7 @@ impl Hosts {
     }
 
     /// Adds a new host to the list and returns its index. If the list is full, the new host
-    /// replaces the one with the fewest pages and keeps its counts.
+    /// replaces the host with the fewest pages and takes over that host's counts.
     fn enter(&mut self, name: &str) -> usize {
         let at = if self.known.len() < MOST {
             self.known.push(Known::default());
@@ -79,8 +80,8 @@ impl Hosts {
         at
     }
 
-    /// Returns the hosts with at least a tenth of the pages or of their service time, the largest
-    /// first. Returns none if there is only one such host.
+    /// Returns the hosts with at least a tenth of the pages or of their service time, the one with
+    /// most pages first. Returns an empty list if there is only one such host.
     pub(crate) fn several(&self) -> Vec<Host> {
         let host = |Known { name, counts }: &Known| Host {
             name: name.clone(),
@@ -94,8 +95,8 @@ impl Hosts {
     }
 }
 
-/// Returns a host name without its port and without `www.`, because both names mostly belong to one
-/// application. Returns `None` if the text is not a host name.
+/// Returns a host name without its port and without `www.`, because the names with and without
+/// `www.` mostly belong to one application. Returns `None` if the text is not a host name.
 fn name(host: &str) -> Option<&str> {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let bare =

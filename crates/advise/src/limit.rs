@@ -58,11 +58,12 @@ use serde::Serialize;
 
 use crate::groups::{ENOUGH, GROUPS, REST};
 
-/// The concurrency limit if neither the log nor the operator says anything about the capacity.
+/// The proposed concurrency limit if neither the log nor the operator says anything about the
+/// capacity.
 const GUESS: u32 = 16;
 
-/// A group's mean duration in a window is used only if the window has at least this many of its
-/// pages.
+/// The minimum number of a group's pages in a window. With fewer, the group's mean duration in that
+/// window is not used.
 const MIN_GROUP_PAGES: u32 = 10;
 /// The maximum number of minutes in one window.
 const LONGEST: u32 = 10;
@@ -75,15 +76,17 @@ const MIN_CALM_MINUTES: u32 = 3;
 /// A calm window has at most this fraction of the highest throughput. The next fraction is tried
 /// only if the one before leaves too few calm pages or minutes.
 const CALM_THROUGHPUTS: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
-/// A window is overloaded if its latency is at least this many times that of calm windows.
+/// The ratio of a window's latency to the latency of calm windows from which on the window is
+/// overloaded.
 pub(crate) const OVERLOAD_FACTOR: f64 = 2.0;
-/// An overloaded window is on the plateau if it has at least this fraction of the highest
+/// The minimum throughput of an overloaded window on the plateau, as a fraction of the highest
 /// throughput.
 const PLATEAU: f64 = 0.9;
 /// The knee is unknown if more than this fraction of the pages of overloaded windows belongs to
 /// groups that are absent from calm windows.
 const MAX_UNSEEN_FRACTION: f64 = 0.1;
-/// Pages whose clients left count as work, up to this many for each answered page.
+/// The maximum number of abandoned pages that count as work, for each answered page. An abandoned
+/// page is one whose client left.
 pub(crate) const MAX_ABANDONED_RATIO: f64 = 0.5;
 /// The proposed number of slots per core if only the number of cores is known. The assumption is
 /// that a page waits for a database half of its time.
@@ -135,16 +138,16 @@ impl Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// The knee, measured from the log.
+    /// The knee decided: the measured number of pages in service at the highest throughput.
     Knee,
-    /// The number of workers.
+    /// The number of workers, which the operator named, decided.
     Workers,
-    /// The number of cores.
+    /// The number of cores, which the operator named, decided.
     Cores,
-    /// The highest load in the log, which the application handled without overload.
+    /// The highest load in the log decided. The application handled it without overload.
     Load,
-    /// Nothing: neither the log nor the operator says anything about the capacity, so the limit is
-    /// a guess.
+    /// No fact decided. Neither the log nor the operator says anything about the capacity, so the
+    /// limit is a guess.
     Nothing,
 }
 
@@ -165,7 +168,7 @@ pub enum Shows {
     /// The log has too few minutes with low throughput and low latency, so waiting cannot be
     /// separated from service.
     NoCalm,
-    /// The log has too few minutes or pages.
+    /// The log has too few minutes or pages for a measurement.
     TooLittle,
     /// The log has no durations.
     NoDurations,
@@ -186,7 +189,8 @@ pub struct Capacity {
     /// Each group counts with its mean duration in calm minutes. The value differs from `service`
     /// if busy minutes ask for other pages.
     pub demand: f64,
-    /// The number of pages whose clients left, per answered page, at the highest throughput.
+    /// The number of abandoned pages per answered page at the highest throughput. An abandoned page
+    /// is one whose client left.
     pub left: f64,
     /// The mean number of pages in service at the highest throughput: the product of `throughput`
     /// and `demand`, plus up to half as much for pages whose clients left.
@@ -204,7 +208,7 @@ pub struct Capacity {
     pub services: [f64; 2],
 }
 
-/// The counts of one minute, or of several that were merged.
+/// The counts of one minute, or the sums of several minutes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) minutes: u32,
@@ -218,7 +222,7 @@ pub(crate) struct Window {
     pub(crate) parts: [[u32; GROUPS]; PARTS],
     /// The total duration of the answered pages in seconds, by group.
     pub(crate) took: [f32; GROUPS],
-    /// The number of pages whose clients left.
+    /// The number of pages whose clients left before the answer.
     pub(crate) left: u32,
 }
 
@@ -254,19 +258,20 @@ impl Window {
         f64::from(self.took[group]) / f64::from(self.pages[group].max(1))
     }
 
-    /// Returns the mean number of servers that the window's throughput keeps busy. `services` is
-    /// the service time of each group, in seconds.
+    /// Returns the mean number of servers (of the queueing model) that the window's throughput
+    /// keeps busy. `services` is the service time of each group, in seconds.
     fn at_work(&self, services: &[f64; GROUPS]) -> f64 {
         self.expected(services) / self.seconds.max(1.0)
     }
 
-    /// Returns the total service time of the window's pages in seconds. `services` is the service
-    /// time of each group.
+    /// Returns the total service time of the window's pages, in seconds. `services` is the service
+    /// time of each group, in seconds.
     fn expected(&self, services: &[f64; GROUPS]) -> f64 {
         self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
     }
 
-    /// Returns the ratio of the pages' total duration to their total service time.
+    /// Returns the ratio of the pages' total duration to their total service time. `services` is
+    /// the service time of each group, in seconds.
     fn stretch(&self, services: &[f64; GROUPS]) -> f64 {
         self.took() / self.expected(services).max(f64::MIN_POSITIVE)
     }
@@ -286,8 +291,9 @@ impl Window {
         busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
-    /// Returns whether more than half of the time that pages spent inside the application is that
-    /// of answered pages. That is not so while a backlog grows or all requests stand still.
+    /// Returns whether answered pages account for more than half of the time that pages spent
+    /// inside the application. The share is smaller while a backlog grows or all requests stand
+    /// still.
     fn is_even(&self) -> bool {
         self.busy < OVERLOAD_FACTOR * self.took()
     }
@@ -299,8 +305,8 @@ impl Window {
     }
 }
 
-/// Merges minutes into windows. The minutes come with their numbers, in ascending order. The first
-/// and the last minute are left out, because they are incomplete.
+/// Merges consecutive minutes into windows. Each minute comes with its number, in ascending order.
+/// The first and the last minute are left out, because they are incomplete.
 pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Window> {
     let mut all: Vec<(u32, Window)> = Vec::new();
     let minutes: Vec<(u32, Window)> = minutes.filter(|(_, one)| one.count() > 0).collect();
@@ -328,7 +334,7 @@ fn sum<'a>(windows: impl IntoIterator<Item = &'a Window>) -> Window {
 }
 
 /// Merges windows of similar concurrency, and returns the merged window whose throughput keeps most
-/// servers busy. Merged windows with too few pages are left out; returns `None` if none remains.
+/// servers busy. Merged windows with too few pages are left out. Returns `None` if none remains.
 fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     let level = |window: &Window| (2.0 * window.inside().max(1e-3).log2()).floor() as i32;
     let mut levels = std::collections::BTreeMap::<i32, Window>::new();
@@ -373,8 +379,8 @@ fn calm(windows: &[Window]) -> Option<Window> {
     })
 }
 
-/// Measures the capacity, and returns it with how much of it the windows show. Returns `None`
-/// without calm windows.
+/// Measures the capacity. Returns it, and how much of the application's capacity the windows show.
+/// Returns `None` without calm windows.
 fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;
@@ -427,8 +433,8 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     Some((found, shows))
 }
 
-/// Compares the quarter of the windows with the lowest concurrency to the quarter with the highest.
-/// Returns whether concurrency rises by a multiple while throughput hardly rises.
+/// Returns whether concurrency rises by a multiple while throughput hardly rises. Compares the
+/// quarter of the windows with the lowest concurrency to the quarter with the highest.
 fn is_overload(windows: &[Window]) -> bool {
     let mut sorted: Vec<&Window> = windows.iter().collect();
     sorted.sort_by(|a, b| a.inside().total_cmp(&b.inside()));

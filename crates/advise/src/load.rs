@@ -58,7 +58,7 @@ pub struct Seen {
     pub transacts: bool,
 }
 
-/// The mean utilisation of a resource over the log.
+/// The mean utilisation of one resource over the whole log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Utilisation {
     pub(crate) resource: String,
@@ -66,14 +66,14 @@ pub(crate) struct Utilisation {
     pub(crate) used: f64,
 }
 
-/// The half-life of observations. A month means that nothing in a log is forgotten.
+/// The half-life of observations: a month, so that nothing in a usual log is forgotten.
 const HALF_LIFE: TimeSpan = TimeSpan::from_secs(30 * 86_400);
 
 /// The search for templates that cause the load, from the recorded use of resources.
 #[derive(Debug)]
 pub struct Load {
     watched: Vec<(Watched, Discovery)>,
-    /// The records that are not evaluated yet, in the order of their end.
+    /// The records that are not evaluated yet, sorted by their end.
     uses: VecDeque<Used>,
     /// The time from the start of the first record to the end of the last; `None` without records.
     covered: Option<(Time, Time)>,
@@ -97,8 +97,8 @@ impl Load {
         Self { watched, uses: uses.into(), covered, has_begun: false }
     }
 
-    /// Adds a request that was processed between `from` and `to`, if any record covers that time.
-    /// `now` is the time of the log's clock.
+    /// Adds a request that was processed between `from` and `to`, unless no record covers that
+    /// time. `now` is the present time of the log's clock.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, now: Time) {
         let is_covered = self.covered.is_some_and(|(begin, end)| to >= begin && from <= end);
         if !is_covered {
@@ -131,7 +131,7 @@ impl Load {
         self.watched.iter_mut().for_each(|(_, discovery)| discovery.fold(column));
     }
 
-    /// Ends the log at `now`, and evaluates the remaining records.
+    /// Evaluates the remaining records, because the log ends at `now`.
     pub(crate) fn finish(&mut self, now: Time) {
         while let Some(one) = self.next_if(|one| one.from <= now) {
             if let Some((_, discovery)) = self.watched.get_mut(one.resource) {

@@ -41,7 +41,8 @@ struct Cell {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minutes {
     cells: BTreeMap<u32, Cell>,
-    /// The number of requests that were not recorded, because there were too many minutes.
+    /// The number of requests that were not recorded because [`MOST`] minutes were recorded
+    /// already.
     pub(crate) beyond: u64,
 }
 
@@ -61,8 +62,8 @@ pub struct Peak {
 }
 
 impl Minutes {
-    /// Counts a request for a file. A web server in front of the application delivers files, so
-    /// they use no capacity of the application.
+    /// Counts a request for a file in the minute of its beginning. A web server in front of the
+    /// application delivers files, so they use no capacity of the application.
     pub(crate) fn file(&mut self, began: Time) {
         match self.cell(began.as_nanos() / MINUTE) {
             Some(cell) => cell.requests = cell.requests.saturating_add(1),
@@ -70,8 +71,8 @@ impl Minutes {
         }
     }
 
-    /// Counts a request for a page that waited before the application for `waited`, and was then
-    /// processed for `service`, if that is known.
+    /// Counts a request for a page. The request began at `began` and waited outside the application
+    /// for `waited`. Then the application worked on it for `service`, if that is known.
     pub(crate) fn page(&mut self, began: Time, waited: TimeSpan, service: Option<TimeSpan>) {
         let Some(cell) = self.cell(began.as_nanos() / MINUTE) else {
             self.beyond += 1;
@@ -154,9 +155,8 @@ impl Minutes {
     /// Returns the minute with the most requests, and the minute with the highest concurrency.
     /// Returns `None` if nothing was counted.
     ///
-    /// `log` is the start and the end of the log. The first and the last minute count with the part
-    /// of them that the log covers, but with at least 30 s. A log shorter than a minute is one
-    /// peak.
+    /// `log` is the start and the end of the log. The first and the last minute count only for the
+    /// part that the log covers, but for at least 30 s. A log shorter than a minute is one peak.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {
             return self.all(log, has_durations);
@@ -198,13 +198,13 @@ impl Minutes {
 
 impl Cell {
     /// Returns the time in seconds that requests were inside the application during this minute.
-    /// The log covers `seconds` of the minute, and `whole` requests ran all that time.
+    /// The log covers `seconds` of the minute, and `whole` requests were inside throughout.
     fn busy(&self, whole: i64, seconds: f64) -> f64 {
         f64::from(self.edges) + seconds * whole.max(0) as f64
     }
 
     /// Returns this minute as a peak. The log covers `seconds` of the minute, and `whole` requests
-    /// ran all that time.
+    /// were inside the application throughout.
     fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
         let busy = self.busy(whole, seconds);
         Peak {

@@ -13,12 +13,12 @@ use crate::graph::Graph;
 use crate::role::{NAMES, like_an_order};
 use crate::tally::Tally;
 
-/// A candidate needs at least this many successful requests. Fewer may be chance.
+/// The minimum number of successful requests of a candidate. Fewer may be chance.
 const MIN_SUCCESSES: u64 = 3;
-/// Words with at least this score name a step of a checkout. Words that review or change an order
+/// The minimum score of words that name a step of a checkout. Words that review or change an order
 /// have a lower score.
 const STEP: f64 = 0.4;
-/// Words with at least this score can name the page after an order.
+/// The minimum score of words that can name the page after an order.
 const THANKS: f64 = 0.9;
 
 /// A page to be rated as a possible order.
@@ -28,8 +28,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// Returns the pages that may be the order, the most probable first. A page with `is_sure` may be
-/// proposed even if the operator named no order.
+/// Returns the pages that may be the order, the most probable first. Only a page with `is_sure` may
+/// be proposed if the operator named no order.
 pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Graph) -> Vec<Ranked> {
     let rank = |Candidate { page, name, tally }: Candidate<'_>| {
         let words = like_an_order(name);

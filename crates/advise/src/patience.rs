@@ -1,9 +1,9 @@
 //! Estimates how long clients wait before they leave.
 //!
-//! For a client that left, the tolerated wait is known. For a client that was answered, it is only
+//! The patience of a client that left is known. The patience of a client that was answered is only
 //! known to be at least the time to the answer. The estimator for such censored data is that of
-//! Kaplan and Meier (1958). For each time, it determines which fraction of the clients that still
-//! waited left at that time.
+//! Kaplan and Meier (1958). For each time, it determines the fraction of the still waiting clients
+//! that left at that time.
 
 use bywash_units::TimeSpan;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::times::Times;
 /// The minimum number of departures for an estimate.
 const ENOUGH: u64 = 20;
 
-/// The observed waits of clients until they left or were answered.
+/// The observed waits of clients, until the clients left or were answered.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     left: Times,
@@ -23,12 +23,12 @@ pub struct Patience {
 /// The range of patience that a policy accepts, in seconds.
 const ACCEPTED: [f64; 2] = [1.0, 600.0];
 
-/// An estimate of patience, limited to the range that a policy accepts.
+/// The value of a patience setting: an estimate, limited to the range that a policy accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatienceSetting {
     /// The accepted value in seconds.
     pub seconds: f64,
-    /// Why the value differs from the estimate; `None` if it does not.
+    /// Why `seconds` differs from the estimate; `None` if it does not.
     pub clamped: Option<&'static str>,
 }
 
@@ -46,18 +46,18 @@ impl PatienceSetting {
     }
 }
 
-/// The estimate of patience.
+/// The estimate of how long clients wait before they leave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leaving {
     /// The number of requests whose client left after a known wait.
     pub left: u64,
     /// The number of requests that were answered after a known wait.
     pub stayed: u64,
-    /// The median patience in seconds; `None` if fewer than half of the clients left, or too few
-    /// for an estimate.
+    /// The median patience in seconds. `None` if fewer than half of the clients left, or if too few
+    /// left for an estimate.
     pub median: Option<f64>,
-    /// The mean patience in seconds, if patience is exponential: the total wait divided by the
-    /// number of departures. `None` if too few clients left.
+    /// The mean patience in seconds, on the assumption that patience is exponentially distributed:
+    /// the total wait divided by the number of departures. `None` if too few clients left.
     pub mean: Option<f64>,
     /// Points of the survival curve: the time in seconds, and the share of clients that still wait
     /// then.
@@ -65,12 +65,12 @@ pub struct Leaving {
 }
 
 impl Patience {
-    /// Records that a client left after this time.
+    /// Records that a client left after waiting for `after`.
     pub fn left(&mut self, after: TimeSpan) {
         self.left.add(after);
     }
 
-    /// Records that a client was answered after this time.
+    /// Records that a client was answered after waiting for `for_`.
     pub fn stayed(&mut self, for_: TimeSpan) {
         self.stayed.add(for_);
     }

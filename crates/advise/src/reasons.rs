@@ -5,11 +5,12 @@ use crate::limit::{
     By, Capacity, Limit, MAX_ABANDONED_RATIO, OVERLOAD_FACTOR, SLOTS_PER_CORE, Shows,
 };
 
-/// A difference of the mix of pages is mentioned if it exceeds this fraction.
+/// The minimum difference between two mixes of pages that the reasons mention, as a fraction of the
+/// pages.
 const MIN_MIX_DIFFERENCE: f64 = 0.3;
-/// Departures are mentioned if they are at least this fraction of the answered pages.
+/// The minimum number of abandoned pages per answered page that the reasons mention.
 const MIN_DEPARTURES: f64 = 0.05;
-/// Groups of pages whose mean service times differ by at least this factor could be several
+/// The minimum ratio of the mean service times of two groups of pages that may be several
 /// applications.
 const MIN_GROUP_RATIO: f64 = 10.0;
 

@@ -5,7 +5,7 @@ use bywash_units::{Time, TimeSpan};
 /// A request of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// When the request arrived, as the time since 1970.
+    /// The time at which the request arrived, since 1970.
     pub began: Time,
     /// The method of the request.
     pub method: &'a str,
@@ -49,8 +49,8 @@ impl Request<'_> {
         Kept { method: self.method.into(), target: self.target.into(), host, rest }
     }
 
-    /// Returns the time from arrival to the end. If the line has only one part of it, returns that
-    /// part; `None` if it has neither.
+    /// Returns the time from arrival to the end. If the line has only the wait or only the service
+    /// time, returns that time. Returns `None` if the line has neither.
     pub(crate) fn took(&self) -> Option<TimeSpan> {
         match (self.waited, self.service) {
             (None, None) => None,
@@ -70,8 +70,8 @@ impl Request<'_> {
         matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "")
     }
 
-    /// Returns whether the request succeeded. A redirection is a success only if the method is
-    /// unsafe. An unknown outcome counts as a success.
+    /// Returns whether the request succeeded. A redirection counts as a success only if the method
+    /// is unsafe. An unknown outcome counts as a success.
     pub(crate) fn is_success(&self) -> bool {
         match self.end {
             End::Answered(status) => {
@@ -94,19 +94,19 @@ impl Request<'_> {
     }
 }
 
-/// The client of a request. All numbers are hashes of names, equal for equal names.
+/// The client of a request. All numbers are hashes: equal texts have equal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     /// A client that is not a robot, in a log without sessions.
     Known {
-        /// The hash of the address and the user agent.
+        /// The hash of the address and the user agent together.
         number: u64,
         /// The hash of the address.
         address: u64,
     },
     /// A robot, recognised by its user agent, in a log without sessions.
     Robot {
-        /// The hash of the address and the user agent.
+        /// The hash of the address and the user agent together.
         number: u64,
         /// The hash of the address.
         address: u64,
@@ -128,8 +128,8 @@ pub enum Client {
 }
 
 impl Client {
-    /// Returns the number that identifies the client. In a log with sessions, it is the number of
-    /// the address alone.
+    /// Returns the number that identifies the client. Without sessions, the number is the hash of
+    /// the address and the user agent. With sessions, it is the hash of the address alone.
     pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Known { number, .. } | Self::Robot { number, .. } => number,
@@ -137,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Returns the number of the client's address, or 0 if it is unknown.
+    /// Returns the hash of the client's address, or 0 if the address is unknown.
     pub(crate) const fn address(self) -> u64 {
         match self {
             Self::Known { address, .. }

@@ -1,5 +1,5 @@
-//! Guesses the purpose of a template from the words in it. These are proposals: an operator reads
-//! them before they apply.
+//! Guesses the purpose of a template from the words in it. The guesses are proposals: an operator
+//! reads them before they apply.
 
 use serde::Serialize;
 
@@ -161,13 +161,14 @@ const ORDER: [(&str, f64); 17] = [
     ("payment", 0.6),
     ("checkout", 0.4),
 ];
-/// A target that has the word `order` and one of these words names an order with this probability.
+/// The words that make a target with the word `order` the order itself, and the probability of
+/// that.
 const PLACES: ([&str; 3], f64) = (["place", "confirm", "create"], 0.8);
-/// A request with one of these words shows or changes an order without placing it. Its score is
-/// multiplied by this factor.
+/// The words of a request that shows or changes an order without placing it, and the factor by
+/// which such a word multiplies the score.
 const NON_ORDER_WORDS: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
 
-/// Words with at least this score name an order, and not only a step towards an order.
+/// The minimum score of words that name an order itself, and not only a step towards an order.
 pub(crate) const NAMES: f64 = 0.7;
 
 /// Returns whether a target is a file, by the extension of its path.

@@ -1,5 +1,5 @@
-//! Maps each request to the number of its template. There are at most 256 numbers; 0 stands for all
-//! other requests.
+//! Maps each request to the number of its template. There are at most 256 numbers of templates. The
+//! number 0 stands for all requests without a template of their own.
 
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Routes};
@@ -8,11 +8,11 @@ use bywash_units::TimeSpan;
 
 use crate::role::is_step;
 
-/// After this many requests, and again after each further such number, templates with much load can
-/// replace those with little.
+/// The number of requests after which, again and again, templates with much load can replace those
+/// with little.
 const WEIGHED: u64 = 50_000;
-/// The weight of a request is its service time plus this. In a log without durations, the constant
-/// makes frequent templates the heaviest.
+/// The constant that is added to a request's service time to give the request's weight. In a log
+/// without durations, this constant makes frequent templates the heaviest.
 const EACH: TimeSpan = TimeSpan::from_millis(1);
 
 /// The mapping from requests to the numbers of their templates.
@@ -24,7 +24,7 @@ pub(crate) struct Pages {
     since: u64,
 }
 
-/// The weight of a pattern that is always tracked: more time than any log contains.
+/// The weight of a pattern of `always_track`: more time than any log contains.
 const HEAVIEST: TimeSpan = TimeSpan::from_secs(1 << 33);
 
 /// An instruction to add the counts of page `from` to page `into`.
@@ -47,7 +47,7 @@ impl Pages {
     }
 
     /// Returns the page of a request. Appends to `folded` the pages whose counts must be moved
-    /// before the request is counted, in this order.
+    /// before the request is counted. The caller moves them in the order of `folded`.
     pub(crate) fn of(&mut self, asked: &Asked<'_>, folded: &mut Vec<Folded>) -> Column {
         self.since += 1;
         if self.since == WEIGHED {

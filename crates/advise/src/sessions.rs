@@ -11,14 +11,14 @@ use crate::times::Times;
 
 /// The maximum number of sessions that are open at once.
 pub const MOST: usize = 100_000;
-/// A pause of this length between two requests of a client ends its session.
+/// The pause between two requests of a client after which its session ends.
 pub(crate) const PAUSE: TimeSpan = TimeSpan::from_secs(1800);
 
 /// The index that marks the end of the list of open sessions.
 const NONE: u32 = u32::MAX;
 
-/// The number of a page, and how often that number had been reassigned to another template. After
-/// another reassignment, the value no longer stands for a page.
+/// The number of a page, and how often that number had been reassigned to another template at the
+/// visit. After a further reassignment, the value no longer stands for a page.
 pub(crate) type Page = (u16, u16);
 
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl Default for Sessions {
 
 impl Sessions {
     /// Adds a request to the session of its client, and returns its position in that session. `now`
-    /// is the time of the log's clock.
+    /// is the present time of the log's clock.
     pub(crate) fn visit(&mut self, visit: &Visit, now: Time) -> Stepped {
         self.end_idle(now);
         let known = self.index.get(&visit.client).copied();
@@ -155,15 +155,15 @@ impl Sessions {
         self.index.contains_key(&client)
     }
 
-    /// Returns whether this client's last request was served at most [`PAUSE`] before `now`. Then a
-    /// new session cookie at its address may be this client's.
+    /// Returns whether this client's last request was served at most [`PAUSE`] before `now`. If so,
+    /// a new session cookie from the client's address may belong to this client.
     pub(crate) fn was_answered(&self, client: u64, now: Time) -> bool {
         let open = self.index.get(&client).map(|at| &self.open[*at as usize]);
         open.is_some_and(|open| !open.in_vain && open.last <= now && now.since(open.last) <= PAUSE)
     }
 
-    /// Assigns the open session of client `from` to client `to`, which has none. Has no effect if
-    /// `from` has no open session.
+    /// Assigns the open session of client `from` to client `to`, which has no session. Has no
+    /// effect if `from` has no open session.
     pub(crate) fn rename(&mut self, from: u64, to: u64) {
         if let Some(at) = self.index.remove(&from) {
             self.open[at as usize].client = to;

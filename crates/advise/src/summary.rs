@@ -26,7 +26,7 @@ const LEVEL: u64 = 10_000_000_000;
 /// Facts that the log does not contain.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The pattern of the requests whose success is an order. It is guessed if `None`.
+    /// The pattern of the requests whose success is an order; `None` if the order is to be guessed.
     pub order: Option<Pattern>,
     /// The use of resources, recorded while the log was written.
     pub load: Option<Load>,
@@ -69,20 +69,20 @@ pub(crate) struct Counted {
     pub(crate) left: u64,
     pub(crate) refused: u64,
     pub(crate) failed: u64,
-    /// Requests answered with a 5xx that is not counted elsewhere.
+    /// The number of requests answered with a 5xx status that no other count includes.
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
     pub(crate) robots: u64,
-    /// Requests for pages that exist.
+    /// The number of requests for pages that exist.
     pub(crate) pages: u64,
-    /// Requests for PHP pages that exist.
+    /// The number of requests for PHP pages that exist.
     pub(crate) php: u64,
 }
 
-/// The counts from which the level of load follows, and the number of pages requested at each
-/// level. The level is 0 if no page was requested in the previous period of 10 s ([`LEVEL`]).
-/// Otherwise it is the integer logarithm to base 2 of the number of pages requested then, plus 1.
+/// The state that determines the level of load, and the number of pages requested at each level.
+/// The level depends on n, the number of pages requested in the previous period of 10 s
+/// ([`LEVEL`]). It is 0 if n is 0, and ⌊log2 n⌋ + 1 otherwise.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     number: u64,
@@ -157,7 +157,7 @@ impl Summary {
         }
     }
 
-    /// Starts the clock, and adds the requests that were held until then.
+    /// Starts the clock, and adds the requests that were held for its start.
     fn open(&mut self) {
         let Some(opening) = self.opening.take() else { return };
         let (clock, held) = opening.over();
@@ -238,7 +238,7 @@ impl Summary {
         }
     }
 
-    /// Adds a request with a plausible time to its minute and to its session.
+    /// Adds a request with a plausible time to the counts of its minute and to its session.
     fn in_time(&mut self, request: &Request<'_>, is_file: bool, page: usize) {
         if is_file {
             self.minutes.file(request.began);
@@ -280,8 +280,8 @@ impl Summary {
         }
     }
 
-    /// Returns the present number of a page that a session visited, or 0 (all others) if that
-    /// number was reassigned since.
+    /// Returns the present number of a page that a session visited. Returns 0 (all other pages) if
+    /// that number was reassigned since.
     fn now(&self, (page, generation): (u16, u16)) -> usize {
         let page = usize::from(page);
         if self.generations[page] == generation { page } else { 0 }
@@ -314,7 +314,7 @@ impl Summary {
         }
     }
 
-    /// Ends the log, and all open sessions as if their clients had left. Returns the number of
+    /// Ends the log, and all open sessions as if their clients had left then. Returns the number of
     /// sessions that were open.
     pub(crate) fn finish(&mut self) -> usize {
         self.open();

@@ -6,14 +6,15 @@ use serde::Serialize;
 use crate::request::{End, Request};
 use crate::times::Times;
 
-/// The number of levels of load. Each level has twice the load of the one before.
+/// The number of levels of load. Each level stands for twice the load of the one before.
 pub(crate) const LEVELS: usize = 24;
-/// A target that is kept as a sample has at most this many bytes.
+/// The maximum length in bytes of a target that is kept as a sample.
 const SHOWN: usize = 200;
 
-/// Fewer redirections than this may be chance, such as redirections to a login.
+/// The minimum number of redirections that count. Fewer may be chance, such as redirections to a
+/// login.
 const MIN_REDIRECTIONS: u64 = 3;
-/// If fewer than one in this many answers are redirections, the redirections may be to a login.
+/// The maximum ratio of answers to redirections. Beyond it, the redirections may lead to a login.
 const LOGIN_REDIRECTION_RATIO: u64 = 10;
 
 /// The answers to visitors' requests of one template, by status. Only requests with an unsafe
@@ -32,8 +33,8 @@ impl Answers {
         self.redirected += u64::from(matches!(status, 302 | 303));
     }
 
-    /// Returns whether only redirections are orders. They are if a relevant part of the answers are
-    /// redirections, and others are pages.
+    /// Returns whether the answers suggest that only redirections are orders. They do if at least a
+    /// tenth of the answers are redirections, and others are pages.
     pub(crate) fn differ_by_redirection(self) -> bool {
         let Self { shown, redirected } = self;
         shown > 0
@@ -67,7 +68,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds a request that came at this level of load.
+    /// Adds a request. `level` is the level of load at its arrival.
     pub(crate) fn add(&mut self, request: &Request<'_>, is_file: bool, level: usize) {
         self.requests += 1;
         let is_visit = !request.is_of_robot();
@@ -101,7 +102,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counts of another template, into which this one is merged.
+    /// Adds the counts of another template, which is merged into this one.
     pub(crate) fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.robots += other.robots;
@@ -130,7 +131,7 @@ impl Tally {
         if self.answers.differ_by_redirection() { self.answers.redirected } else { self.success }
     }
 
-    /// Returns whether most requests are for files.
+    /// Returns whether most requests of the template are for files.
     pub(crate) fn is_file(&self) -> bool {
         2 * self.files > self.requests
     }
@@ -142,8 +143,9 @@ impl Tally {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// Returns the mean service time at or below this level of load. If there are too few requests
-    /// at these levels, returns the mean over all levels.
+    /// Returns the mean service time of requests at this level of load or below. If there are too
+    /// few such requests, returns the mean over all levels. Returns `None` if no service time is
+    /// known.
     pub(crate) fn light(&self, level: usize) -> Option<TimeSpan> {
         const ENOUGH: u64 = 10;
         let some = self.levels.iter().take(level + 1);

@@ -12,8 +12,8 @@ use bywash_units::Time;
 use crate::request::Client;
 use crate::sessions::{MOST, Sessions};
 
-/// The maximum number of visitors without a session that are remembered for each address. Earlier
-/// visitors have most probably left.
+/// The maximum number of visitors without a session that are remembered for each address. Beyond
+/// it, the earliest are forgotten, because they have most probably left.
 const LOOKED_AT: usize = 64;
 
 /// The visitors that have no session so far.

@@ -20,8 +20,8 @@ const LONGEST: usize = 200;
 #[derive(Clone, Debug, Default)]
 struct RoleModel {
     service: Times,
-    /// The factor by which a measured service time is multiplied, which gives all of them the mean
-    /// of low load.
+    /// The factor by which each measured service time is multiplied. It makes their mean equal to
+    /// the mean at low load.
     factor: f64,
     /// The probability that a request of this role is an order.
     order: f64,
@@ -38,14 +38,14 @@ pub struct WorkloadModel {
     think: Times,
 }
 
-/// One modelled request of a visitor.
+/// One modelled request of a visitor, and the pause after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The purpose of the request.
     pub role: Role,
     /// The service time that the request needs.
     pub service: TimeSpan,
-    /// The pause from the answer to the visitor's next request.
+    /// The think time: the pause from the answer to the visitor's next request.
     pub think: TimeSpan,
     /// Whether the request is an order.
     pub order: bool,
@@ -101,8 +101,8 @@ impl WorkloadModel {
     }
 
     /// Draws visitors that arrive at random within `lasts` and together request `pages` pages per
-    /// second. Each element is the time of arrival and the requests of a visitor. The same seed
-    /// gives the same visitors.
+    /// second. Returns the time of arrival and the requests of each visitor. The same seed gives
+    /// the same visitors.
     ///
     /// A visitor of the log that left because a request was not served would have continued. So
     /// drawn visits are longer than those in the log, and there are fewer of them.
@@ -157,8 +157,8 @@ impl WorkloadModel {
     }
 }
 
-/// A generator of pseudo-random numbers, `SplitMix64` (Steele, Lea and Flood 2014). The numbers are
-/// reproducible, as a forecast needs.
+/// A generator of pseudo-random numbers, `SplitMix64` (Steele, Lea and Flood 2014). The same seed
+/// gives the same numbers, so that a forecast is reproducible.
 #[derive(Debug)]
 struct RandomGenerator(u64);
 

@@ -13,7 +13,7 @@ pub struct Elephants {
     /// The time in seconds over which the gateway has compared requests with the use of resources.
     pub seen_s: f64,
     /// The number of requests that were left out of the comparison, because they came faster than
-    /// they could be counted.
+    /// the gateway could count them.
     pub missed: u64,
     /// The resources whose use is watched.
     pub resources: Vec<Looked>,
@@ -57,7 +57,7 @@ pub struct Elephant {
     /// The elephant as it was found, and the operators' decisions about it.
     #[serde(flatten)]
     pub entry: Entry,
-    /// The limits of the rule in force. Without a rule: the limits that bywash proposes.
+    /// The limits of the rule in force. If no rule is in force, the limits that bywash proposes.
     pub proposed: Option<RuleLimits>,
     /// The predicted effect of the limits in `proposed`.
     pub effect: Option<Effect>,
@@ -65,17 +65,18 @@ pub struct Elephant {
     pub unpredicted: Option<String>,
     /// The state of the lanes for this rule; `null` if the rule does not limit bytes.
     pub lanes: Option<Lanes>,
-    /// The performance of the site under the rule in force: over the last minute, or since the rule
-    /// began if that is shorter. Only in responses about a single elephant.
+    /// The performance of the site under the rule in force, over the last minute. If the rule began
+    /// later, the performance since its beginning. Present only in responses about a single
+    /// elephant.
     pub under: Option<Gauge>,
     /// The number of requests that now wait under the rule in force.
     pub waiting: Option<u32>,
     /// The number of requests that now run under the rule in force.
     pub running: Option<u32>,
-    /// Other routes that the pattern matches as well; a rule does not apply to them. Only in
-    /// responses about a single elephant.
+    /// The patterns of other routes whose requests the elephant's pattern matches as well. A rule
+    /// does not apply to these requests. Present only in responses about a single elephant.
     pub within: Option<Vec<String>>,
-    /// A remark for the operator about the decision. Only in the response to a decision.
+    /// A remark for the operator about the decision. Present only in the response to a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
     /// How a request can evade a rule with this pattern, and which pattern to write instead. `null`
@@ -87,14 +88,15 @@ pub struct Elephant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// The author of the decision. Taken from the operator token when one is sent.
+    /// The name of the decision's author. If the request has an operator token, the gateway takes
+    /// the name from the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason for the decision.
     pub why: String,
-    /// How long the decision holds, for example `1h`. For `undo`: how long bywash applies no
-    /// automatic rule to the elephant. If absent: `1h`, except that an approval which changes a
-    /// rule keeps the end of that rule.
+    /// How long the decision holds, for example `1h`. For `undo`, it is the time during which
+    /// bywash applies no automatic rule to the elephant. The default is `1h`. An approval that
+    /// changes a rule in force keeps the end of that rule by default.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
     /// Changes to the proposed limits, or to the limits of the rule in force. Only for `approve`
@@ -144,8 +146,9 @@ pub struct Use {
     pub used: Vec<f64>,
     /// The use by each elephant of this resource, the largest first.
     pub routes: Vec<RouteUse>,
-    /// The fraction of the capacity that no elephant explains, one value per window: other
-    /// requests, use without requests, and errors of the estimate. It may be negative.
+    /// The fraction of the capacity that no elephant explains, one value per window: the use by
+    /// other requests, the use without requests, and errors of the estimate. The fraction may be
+    /// negative.
     pub residual: Vec<f64>,
 }
 
@@ -199,14 +202,16 @@ pub struct Answers {
     pub ants: Vec<ResponseStats>,
 }
 
-/// Adds a route to the elephants by its name, even if it was not found to use much.
+/// A request to list a route as an elephant, even if bywash has not found that the route uses much
+/// of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The author of the request. Taken from the operator token when one is sent.
+    /// The name of the operator who asks. If the request has an operator token, the gateway takes
+    /// the name from the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason for the request.
+    /// The reason for listing the route.
     pub why: String,
     /// The name of the route: its `pattern` in `/v1/routes`.
     pub pattern: String,
@@ -215,7 +220,7 @@ pub struct Ask {
 /// The routes that the gateway counts separately.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Routes {
-    /// The routes, the heaviest first.
+    /// The routes, sorted by the mean number of slots that their requests hold, the largest first.
     pub routes: Vec<Route>,
     /// All requests of other routes together.
     pub others: Route,
@@ -237,10 +242,10 @@ pub struct Route {
     pub bytes_per_s: f64,
     /// The upper bound of the fraction of the route's service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused most of the route's service time; `null` if none surely caused a
-    /// tenth.
+    /// The client that caused most of the route's service time. `null` if no client certainly
+    /// caused at least a tenth of that time.
     pub one_client: Option<OneClient>,
-    /// Whether some of the route's requests are transactions.
+    /// Whether some of the route's requests are transactions, more than a hundredth of their work.
     pub transacts: bool,
     /// The number of the elephant with this pattern; `null` if there is none.
     pub elephant: Option<u32>,

@@ -45,7 +45,7 @@ pub struct Endpoint {
     pub access: Access,
     /// The purpose of the operation, as the `OpenAPI` document describes it.
     pub about: &'static str,
-    /// The parameters of the query: the name and the description of each.
+    /// The query parameters: the name and the description of each.
     pub query: &'static [(&'static str, &'static str)],
     /// The body of the request; `None` if the operation takes none.
     pub sends: Option<Body>,

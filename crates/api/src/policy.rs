@@ -19,7 +19,7 @@ pub struct Policy {
     pub file: Option<String>,
     /// When the configuration file was read, in milliseconds since 1970.
     pub read_ms: u64,
-    /// The mode that the configuration file sets for classes without one of their own.
+    /// The mode of the configuration file, for classes that set no mode of their own.
     pub mode: Mode,
     /// Whether the gateway is bypassed: it takes no decisions and works as a plain proxy.
     pub bypassed: bool,
@@ -36,7 +36,7 @@ pub struct Policy {
     pub overrides: Vec<Override>,
     /// Whether overrides survive a restart of the process.
     pub kept: bool,
-    /// Remarks for the operator about the decision. Only in the response to a decision.
+    /// Remarks for the operator about the decision. Present only in the response to a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -59,17 +59,18 @@ pub struct ClassPolicy {
     pub cancellable: bool,
     /// The mode in force, from the override if there is one.
     pub mode: Mode,
-    /// The percentage of clients that the mode in force applies to.
+    /// The percentage of clients to which `mode` applies. The requests of all other clients are
+    /// only observed.
     pub enforce_percent: u8,
     /// The mode of the class in the configuration file.
     pub file_mode: Mode,
-    /// The value of `enforce_percent` in the configuration file.
+    /// The percentage of clients to which `file_mode` applies, from the configuration file.
     pub file_enforce_percent: u8,
     /// The number of the override of this class; `null` if none is in force.
     pub overridden: Option<u32>,
 }
 
-/// Overrides the mode of a class for a limited time.
+/// A request to override the mode of a class for a limited time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetClass {
@@ -77,10 +78,11 @@ pub struct SetClass {
     pub class: String,
     /// The mode to set.
     pub mode: Mode,
-    /// The percentage of clients that the mode is to apply to; 100 if absent.
+    /// The percentage of clients to which the mode is to apply. The default is 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_percent: Option<u8>,
-    /// The author of the override. Taken from the operator token when one is sent.
+    /// The name of the override's author. If the request has an operator token, the gateway takes
+    /// the name from the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason for the override.
@@ -89,19 +91,20 @@ pub struct SetClass {
     /// present override, or holds for `1h` if there is none.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// The revision of the policy that the operator has seen. If it has changed since, the decision
-    /// is rejected.
+    /// The revision of the policy that the operator has seen. If the policy has changed since, the
+    /// override is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Bypasses the gateway for a limited time, or ends the bypass.
+/// A request to bypass the gateway for a limited time, or to end the bypass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetBypass {
     /// Whether the gateway is to take no decisions.
     pub on: bool,
-    /// The author of the decision. Taken from the operator token when one is sent.
+    /// The name of the decision's author. If the request has an operator token, the gateway takes
+    /// the name from the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason for the decision.
@@ -110,23 +113,24 @@ pub struct SetBypass {
     /// bypass, or holds for `24h` if there is none.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// The revision of the policy that the operator has seen. If it has changed since, the decision
-    /// is rejected.
+    /// The revision of the policy that the operator has seen. If the policy has changed since, the
+    /// decision is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Ends an override: the setting of the configuration file is in force again.
+/// A request to end an override, so that the setting of the configuration file is in force again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Undo {
-    /// The author of the decision. Taken from the operator token when one is sent.
+    /// The name of the decision's author. If the request has an operator token, the gateway takes
+    /// the name from the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason for the decision.
     pub why: String,
-    /// The revision of the policy that the operator has seen. If it has changed since, the decision
-    /// is rejected.
+    /// The revision of the policy that the operator has seen. If the policy has changed since, the
+    /// decision is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The body of every error response, as `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// The status of the response, which is repeated here.
+    /// The HTTP status of the response, repeated in the body.
     pub status: u16,
     /// The kind of problem.
     pub code: Code,
@@ -28,11 +28,11 @@ pub enum Code {
     Unauthorised,
     /// The token has expired.
     Expired,
-    /// The token does not permit the operation, or the page that sent the request is not the
+    /// The token does not permit the operation, or the request comes from a web page other than the
     /// console.
     Forbidden,
-    /// The revision has changed, because another decision came first. Read the current state before
-    /// another attempt.
+    /// Another decision has changed the revision that the request names. Read the current state
+    /// before another attempt.
     Conflict,
     /// The requested file is larger than this API returns.
     TooLarge,

@@ -23,7 +23,7 @@ pub struct Request {
     pub client: String,
     /// The status of the response; `null` if the client got none.
     pub status: Option<u16>,
-    /// Why the message was not a valid request. A record with a fault has no further fields.
+    /// Why the message was not a valid HTTP request. A record with a fault has no further fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// The request, the decision about it, and its outcome.
@@ -55,8 +55,8 @@ pub struct RequestLifecycle {
     pub standing: Option<String>,
     /// The mode that applied to the request: `observe` or `enforce`.
     pub mode: String,
-    /// The decision: `run`, `shed`, `stop` or `wait`. In mode `observe`, the decision was not
-    /// carried out.
+    /// The decision about the request: `run`, `shed`, `stop` or `wait`. If `mode` is `observe`, the
+    /// gateway did not carry out the decision.
     pub decision: Option<String>,
     /// The reason for the decision.
     #[schemars(with = "Option<ReasonName>")]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The knowledge that bywash has learned about sessions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// The number of sessions that the gateway remembers at present.
+    /// The number of sessions that the gateway remembers now.
     pub remembered: u32,
     /// The number of remembered sessions that are proven: they were served a transaction, or a
     /// class that another class names in `requires`.
@@ -47,8 +47,8 @@ pub struct ClassLearned {
     /// The number of requests of the class by sessions that had begun before; older ones count
     /// less.
     pub later_visits: f64,
-    /// The probability of each class as the next of a session. Probabilities below 0.001 are left
-    /// out.
+    /// The probability of each class as the class that a session requests next after this one.
+    /// Probabilities below 0.001 are left out.
     pub next: BTreeMap<String, f64>,
     /// The expected revenue that a session still brings after a request of this class.
     pub worth: f64,
@@ -73,10 +73,11 @@ pub struct ClassLearned {
 pub struct SignalsSeen {
     /// The names of the signals that these sessions had.
     pub shown: Vec<String>,
-    /// The number of sessions that began so; older ones count less.
+    /// The number of sessions that began with these signals; older ones count less.
     pub sessions: f64,
     /// The number of these sessions that ended in an order; older ones count less.
     pub ordered: f64,
-    /// The probability of an order in these sessions, divided by that in all sessions.
+    /// The probability of an order in these sessions, divided by the probability of an order in all
+    /// sessions.
     pub times_as_likely: f64,
 }

@@ -20,7 +20,7 @@ pub struct Status {
     /// The first 16 hexadecimal digits of the SHA-256 of the configuration file in force, as
     /// `sha256sum FILE | cut -c1-16` prints them.
     pub config_hash: String,
-    /// Whether the process is draining: it is about to end.
+    /// Whether the process is draining: it finishes its requests and then ends.
     pub draining: bool,
     /// The time since the process started, in milliseconds.
     pub uptime_ms: u64,
@@ -72,18 +72,18 @@ pub struct Status {
     /// hold until the process ends, and the gateway retries to write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
-    /// Why the last reload was refused; absent if it was not. The previous configuration stays in
-    /// force.
+    /// Why the last reload of the configuration was refused; absent if it was not refused. The
+    /// previous configuration stays in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload_refused: Option<String>,
-    /// The revisions of parts of the state, from which a client sees that there is something new to
-    /// read.
+    /// The revisions of parts of the state. A client sees from a changed revision that there is
+    /// something new to read.
     pub revisions: Revisions,
 }
 
-/// The cookie that identifies sessions. `answered` and `carried` cover the last 1000 to 2000
-/// answered requests. If fewer were answered since the cookie was configured or picked, they cover
-/// those.
+/// The state of the cookie that identifies sessions. `answered` and `carried` cover the last 1000
+/// to 2000 answered requests. If fewer requests were answered since the cookie was configured or
+/// picked, `answered` and `carried` cover those.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionCookieStatus {
     /// The value of `identify.session`: `cookie:NAME` or `auto`.
@@ -94,8 +94,8 @@ pub struct SessionCookieStatus {
     pub answered: u64,
     /// The number of requests in `answered` that carried the cookie.
     pub carried: u64,
-    /// The cookies that recent responses have set, the most recent last; at most 16. The gateway
-    /// records them while fewer than 1 % of the requests carry the session cookie.
+    /// The cookies that recent responses have set, the most recent last, at most 16. The gateway
+    /// records cookies only while fewer than 1 % of the requests carry the session cookie.
     pub set: Vec<CookieStatus>,
     /// Why sessions cannot be identified; `null` if they can.
     pub warning: Option<String>,
@@ -128,7 +128,7 @@ pub struct MemoryStatus {
 }
 
 /// Numbers that change when there is something new under `/v1/elephants`, `/v1/policy` or
-/// `/v1/audit`. They are only to be compared for equality.
+/// `/v1/audit`. A client may only compare them for equality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revisions {
     /// The revision of the elephants and the decisions about them.
@@ -174,8 +174,8 @@ pub struct ClassStatus {
     pub tier: String,
     /// The mode in force: `observe` or `enforce`.
     pub mode: String,
-    /// The percentage of clients that the mode applies to. For all other clients, requests are only
-    /// observed.
+    /// The percentage of clients to which the mode applies. The requests of all other clients are
+    /// only observed.
     pub enforce_percent: u8,
     /// The utility of one request of the class.
     pub utility: f64,
@@ -193,7 +193,8 @@ pub struct ClassStatus {
     /// are not counted.
     #[serde(default)]
     pub standings: StandingCounts,
-    /// Why the class appears to miss its purpose, as a warning; absent if it does not.
+    /// A warning that the class appears to miss its purpose, with the reason; absent if the class
+    /// does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }

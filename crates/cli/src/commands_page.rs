@@ -25,7 +25,8 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// Appends all subcommands of `command` that its help lists, at every depth, to `all`.
+/// Appends all subcommands that the help of `command` lists to `all`, and their subcommands at
+/// every depth.
 fn collect<'a>(command: &'a Command, all: &mut Vec<&'a Command>) {
     for one in subcommands(command) {
         all.push(one);

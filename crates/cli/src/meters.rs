@@ -9,13 +9,14 @@ use bywash_gateway::Gateway;
 use bywash_sense::{Cpu, Pressure};
 use bywash_units::Ratio;
 
-/// Starts a thread that gives the engine the readings that its policy needs. A reload of the
-/// configuration may change which readings it needs.
+/// Starts a thread that gives the engine the readings that its policies need. If a reload changes
+/// the policies, the thread gives the readings that the new ones need.
 ///
 /// # Errors
-/// If the reading that the policy needs now is not available, or if the thread cannot be started.
+/// If a reading that is needed now is not available, or if the thread cannot be started.
 pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
-    /// The interval between checks for a new policy, while the present policy needs no reading.
+    /// The interval at which the thread checks for new policies while the present ones need no
+    /// reading.
     const UNTIL_WANTED: Duration = Duration::from_secs(1);
     let senses = gateway.senses();
     if let Some((meter, _)) = senses.meter() {

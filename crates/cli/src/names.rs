@@ -1,5 +1,6 @@
-//! Warnings about server names that do not resolve. The gateway starts nevertheless and resolves
-//! the names again later. The name may be wrong, or unknown only where `bywash check` runs.
+//! Warns about server names that do not resolve. The gateway starts nevertheless, and resolves the
+//! names again later. A name may be wrong, or it may be unknown only on the machine where `bywash
+//! check` runs.
 
 use std::net::ToSocketAddrs;
 use std::sync::mpsc;

@@ -70,8 +70,8 @@ fn classes(classes: &[ClassLearned]) -> Table {
     table
 }
 
-/// Returns a table with one row for each combination of signals: how often sessions that began with
-/// it ended in an order.
+/// Returns a table of how often sessions ended in an order. It has one row for each combination of
+/// signals with which sessions began.
 fn signals_table(seen: &[SignalsSeen]) -> Table {
     let mut table = Table::new(&[
         ("sessions that began with", Align::Left),
@@ -103,7 +103,7 @@ fn index(class: &ClassLearned) -> String {
     format!("{} ({})", of(class.index_per_s), of(class.first_index_per_s))
 }
 
-/// Returns the three most probable next classes of a session after this class, as text.
+/// Returns the three most probable next classes after this class, as text.
 fn next(class: &ClassLearned) -> String {
     let mut next: Vec<(&String, f64)> = class.next.iter().map(|(name, p)| (name, *p)).collect();
     next.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -111,7 +111,8 @@ fn next(class: &ClassLearned) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a number with about three digits, because the worth of a class can have any magnitude.
+/// Formats a number with about three significant digits, because the worth of a class can have any
+/// magnitude.
 fn short(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),

@@ -1,8 +1,8 @@
-//! `bywash shaper`: lanes on a network device, installed by a process that has the right to do so.
+//! `bywash shaper`: installs lanes on a network device.
 //!
 //! The command is a process of its own, because a program that reads input from the network should
-//! not have the right to configure devices. It reads its arguments, the kernel's answers and
-//! signals, and nothing else.
+//! not have the right to configure devices. The process reads its arguments, the kernel's answers
+//! and signals, and nothing else.
 
 use std::time::Duration;
 

@@ -13,14 +13,15 @@ use bywash_gateway::Gateway;
 /// The name of the file with the learned state, in `state.directory`.
 const FILE: &str = "learned";
 
-/// Saves the learned state at intervals and at the end. Without a configured directory, it does
-/// nothing.
+/// Saves the learned state at intervals and when the process ends. Does nothing if no directory is
+/// configured.
 pub(crate) struct Checkpointer(Option<Work>);
 
 struct Work {
     directory: PathBuf,
     learned: Box<dyn Fn() -> Vec<u8>>,
-    /// A message makes the thread begin to save. Dropping the sender ends the thread.
+    /// The channel to the saving thread. A message makes the thread begin to save at intervals.
+    /// When the sender is dropped, the thread ends.
     begins: SyncSender<()>,
     thread: JoinHandle<()>,
 }
@@ -39,8 +40,11 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// Prepares the checkpointer that saves the learned state of `gateway`. All errors occur here;
-/// [`Checkpointer::begin`] cannot fail.
+/// Prepares the checkpointer that saves the learned state of `gateway`. All errors occur in this
+/// call; [`Checkpointer::begin`] cannot fail.
+///
+/// # Errors
+/// If the state directory cannot be used, or if the thread cannot be started.
 pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpointer, Failure> {
     let Some(State { directory, save_every }) = state else { return Ok(Checkpointer(None)) };
     std::fs::create_dir_all(&directory)
@@ -69,7 +73,7 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Checkpo
 }
 
 impl Checkpointer {
-    /// Starts to save. Until this call the previous process saves.
+    /// Begins to save at intervals. At an upgrade, the previous process saves until this call.
     pub(crate) fn begin(&self) {
         if let Some(work) = &self.0 {
             // The send cannot fail: the channel has room for one message, and the thread waits for

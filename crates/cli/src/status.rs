@@ -107,13 +107,13 @@ fn warnings(status: &Status) -> String {
     reload.into_iter().chain(classes).collect()
 }
 
-/// Returns a count with its name; an empty text if the count is 0.
+/// Returns `count` with its name; an empty text if `count` is 0.
 fn some_of(name: &str, count: u64) -> String {
     if count > 0 { format!(" · {name} {count}") } else { String::new() }
 }
 
-/// Returns the use of memory as text, if it is high enough for the gateway to react; otherwise an
-/// empty text.
+/// Returns the use of memory as text if the use is so high that the gateway reacts to it; otherwise
+/// returns an empty text.
 fn memory(memory: &MemoryStatus) -> String {
     if memory.level == "calm" {
         return String::new();
@@ -122,7 +122,8 @@ fn memory(memory: &MemoryStatus) -> String {
     format!(" · memory {used} of {budget} MiB ({})", escaped(&memory.level))
 }
 
-/// Returns the name of a single server. For several servers, returns how many of them are up.
+/// Returns the name of the server if there is only one. For several servers, returns how many of
+/// them are up.
 fn servers(servers: &[ServerStatus]) -> String {
     let out = |server: &&ServerStatus| matches!(server.state.as_str(), "down" | "ejected");
     match (servers, servers.iter().filter(out).count()) {

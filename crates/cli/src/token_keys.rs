@@ -1,9 +1,10 @@
-//! `bywash token-keys`: makes a file of keys for session tokens or for levels, or rotates its key.
+//! `bywash token-keys`: makes a file of keys for session tokens or for levels, or rotates the keys
+//! in such a file.
 //!
-//! Rotation is one command on the file that is in use. The key that signs becomes the key that
-//! still verifies, and a new key signs. The new file replaces the old one atomically, with its
-//! owner, mode and comments. A gateway that reads the file at that moment finds the old or the new
-//! content, and never a part of it.
+//! Rotation is one command on the file that is in use. A new key signs from then on, and the key
+//! that signed before only verifies. The new file replaces the old one atomically, with its owner,
+//! mode and comments. A gateway that reads the file at that moment finds either the old content or
+//! the new content, never a part.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Sends heartbeats to the supervisor's watchdog.
 //!
-//! The watchdog has its own thread, which only checks the heartbeats of the workers. The main
-//! thread reads files, possibly from a disk that does not respond. A blocked main thread must not
-//! end a gateway that still serves.
+//! The heartbeats have a thread of their own, which only checks that the workers are alive. The
+//! main thread cannot do it, because it reads files, possibly from a disk that does not respond. A
+//! blocked main thread must not end a gateway that still serves.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -24,8 +24,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts to send heartbeats, if the supervisor has a watchdog. If no thread can be started, no
-    /// heartbeats are sent, and the supervisor starts another process.
+    /// Starts to send heartbeats if the supervisor has a watchdog. If the thread for it cannot be
+    /// started, no heartbeats are sent, and the supervisor then restarts the process.
     pub(crate) fn feed(mut liveness: Liveness, supervisor: &Supervisor) -> Self {
         let (ends, ended) = sync_channel(0);
         if let Some(interval) = supervisor.watchdog_interval() {

@@ -25,8 +25,8 @@ where
 /// Reads until the head is complete. The beginning of the body may arrive with it.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
-/// already arrived.
+/// Returns [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer`
+/// has already arrived.
 pub async fn head<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
 where
     S: AsyncRead + Unpin,
@@ -43,8 +43,8 @@ where
 /// not continue to read, because the head may be lost.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
-/// already arrived.
+/// Returns [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer`
+/// has already arrived.
 pub async fn whole<S>(stream: &mut S, answer: &mut Answer) -> Result<Response>
 where
     S: AsyncRead + Unpin,

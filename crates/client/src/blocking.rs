@@ -18,8 +18,8 @@ pub fn receive(stream: &mut impl Read, answer: &mut Answer) -> Result<Option<Res
 /// Reads until the head is complete. The beginning of the body may arrive with it.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
-/// already arrived.
+/// Returns [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer`
+/// has already arrived.
 pub fn head(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
     answer.expect_no_head()?;
     loop {
@@ -32,8 +32,8 @@ pub fn head(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
 /// Reads the whole answer. Returns its head; its body is in `answer`.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer` has
-/// already arrived.
+/// Returns [`ErrorKind::InvalidInput`](std::io::ErrorKind::InvalidInput) if the head of `answer`
+/// has already arrived.
 pub fn whole(stream: &mut impl Read, answer: &mut Answer) -> Result<Response> {
     let head = head(stream, answer)?;
     while !answer.has_ended() {

@@ -37,7 +37,7 @@ pub fn request(method: &Method, target: &str, fields: &Fields, body: &[u8]) -> V
     bytes
 }
 
-/// The answer to one request, as far as it has arrived.
+/// The answer to one request, as far as it has arrived and been decoded.
 #[derive(Debug)]
 pub struct Answer {
     asked: Method,
@@ -73,7 +73,7 @@ impl Answer {
     /// connection then changes to another protocol (RFC 9110 §15.2.2).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidData`] if the bytes are not HTTP/1 or exceed a bound, and
+    /// Returns [`ErrorKind::InvalidData`] if the bytes are not HTTP/1 or exceed a bound, and
     /// [`ErrorKind::UnexpectedEof`] if the connection has ended before the answer.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Response>> {
         if bytes.is_empty() {

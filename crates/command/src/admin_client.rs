@@ -26,7 +26,7 @@ const LONGEST: usize = 32 << 20;
 
 const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 
-/// A token that a command signs for its own requests is valid for this time.
+/// The time for which a token is valid that a command signs for its own requests.
 const TOKEN: Duration = Duration::from_secs(60);
 
 /// The message for users without an operators' key, with the remedy.
@@ -76,7 +76,8 @@ fn token(which: &Which, name: &str, decides: bool) -> std::result::Result<Option
 }
 
 /// Returns a token that is valid for `lasts`; `None` on the unix socket, whose permissions control
-/// access. The gateway must first prove that it has the key, so that no other process gets a token.
+/// access. The gateway must first prove that it has the operators' key, so that no other process
+/// gets a token.
 pub fn token_for(
     which: &Which,
     name: &str,
@@ -285,7 +286,7 @@ impl Exchange {
     }
 }
 
-/// Replaces error messages that would mislead an operator.
+/// Replaces error messages of the system that would mislead an operator by clear ones.
 fn with_clear_text(error: Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),

@@ -1,4 +1,4 @@
-//! Opens a link in a browser of the user of this process.
+//! Opens a link in a browser of the user that runs this process.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -29,8 +29,8 @@ pub fn open(link: &str) -> bool {
     browser.spawn().is_ok()
 }
 
-/// Writes a page that redirects to a link, next to the operators' key, and returns its path. Each
-/// page replaces the previous one.
+/// Writes a page that redirects to a link, next to the operators' key, and returns the path of the
+/// page. Each new page replaces the previous one.
 fn page(link: &str) -> io::Result<PathBuf> {
     let folder = operators::own().and_then(|key| key.parent().map(Path::to_owned));
     let folder = folder.ok_or(io::ErrorKind::NotFound)?;

@@ -162,8 +162,8 @@ pub fn details(elephant: &Elephant) -> String {
     words
 }
 
-/// Returns a text that names the separate routes which the elephant's pattern also matches, and
-/// says whether they are throttled with it.
+/// Returns a text that names the other routes that the elephant's pattern matches, and says whether
+/// they are throttled with it.
 fn others(elephant: &Elephant) -> String {
     let within = elephant.within.as_deref().unwrap_or_default();
     let (routes, is_of_file) = match &elephant.entry.state {
@@ -189,7 +189,7 @@ fn list(names: &[String]) -> String {
 /// The unit in which the cost of a request is shown.
 struct Unit {
     name: &'static str,
-    /// One unit of the resource is this many of these units.
+    /// The number of these units in one unit of the resource.
     times: f64,
 }
 

@@ -137,7 +137,8 @@ impl Key {
         Ok(sign(&self.keys, &operator, until))
     }
 
-    /// Returns a random nonce, with which a command asks a gateway to prove that it has this key.
+    /// Returns a random nonce. A command sends it to a gateway and asks for a proof that the
+    /// gateway has this key.
     ///
     /// # Errors
     /// If the system has no random bytes.
@@ -148,8 +149,8 @@ impl Key {
         Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
-    /// Returns whether `proof`, the answer to `nonce`, shows that the gateway at this address has
-    /// this key.
+    /// Returns whether `proof`, the answer to `nonce`, shows that the gateway at `address` has this
+    /// key.
     pub fn is_proof(&self, nonce: &str, address: &str, proof: &str) -> bool {
         self.keys.is_proof(nonce, address, proof)
     }
@@ -165,8 +166,8 @@ pub fn user() -> String {
     author(None).unwrap_or_else(|_| "an operator".into())
 }
 
-/// Returns the author of a decision. It is the given name, otherwise the login name, otherwise the
-/// name of the user of this process.
+/// Returns the author of a decision: `named` if it is given, otherwise the login name, otherwise
+/// the system's name of the user that runs this process.
 ///
 /// # Errors
 /// If none of them is known, as in a container whose user has no name.
@@ -178,7 +179,7 @@ pub fn author(named: Option<&str>) -> Result<String, Failure> {
     })
 }
 
-/// Returns the name that the system has for the user of this process; `None` if it has none.
+/// Returns the system's name of the user that runs this process; `None` if the user has no name.
 fn process_user() -> Option<String> {
     let id = bywash_files::own_user().ok()?;
     let users = bywash_files::text(Path::new("/etc/passwd"), LARGEST).ok()?;
@@ -188,8 +189,8 @@ fn process_user() -> Option<String> {
 /// The maximum number of bytes of `/etc/passwd` that are read.
 const LARGEST: usize = 4 << 20;
 
-/// Returns the first name of the user with this ID in `users`, the text of passwd(5) (name,
-/// password, number).
+/// Returns the first name in `users` of the user with the ID `id`. `users` is text in the format of
+/// passwd(5), in which name, password and number come first.
 fn user_of(users: &str, id: u32) -> Option<String> {
     let id = id.to_string();
     let name = |line: &str| {

@@ -15,8 +15,8 @@ pub fn create(path: &Path, text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Replaces the content of a file, and keeps its owner and mode. A symbolic link remains one, and
-/// its target is replaced.
+/// Replaces the content of a file, and keeps its owner and mode. If the path is a symbolic link,
+/// the link stays and its target is replaced.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let found = fs::metadata(&path)?;

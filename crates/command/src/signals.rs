@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The caught signals. After this value is created, none of these signals has its default effect,
-/// until the process exits.
+/// The caught signals. From the creation of this value until the process exits, none of these
+/// signals has its default effect.
 pub struct Signals {
     runtime: Runtime,
     terminate: Signal,
@@ -16,10 +16,10 @@ pub struct Signals {
     user: Signal,
 }
 
-/// A request to the process that arrived as a signal.
+/// A request to the process, sent as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
-    /// End the process; the number is that of the signal.
+    /// SIGTERM or SIGINT: end the process. The number is that of the signal.
     End(i32),
     /// SIGHUP: read the configuration again.
     Reload,
@@ -40,7 +40,8 @@ impl Signals {
         Ok(Self { runtime, terminate, interrupt, hangup, user })
     }
 
-    /// Blocks until a signal arrives, and returns it. Returns `None` if `limit` has passed first.
+    /// Blocks until a signal arrives, and returns the request. Returns `None` if the time `limit`
+    /// passes first.
     pub fn wait_for(&mut self, limit: Duration) -> Option<SignalRequest> {
         let Self { runtime, terminate, interrupt, hangup, user } = self;
         let end = |kind: SignalKind| Some(SignalRequest::End(kind.as_raw_value()));

@@ -14,11 +14,15 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Before the process ends, it waits at most this long until its messages are written to standard
+/// The maximum time that the process waits at its end until its messages are written to standard
 /// error.
 pub const FLUSHED: Duration = Duration::from_secs(1);
 
-/// Prints data to standard output. A reader that has closed it is not a failure.
+/// Prints data to standard output. If the reader has closed standard output, the data is dropped
+/// without an error.
+///
+/// # Errors
+/// If the data cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
     is_read(text).map(drop)
 }
@@ -62,7 +66,8 @@ pub fn has_colour() -> bool {
     is_terminal() && wants_colour()
 }
 
-/// Returns whether the user permits colours: `NO_COLOR` is not set.
+/// Returns whether the user permits colours. They do if the environment variable `NO_COLOR` is not
+/// set or is empty.
 pub fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

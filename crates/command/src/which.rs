@@ -21,7 +21,7 @@ pub struct Which {
     pub key: Option<PathBuf>,
 }
 
-/// Parses an address. Also accepts a URL with an address, because operators paste the URLs that
+/// Parses an address. A URL with an address is accepted too, because operators paste the URLs that
 /// `bywash run` prints.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');

@@ -27,7 +27,8 @@ macro_rules! codes {
     };
 }
 
-/// Codes of former versions whose problem can no longer occur. They are never reused.
+/// The codes of former versions whose problem can no longer occur. A retired code is never used
+/// again.
 pub(crate) const RETIRED: &[(&str, &str)] =
     &[("E013", "https to the upstream was not supported. It is supported now.")];
 

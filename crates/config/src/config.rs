@@ -88,7 +88,7 @@ pub struct Queue {
     pub skip_files: bool,
 }
 
-/// Limits that protect the gateway against abusive clients.
+/// The limits that protect the gateway against abusive clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
     /// The maximum time for the head of a request to arrive.
@@ -139,11 +139,11 @@ pub struct Answers {
 /// token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Details {
-    /// Only the hops in `listen.trusted_proxies`.
+    /// Only the hops in `listen.trusted_proxies` receive every parameter.
     Trusted,
-    /// Every client.
+    /// Every client receives every parameter.
     All,
-    /// No client.
+    /// No client receives every parameter.
     None,
 }
 
@@ -163,7 +163,8 @@ pub enum AccessLog {
 pub struct State {
     /// The directory that the state is saved in.
     pub directory: PathBuf,
-    /// The interval between saves. A killed process loses at most the state learned in this time.
+    /// The interval between saves. A process that is killed loses at most the state learned in one
+    /// interval.
     pub save_every: TimeSpan,
 }
 

@@ -24,7 +24,7 @@ impl PrincipalKind {
     }
 }
 
-/// How the session and the client of a request are recognised.
+/// The settings by which the session and the client of a request are recognised.
 #[derive(Clone, Debug)]
 pub struct Identify {
     /// How the session of a request is identified.
@@ -46,10 +46,10 @@ pub enum Session {
     None,
     /// The application's cookie of this name identifies the session.
     Cookie(String),
-    /// The cookie that the gateway recognises, from answers and requests, as the application's
-    /// session cookie identifies the session.
+    /// A cookie identifies the session. The gateway finds out from answers and requests which
+    /// cookie is the application's session cookie.
     Auto,
-    /// The session token identifies the session. The token keys are then set.
+    /// The session token identifies the session. With this value, the token keys are always set.
     Token,
 }
 
@@ -65,7 +65,7 @@ pub struct Token {
 }
 
 /// A property of a request that describes its client before the session has proven anything. Any
-/// client can send all of these except the last.
+/// client can forge every signal except [`Signal::Returning`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The request has a cookie of this name with a value that is not empty.
@@ -98,6 +98,6 @@ impl fmt::Display for Signal {
 pub struct RetryHeader {
     /// The name of the field, in lower case.
     pub name: String,
-    /// The request is a retry if the number in the field is greater than this.
+    /// The number above which the value of the field makes a request a retry.
     pub above: u32,
 }

@@ -100,7 +100,7 @@ impl Key {
         Self { name, kind, presence: Presence::Default, text: Cow::Borrowed(default), why }
     }
 
-    /// Returns a parameter of a policy as an ordinary key.
+    /// Returns the key of the file that sets this parameter of a policy.
     pub(crate) fn of_parameter(parameter: &'static Parameter) -> Self {
         let kind = match &parameter.domain {
             Domain::Count { min, max, .. } => {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::network::Network;
 use crate::socket;
 
-/// Listeners for clients and operators.
+/// The listeners for clients and operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// The address of the listener for clients in clear text.
@@ -17,8 +17,8 @@ pub struct Listen {
     pub https: Option<SocketAddr>,
     /// The address of the admin listener, for operators.
     pub admin: AdminAddress,
-    /// The path of the key that signs operators' tokens; `None` if there is none. Operators on a
-    /// Unix socket need no token.
+    /// The path of the file with the key that signs operators' tokens; `None` if there is none.
+    /// Operators on a Unix socket need no token.
     pub operators_key: Option<PathBuf>,
     /// The number of worker threads; 0 is one per core.
     pub workers: usize,
@@ -26,9 +26,11 @@ pub struct Listen {
     pub half_close: HalfClose,
     /// Whether clients may use HTTP/2: by ALPN on `https`, by prior knowledge on `http`.
     pub http2: bool,
-    /// Peers whose connections must begin with a PROXY protocol header, version 1 or 2.
+    /// The networks of the peers whose connections must begin with a PROXY protocol header, version
+    /// 1 or 2.
     pub proxy_protocol: Vec<Network>,
-    /// The hops in front of the gateway whose `Forwarded` and `X-Forwarded-*` fields are trusted.
+    /// The networks of the hops in front of the gateway whose `Forwarded` and `X-Forwarded-*`
+    /// fields are trusted.
     pub trusted_proxies: Vec<Network>,
     /// The header field in which trusted hops name the client.
     pub forwarded: ForwardingField,

@@ -1,6 +1,6 @@
 //! The mode of a class.
 
-/// Whether decisions about requests are carried out.
+/// The mode of a class: whether decisions about its requests are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Decisions are made and recorded, but not carried out.

@@ -66,7 +66,7 @@ const fn width(address: IpAddr) -> u8 {
 /// Returns the address with all bits beyond the prefix set to zero.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
-    // `checked_shl` by the whole width returns `None`. Then all bits are set to zero.
+    // A shift by the whole width makes `checked_shl` return `None`. All bits are then set to zero.
     match address {
         IpAddr::V4(ip) => {
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix)).unwrap_or(0);

@@ -24,8 +24,8 @@ impl Severity {
     }
 }
 
-/// One problem and its position. Its texts cannot control a terminal: text from the file is escaped
-/// and truncated.
+/// A problem of a configuration file, with its position. Its texts cannot control a terminal: text
+/// from the file is escaped and truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The code: `E` or `W` and three digits. All codes are listed in
@@ -60,7 +60,7 @@ pub struct Elsewhere {
     pub span: Range<usize>,
 }
 
-/// All problems of one file, in the order of the file.
+/// The problems of one file, in the order of the file.
 ///
 /// `Display` writes all of them without colours. With [`Problems::render`] the caller chooses
 /// whether to use colours. [`Problems::to_json`] is for programs.

@@ -60,8 +60,8 @@ impl Values {
         Some((found.value.as_ref()?, found.at.clone()?))
     }
 
-    /// Returns whether the file gives a value of the key that was rejected. Checks that compare
-    /// other values with it are then skipped.
+    /// Returns whether the file gives a value of the key that was rejected. If so, checks that
+    /// compare other values with this one are skipped.
     pub(crate) fn refused(&self, key: &Key) -> bool {
         self.found.get(key.name).is_some_and(|found| found.refused)
     }

@@ -1,10 +1,11 @@
 //! Sizes in bytes as text: `4096`, `256KiB`, `1MiB`.
 
-/// The units and their bytes, the largest first. So a size is written in the largest unit that
-/// divides it.
+/// The units and their sizes in bytes, the largest first. The first unit that divides a size is the
+/// one in which the size is written.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// Parses a whole number with a unit, in bytes; `None` if the text is not one.
+/// Parses a whole number with a unit, such as `256KiB`, and returns the number
+/// of bytes. Returns `None` if the text has another form.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

@@ -28,7 +28,7 @@ pub struct Stopd {
 pub struct Database {
     /// The name by which leases refer to the database.
     pub name: String,
-    /// The address of the database, and the user that connects to it.
+    /// The address of the database, and the user as which the daemon connects.
     pub server: DatabaseServer,
     /// The path of the password file; `None` if no password is needed. The file is not opened here:
     /// a gateway with the same configuration need not have permission to read it.
@@ -43,7 +43,7 @@ pub struct Database {
     pub statements_per_second: u32,
 }
 
-/// The address of a database and the user that connects to it.
+/// The address of a database and the user as which the daemon connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseServer {
     /// The protocol that the database speaks.
@@ -70,7 +70,7 @@ pub enum DatabaseKind {
 pub enum DatabaseAddress {
     /// A TCP address.
     Tcp {
-        /// A host name or an IP address.
+        /// The host name or IP address of the database server.
         host: String,
         /// The TCP port: by default 5432 for PostgreSQL and 3306 for MySQL.
         port: u16,

@@ -33,10 +33,12 @@ pub struct Upstream {
     pub health: Health,
 }
 
-/// Whether the application notices that the client of a running request has left.
+/// The way in which the gateway knows whether the application notices departures. A departure means
+/// here that the client of a running request leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
-    /// The gateway finds out at each departure: a server that notices closes the connection.
+    /// The gateway finds out at each departure whether the server closes the connection. A server
+    /// that notices departures does.
     Auto,
     /// The application stops work on a request when its connection is closed.
     Noticed,
@@ -80,7 +82,7 @@ pub enum Scheme {
 pub enum Endpoint {
     /// A TCP address.
     Tcp {
-        /// A host name in lower case, or an IP address; an IPv6 address has no brackets.
+        /// The host name in lower case, or the IP address. An IPv6 address has no brackets.
         host: String,
         /// The TCP port.
         port: u16,
@@ -97,7 +99,8 @@ pub struct UpstreamTls {
     /// The name that the server's certificate must have and that is sent as SNI; `None` uses the
     /// host of the server's URL.
     pub name: Option<String>,
-    /// The PEM file of the gateway's own certificate; set together with `key`.
+    /// The PEM file of the gateway's own certificate; `None` if the gateway shows none. It is set
+    /// together with `key`.
     pub certificate: Option<PathBuf>,
     /// The PEM file of the private key of the gateway's own certificate.
     pub key: Option<PathBuf>,
@@ -157,7 +160,7 @@ impl Timeouts {
 /// The address of the trace collector: `http://HOST:PORT` of an OTLP collector that accepts HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
-    /// A host name in lower case, or an IP address; an IPv6 address has no brackets.
+    /// The host name in lower case, or the IP address. An IPv6 address has no brackets.
     pub host: String,
     /// The TCP port.
     pub port: u16,

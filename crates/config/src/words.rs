@@ -11,7 +11,7 @@ use crate::upstream::Departures;
 
 /// An enum that is written as one of a few words.
 pub(crate) trait Worded: Copy + 'static {
-    /// Every variant.
+    /// All variants of the enum.
     const ALL: &'static [Self];
     /// The words of the variants, in the order of `ALL`, for the table of keys.
     const WORDS: &'static [&'static str];

@@ -49,7 +49,7 @@ impl Default for Counted {
 #[derive(Clone, Debug, Default)]
 struct Route {
     counted: [Counted; COUNTED],
-    /// The work of all clients for the route, in seconds; older work counts less.
+    /// The weighted work of all clients for the route, in seconds; older work counts less.
     work: f64,
     /// The part of `work` that was for transactions, in seconds.
     transactions: f64,
@@ -66,8 +66,8 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// Adds work for a client's request on a route, in seconds. `transacts` tells whether the
-    /// request is a transaction.
+    /// Adds the work for a request, in seconds, to the counter of `client` on the route.
+    /// `transacts` tells whether the request is a transaction.
     pub(crate) fn worked(&mut self, column: Column, client: Client, seconds: f64, transacts: bool) {
         let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
         route.work += seconds;
@@ -91,7 +91,7 @@ impl Clients {
         }
     }
 
-    /// Multiplies all earlier work by `part`, so that older work counts less.
+    /// Multiplies all earlier work by `part`, a factor below one, so that older work counts less.
     pub(crate) fn fade(&mut self, part: f64) {
         for route in &mut self.0 {
             route.work *= part;
@@ -100,16 +100,16 @@ impl Clients {
         }
     }
 
-    /// Clears the counters of a column whose route has lost it.
+    /// Clears the counters of a column that no longer stands for its route.
     pub(crate) fn forget(&mut self, column: Column) {
         if let Some(route) = column.number().and_then(|number| self.0.get_mut(number)) {
             *route = Route::default();
         }
     }
 
-    /// Returns an upper bound of the fraction of a route's work that a single client caused: the
-    /// largest counter, plus the amount by which each counter was reduced. That amount may be work
-    /// of the same client.
+    /// Returns an upper bound of the fraction of a route's work that a single client caused. The
+    /// bound is the largest counter, plus the total amount that was subtracted from each counter.
+    /// The subtracted amount may be work of that client.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
         self.part(column, |route| {
             let counted: f64 = route.counted.iter().map(|one| one.work).sum();
@@ -118,8 +118,8 @@ impl Clients {
         })
     }
 
-    /// Returns the client with the most work for a route; `None` if it may have caused less than a
-    /// tenth.
+    /// Returns the client with the most work for a route. Returns `None` if the client may have
+    /// caused less than a tenth of the work.
     pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
         let at_least = self.part(column, |route| route.most().work);
         let route = column.number().and_then(|number| self.0.get(number))?;

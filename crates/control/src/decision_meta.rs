@@ -47,7 +47,8 @@ pub enum DecisionMetaError {
 impl DecisionMeta {
     const MOST: usize = 200;
 
-    /// Returns `self` with the duration from `now` to `end`, clamped to the permitted range.
+    /// Returns `self` with the duration from `now` to `end`. If that duration is out of the
+    /// permitted range, it becomes the nearest permitted one.
     #[must_use]
     pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
         let left = end.duration_since(now);
@@ -60,7 +61,7 @@ impl DecisionMeta {
     pub(crate) const LASTS: (TimeSpan, TimeSpan) =
         (TimeSpan::from_secs(10), TimeSpan::from_secs(30 * 86_400));
 
-    /// Returns `self` if it is complete and within its bounds.
+    /// Returns `self` if author, reason and duration are within their bounds.
     pub(crate) fn checked(self) -> Result<Self, DecisionMetaError> {
         let is_readable =
             |text: &str| text.chars().count() <= Self::MOST && !text.chars().any(char::is_control);

@@ -15,9 +15,9 @@ pub struct Effect {
     pub elephants_most: f64,
     /// The fraction of the resource's capacity that the elephant's requests use without the rule.
     pub elephants_now: f64,
-    /// The number of the elephant's requests per second that will not run, at the present rate. It
-    /// is a lower bound: a request that waits for something other than the resource still counts as
-    /// running under the rule.
+    /// The number of the elephant's requests per second that the rule will prevent from running, at
+    /// the present rate. The number is a lower bound: a request that waits for something other than
+    /// the resource still counts as running under the rule.
     pub held_back: f64,
 }
 
@@ -71,7 +71,7 @@ impl Effect {
 /// The performance of a site over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gauge {
-    /// When the period ended; absent where that does not matter.
+    /// When the period ended. Absent in a measurement for which the end is irrelevant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// The length of the period, in seconds.
@@ -96,7 +96,7 @@ pub struct ResponseStats {
     /// The median time to the complete response, in seconds, of the requests that arrived in the
     /// period; `null` if none of them was answered.
     pub p50: Option<f64>,
-    /// The 99th percentile of the time to the complete response, in seconds; `null` if none was
-    /// answered.
+    /// The 99th percentile of the time to the complete response, in seconds, of the requests that
+    /// arrived in the period; `null` if none of them was answered.
     pub p99: Option<f64>,
 }

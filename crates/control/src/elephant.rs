@@ -56,9 +56,10 @@ pub struct Elephant {
     /// Whether the elephant was observed for less than 15 minutes. Then the estimated cost is more
     /// often too low than too high.
     pub provisional: bool,
-    /// The upper bound of the fraction of these requests' service time that a single client caused.
+    /// The upper bound of the fraction of the elephant's service time that a single client caused.
     pub by_one: f64,
-    /// The client that caused most of that service time; `null` if none surely caused a tenth.
+    /// The client that caused most of the elephant's service time. `null` if no client certainly
+    /// caused at least a tenth of that time.
     #[serde(default)]
     pub one_client: Option<OneClient>,
     /// Whether some of the elephant's requests are transactions.
@@ -74,7 +75,7 @@ impl Elephant {
     }
 
     /// Returns whether one processor could do the estimated work during a request's service time.
-    /// If not, something else that happens at the same time does the work, or the work continues
+    /// If not, another cause that coincides with the requests does the work, or the work continues
     /// after the response.
     pub fn is_plausible(&self) -> bool {
         self.consists_of != Resource::Processors || self.cost <= self.lasts

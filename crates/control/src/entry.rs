@@ -12,8 +12,8 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// The length of the measurement before a rule begins. An earlier rule that ended less than this
-/// ago was in force during part of the measurement.
+/// The length of the measurement before a rule begins. If an earlier rule ended less than this long
+/// before, that rule was in force during part of the measurement.
 const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// A measurement of the site that is older than this is not used.
 const MAX_GAUGE_AGE: TimeSpan = TimeSpan::from_secs(3600);
@@ -32,19 +32,19 @@ pub struct Entry {
     pub since: Timestamp,
     /// When the elephant was last found.
     pub seen: Timestamp,
-    /// Whether the audit log has reported the finding, which is reported once.
+    /// Whether the audit log has reported the finding. The log reports each finding once.
     #[serde(default)]
     pub told: bool,
-    /// Whether the elephant is listed only because an operator asked for it by name. It was not
-    /// found to use much.
+    /// Whether the elephant is listed only because an operator named its pattern. bywash has not
+    /// found that it uses much of a resource.
     #[serde(default)]
     pub asked: bool,
     /// The state of the decisions: proposed, rejected or ruled.
     pub state: State,
     /// The last trial of a rule; `None` if there was none.
     pub trial: Option<Trial>,
-    /// The time until which bywash applies no automatic rule, because an operator has undone a
-    /// decision.
+    /// The time until which bywash applies no automatic rule to the elephant, because an operator
+    /// has undone a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone: Option<Timestamp>,
     /// The last rule that ended, or was replaced by another rule.
@@ -103,8 +103,8 @@ pub struct Rule {
     pub since: Timestamp,
     /// When the rule ends; `None` for a rule of the configuration file, which has no end.
     pub until: Option<Timestamp>,
-    /// How the site performed in the last minute without a rule for these requests; `None` if that
-    /// was not measured. Always `None` for a rule of the configuration file.
+    /// The performance of the site in the last minute without a rule for these requests; `None` if
+    /// it was not measured. The value is always `None` for a rule of the configuration file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Gauge>>,
 }
@@ -143,17 +143,17 @@ pub struct Trial {
     pub limits: RuleLimits,
     /// The predicted effect; `None` if none was predicted.
     pub predicted: Option<Effect>,
-    /// How the site performed before the trial, over a time as long as the trial. If another rule
-    /// was in force then, it is the measurement from before that rule. If nothing is known, the
-    /// gauge has zero seconds.
+    /// How the site performed before the trial, over a period as long as the trial. If another rule
+    /// was in force then, this is the measurement from before that rule. If nothing was measured,
+    /// the gauge covers zero seconds.
     pub before: Gauge,
     /// How the site performed during the trial; `None` until the trial is over.
     pub during: Option<Gauge>,
 }
 
 impl Entry {
-    /// Returns the limits of a rule: the usual ones, changed by `change`. The usual limits are
-    /// those of the rule in force, or the proposed ones.
+    /// Returns the limits of a rule: the default limits, changed by `change`. The default limits
+    /// are those of the rule in force. Without a rule in force, they are the proposed limits.
     ///
     /// # Errors
     /// If the limits are invalid, or if there is neither a finding nor a rule from which to start.
@@ -165,8 +165,8 @@ impl Entry {
         }
     }
 
-    /// Returns whether a decision outside the configuration file was taken about the elephant, as
-    /// far as this entry shows.
+    /// Returns whether an operator or `auto` has taken a decision about the elephant, as far as
+    /// this entry shows. A rule of the configuration file is not such a decision.
     pub(crate) fn was_decided(&self) -> bool {
         let holds = match &self.state {
             State::Ruled(rule) => rule.origin != Origin::File,
@@ -200,10 +200,11 @@ impl Entry {
     }
 
     /// Returns how the site performed without a rule for these requests; `None` if that is unknown.
+    /// `measured` is a measurement of the minute that ends at `now`.
     ///
-    /// - If no rule was in force during `measured`, which ends at `now`, this is `measured`.
-    /// - Otherwise it is the measurement from before the last rule, unless that is too old
-    ///   ([`MAX_GAUGE_AGE`]).
+    /// - If no rule was in force during that minute, the result is `measured`.
+    /// - Otherwise the result is the measurement from before the last rule. A measurement older
+    ///   than [`MAX_GAUGE_AGE`] is not used.
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
         let is_within = |at: Timestamp, most: TimeSpan| at <= now && now < after(at, most);
         let lasted =

@@ -28,8 +28,8 @@ pub struct Note {
     /// When the decision ends; absent if it has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why the decision could not be written to disk at once; absent if it was. Until it is
-    /// written, it holds only until the process ends.
+    /// Why the decision could not be written to disk at once; absent if it was. An unwritten
+    /// decision holds only until the process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
 }
@@ -66,8 +66,8 @@ pub enum Subject {
 pub enum What {
     /// An elephant was found.
     Proposed,
-    /// An operator asked for a route by name, to see the effect of a rule, although it was not
-    /// found to be an elephant.
+    /// An operator named a route to see the effect of a rule for it, although bywash had not found
+    /// it to be an elephant.
     Asked,
     /// A rule began.
     Approved,

@@ -16,7 +16,8 @@ const WINDOWS: u64 = 90;
 /// The maximum time from the end of a request until it is recorded here, unless the gateway is very
 /// busy.
 const RECORDING_DELAY: TimeSpan = TimeSpan::from_secs(1);
-/// The time for which requests are kept: the longest trial, and the same time before the trial.
+/// The time for which requests are kept: the longest trial, and a period of equal length before the
+/// trial.
 const KEPT: TimeSpan = TimeSpan::from_secs(1300);
 
 /// The statistics of the responses in one window.
@@ -41,7 +42,8 @@ struct Ended {
     response: Option<TimeSpan>,
 }
 
-/// Selects an elephant's requests: those of its route, and all that its rule applied to.
+/// The criterion that selects an elephant's requests: those of its route, and all requests that its
+/// rule applied to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which {
     pub(crate) column: Option<Column>,
@@ -87,8 +89,8 @@ impl Recent {
         }
     }
 
-    /// Adds the fraction `share` of a resource's capacity that was used from the previous call for
-    /// this resource to `until`.
+    /// Records that the fraction `share` of a resource's capacity was used up to `until`. The
+    /// period begins at the end of the previous call for this resource.
     pub(crate) fn used(&mut self, resource: usize, until: Time, share: f64) {
         self.used.push_back((until, resource, share));
         while self.used.front().is_some_and(|(first, ..)| *first + KEPT < until) {
@@ -96,8 +98,8 @@ impl Recent {
         }
     }
 
-    /// Assigns the requests of a column to the other routes, because the name of its route was
-    /// withdrawn.
+    /// Assigns the requests of a column to the other routes, because the name of the column's route
+    /// was withdrawn.
     pub(crate) fn forget(&mut self, column: Column) {
         for ended in self.ended.iter_mut().filter(|ended| ended.column == column) {
             ended.column = Column::OTHER;
@@ -105,8 +107,9 @@ impl Recent {
     }
 
     /// Returns how the site performed from `from` to `to`, for an elephant's requests and for all
-    /// others, as far back as requests are kept. Response times count only requests that arrived in
-    /// that period, because an earlier request spent part of its time before the period.
+    /// others. The period is shortened to the time for which requests are kept. Response times
+    /// count only requests that arrived in the period, because an earlier request spent part of its
+    /// time before the period.
     pub(crate) fn gauge(&self, of: Which, resource: Option<usize>, from: Time, to: Time) -> Gauge {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
@@ -124,7 +127,7 @@ impl Recent {
         Gauge { at: None, seconds, used, elephants, ants }
     }
 
-    /// Returns the responses to an elephant's requests and to all others by window, the oldest
+    /// Returns the responses to an elephant's requests and to all others, by window, the oldest
     /// first. Only complete windows are returned: they have ended, and all their requests are
     /// recorded and still kept. Windows begin at fixed times, so the values of a window never
     /// change.
@@ -159,8 +162,8 @@ struct Side {
 }
 
 impl Side {
-    /// Counts a request that has ended. Its response time counts only if it arrived at `since` or
-    /// later.
+    /// Counts a request that has ended. The response time counts only if the request arrived at
+    /// `since` or later.
     fn count(&mut self, ended: &Ended, since: Time) {
         let Some(response) = ended.response else {
             self.refused += 1;

@@ -82,7 +82,7 @@ pub struct Change {
 
 impl RuleLimits {
     /// Returns the limits that bywash proposes. One of them restricts the use of the resource that
-    /// the elephant fills; the others have usual values.
+    /// the elephant fills; the others have default values.
     ///
     /// - Processors: as many requests at once as there are processors.
     /// - Bytes: four fifths of the line's capacity minus the use by other requests, but at least a
@@ -108,7 +108,7 @@ impl RuleLimits {
         }
     }
 
-    /// Returns the proposed limit on bytes, in bytes per second.
+    /// Returns the proposed limit on the bytes of all responses together, in bytes per second.
     fn left(elephant: &Elephant) -> u64 {
         let others = elephant.used * (1.0 - elephant.share);
         let left = elephant.capacity * (Self::MAX_LINE_SHARE - others).max(Self::MIN_LINE_SHARE);
@@ -124,7 +124,7 @@ impl RuleLimits {
     /// The minimum fraction of a line that the requests under a rule get.
     const MIN_LINE_SHARE: f64 = 0.1;
     const MOST: u32 = 100_000;
-    /// The range of limits that the gateway can apply, in bytes per second.
+    /// The range of byte limits that the gateway can apply, in bytes per second.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;
 
     /// Returns these limits with `change` applied.

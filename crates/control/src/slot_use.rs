@@ -1,17 +1,17 @@
 //! Counts the use of slots and bytes by each route in each window: how long the route's requests
 //! held slots, and how many bytes their responses had.
 //!
-//! A request is reported when it has ended, but it held its slot from its start. So its time is
-//! divided among all windows that it lasted in, up to the last [`WINDOWS`].
+//! A request is reported when it has ended, but it held its slot from its start. So its slot time
+//! is divided among all windows in which it ran, up to the last [`WINDOWS`].
 
 use std::collections::VecDeque;
 
 use bywash_discover::Column;
 use bywash_units::{Time, TimeSpan};
 
-/// The length of a window: that of a coarse window in discovery.
+/// The length of a window. It equals the length of a coarse window in discovery.
 pub(crate) const WINDOW: TimeSpan = TimeSpan::from_secs(5);
-/// The number of windows that are kept: half an hour.
+/// The maximum number of windows that are kept: half an hour.
 const WINDOWS: usize = 360;
 
 /// The counts of one route in one window.
@@ -38,14 +38,14 @@ type RouteCountsOfWindow = Vec<(Column, RouteCounts)>;
 /// The counts of all routes in the last windows. See the documentation of the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotUse {
-    /// The number of the oldest window that is kept, counted from time zero.
+    /// The number of the oldest window that is kept. Window 0 begins at time zero.
     first: u64,
     windows: VecDeque<RouteCountsOfWindow>,
 }
 
 impl SlotUse {
-    /// Counts a request that was worked on from `from` to `to`. A request that ended before the
-    /// oldest window is ignored.
+    /// Counts a request that the application worked on from `from` to `to`. A request that ended
+    /// before the oldest window is ignored.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, bytes: f64) {
         let last = number(to);
         self.reach(last);
@@ -79,8 +79,8 @@ impl SlotUse {
         self.first += too_many as u64;
     }
 
-    /// Adds the counts of a column to those of the other routes, because the name of its route was
-    /// withdrawn.
+    /// Adds the counts of a column to those of the other routes, because the name of the column's
+    /// route was withdrawn.
     pub(crate) fn forget(&mut self, column: Column) {
         for window in &mut self.windows {
             if let Ok(at) = window.binary_search_by_key(&column, |(known, _)| *known) {
@@ -90,8 +90,8 @@ impl SlotUse {
         }
     }
 
-    /// Returns the complete windows: the end of each, its counts for each of `columns`, and its
-    /// counts for all routes together.
+    /// Returns the complete windows, the oldest first: the end of each, its counts for each of
+    /// `columns`, and its counts for all routes together.
     pub(crate) fn windows(
         &self,
         now: Time,

@@ -1,8 +1,9 @@
 //! Time series of the use of a resource, in total and by route, for charts.
 //!
-//! The use of a resource is either read or counted. If it is read, the use by a route is the
-//! route's estimated cost per request, times the requests that were worked on. If it is counted
-//! (slots, bytes of responses), the use by a route is the count.
+//! The total use of a resource is either measured or counted from requests. If it is measured, the
+//! use by a route is an estimate: the route's cost per request, times the number of its requests
+//! that were worked on. If it is counted (slots, bytes of responses), the use by a route is counted
+//! too.
 
 use bywash_discover::{Column, Discovery, Seen};
 use bywash_units::{Time, TimeSpan};
@@ -21,15 +22,15 @@ pub struct Spent {
     pub windows: Vec<Window>,
 }
 
-/// The use in one window. If only part of the window was read, the use in that part stands for the
-/// whole window.
+/// The use in one window. If only part of the window was measured, the use in that part stands for
+/// the whole window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// The end of the window.
     pub until: Time,
     /// The fraction of the capacity that was used in total.
     pub used: f64,
-    /// The use by each of the requested routes, in the order of the request.
+    /// The use by each of the requested routes, in the order in which the caller named them.
     pub routes: Vec<RouteUse>,
 }
 
@@ -45,12 +46,13 @@ pub struct RouteUse {
 
 /// The total time that the windows cover.
 const KEPT: TimeSpan = TimeSpan::from_secs(1800);
-/// The fraction of a window that must have been read for the window to be shown.
+/// The fraction of a window that must have been measured. Windows with less are left out.
 const MIN_READ_FRACTION: f64 = 0.5;
 
 impl Spent {
-    /// Returns the use of a resource that is read. `routes` has the column of each route, and the
-    /// cost of one request.
+    /// Returns the use of a resource whose total use is measured and not counted from requests. For
+    /// each route, `routes` has its column and its estimated cost per request, in the resource's
+    /// units.
     pub(crate) fn read(
         capacity: f64,
         discovery: &Discovery,
@@ -72,7 +74,7 @@ impl Spent {
         Self { capacity, step, windows: discovery.windows(KEPT).filter_map(window).collect() }
     }
 
-    /// Returns the use of a resource that is counted from requests.
+    /// Returns the use of a resource that is counted from requests: slots, or bytes of responses.
     pub(crate) fn counted(
         capacity: f64,
         of: Resource,

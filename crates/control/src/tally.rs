@@ -35,7 +35,7 @@ impl Sum {
         self.bytes += bytes;
     }
 
-    /// Subtracts the sums of `other`.
+    /// Subtracts the sums of `other` from this one.
     pub(crate) fn take(&mut self, other: Self) {
         self.requests -= other.requests;
         self.held -= other.held;

@@ -9,8 +9,8 @@ pub(crate) fn after(at: Timestamp, span: TimeSpan) -> Timestamp {
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the corrected beginning and end of a decision that must have begun by `now`. Its
-/// duration does not exceed what the operator asked for.
+/// Returns the beginning and the end of a decision, corrected if they lie too far in the future.
+/// The beginning is at most `now`, and the duration does not exceed what the operator asked for.
 pub(crate) fn began_by(
     now: Timestamp,
     since: Timestamp,

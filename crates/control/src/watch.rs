@@ -1,11 +1,11 @@
-//! Receives requests and the use of resources, and reports by name which requests are elephants.
+//! Receives requests and the use of resources, and reports which routes are elephants.
 //!
 //! This module combines the parts of the crate `discover`. Templates give each request the name of
 //! its route. Some routes have a column of their own in the statistics, and costs are estimated for
 //! columns. The module also keeps sums that need no estimate (`tally`), the clients that cause the
 //! work (`clients`), and the last minutes request by request (`recent`).
 //!
-//! A gateway reports requests as they end; a log reader reports them in the order of the log. All
+//! A gateway reports requests as they end. A log reader reports them in the order of the log. All
 //! times are of one clock, which may show a time in the past.
 
 use bywash_discover::template::{Asked, Templates};
@@ -47,7 +47,7 @@ pub struct Seen<'t> {
     pub client: Client,
     /// When work on the request began and ended; `None` if the request was rejected.
     pub worked: Option<(Time, Time)>,
-    /// The number of the elephant whose rule applied to the request.
+    /// The number of the elephant whose rule applied to the request; `None` if no rule applied.
     pub rule: Option<u32>,
     /// How long the client waited for the complete response; `None` if it got none.
     pub response: Option<TimeSpan>,
@@ -68,20 +68,22 @@ pub const BYTES: &str = "bytes";
 const SLOTS_OF: (&str, ConsistsOf) = (SLOTS, ConsistsOf::Slots);
 const HELD: fn(Sum) -> f64 = |sum| sum.held;
 
-/// The maximum number of other routes that a rule can exempt. A request under the rule is matched
-/// against each of them.
+/// The maximum number of other routes that a rule can exempt. The bound exists because each request
+/// under the rule is matched against all of them.
 pub const MOST_EXEMPT: usize = 64;
-/// The watch is settled after this time. A route that was not requested by that time is
+/// The time after which the watch is settled. A route that was not requested within this time is
 /// rarely requested.
 const SETTLED: TimeSpan = TimeSpan::from_secs(900);
 /// The interval at which columns are reassigned and older requests lose weight.
 const REASSIGN_INTERVAL: TimeSpan = TimeSpan::from_secs(60);
-/// Elephants of a resource are reported once the resource was observed for this time.
+/// The minimum observation time of a resource. Before that, none of its elephants are reported.
 const MIN_OBSERVATION: TimeSpan = TimeSpan::from_secs(60);
-/// No elephants are reported for a resource that was not read for this time.
+/// The time after which a reading is stale. If a resource was not read for this long, none of its
+/// elephants are reported.
 const STALE: TimeSpan = TimeSpan::from_secs(120);
-/// A route is an elephant only if it uses at least this fraction of the capacity of a counted
-/// resource (slots or bytes). Even half of the use does no harm while capacity is left.
+/// The minimum fraction of the capacity of a counted resource (slots or bytes) that an elephant
+/// uses. A route with a smaller use does not count as an elephant: even half of the total use does
+/// no harm while capacity is left.
 const MIN_COUNTED_USE: f64 = 0.2;
 
 /// The evidence about all routes. See the documentation of the module.
@@ -155,7 +157,7 @@ impl Watch {
     }
 
     /// Forgets the routes whose names the templates have withdrawn. Their earlier requests then
-    /// count for all other routes together.
+    /// count for the other routes.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
@@ -178,8 +180,8 @@ impl Watch {
         self.recent.forget(column);
     }
 
-    /// Adds the units of a resource that were used from `from` to `to`. `resource` is its index. An
-    /// unknown index has no effect.
+    /// Adds `used` units of a resource, used from `from` to `to`. `resource` is the index of the
+    /// resource. An unknown index has no effect.
     pub fn used(&mut self, resource: usize, from: Time, to: Time, used: f64) {
         let Some((watched, discovery)) = self.resources.get_mut(resource) else { return };
         discovery.used(from, to, &[used]);
@@ -189,7 +191,8 @@ impl Watch {
         }
     }
 
-    /// Advances the watch's clock to `now`.
+    /// Advances the watch's clock to `now`. Once a minute, reassigns the columns and reduces the
+    /// weight of older requests.
     pub fn advance(&mut self, now: Time) {
         for (_, discovery) in &mut self.resources {
             discovery.advance(now);
@@ -214,8 +217,8 @@ impl Watch {
         }
     }
 
-    /// Returns each resource, how long it was observed, and the fraction of its capacity that is
-    /// used.
+    /// Returns each resource with the time for which it was observed and the fraction of its
+    /// capacity that is used.
     pub fn resources(&self) -> impl Iterator<Item = (&Watched, TimeSpan, f64)> {
         self.resources.iter().map(|(watched, discovery)| {
             let used = discovery.utilisation(0);
@@ -252,7 +255,8 @@ impl Watch {
         Some(Spent::counted(capacity, of, &self.held, now, &columns))
     }
 
-    /// Returns how long requests were counted, and the mean fraction of `slots` that they held.
+    /// Returns the time over which requests were counted, and the mean fraction of the slots that
+    /// they held. `slots` is the number of slots.
     pub fn held(&self, slots: f64) -> (TimeSpan, f64) {
         let seen =
             self.begun.zip(self.advanced).map_or(TimeSpan::ZERO, |(from, to)| to.since(from));
@@ -265,8 +269,8 @@ impl Watch {
         (seen, used)
     }
 
-    /// Returns all routes that have a column of their own, the heaviest first, and all other routes
-    /// together.
+    /// Returns all routes that have a column of their own, and all other routes together. The
+    /// routes are sorted by the mean number of slots that they hold, the largest first.
     pub fn routes(&self) -> (Vec<Part>, Part) {
         let seconds = self.tally.seconds();
         let mut others = self.tally.all();
@@ -285,9 +289,9 @@ impl Watch {
         (routes, Part::of(String::new(), others, seconds))
     }
 
-    /// Returns the elephants. Those of read resources come first, by resource, the largest share
-    /// first. Those of counted resources follow. `slots` is the number of slots. `bytes` is the
-    /// capacity of the line in bytes per second, if known.
+    /// Returns the elephants of measured resources, then those of counted ones (slots and bytes).
+    /// The elephants of a counted resource are sorted by their share, the largest first. `slots` is
+    /// the number of slots. `bytes` is the capacity of the line in bytes per second, if known.
     pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
@@ -391,8 +395,8 @@ impl Watch {
         })
     }
 
-    /// Returns the use of `slots` by the route with this name, however small it is. Returns `None`
-    /// if the route has no column, or if it is too new for a finite rate.
+    /// Returns the use of `slots` by the route with the name `pattern`, however small it is.
+    /// Returns `None` if the route has no column, or if it is too new for a finite rate.
     pub fn named(&self, pattern: &str, slots: f64) -> Option<Elephant> {
         let column = self.column(pattern)?;
         let (_, sum) = self.tally.routes().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
@@ -405,7 +409,7 @@ impl Watch {
     }
 
     /// Returns for each pattern the more specific routes that the pattern matches as well, sorted
-    /// by name: the heaviest ones, at most [`MOST_EXEMPT`].
+    /// by name. If there are more than [`MOST_EXEMPT`], only the heaviest are returned.
     pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
         for name in self.routes.by_weight() {
@@ -425,7 +429,7 @@ impl Watch {
         patterns.iter().map(within).collect()
     }
 
-    /// Returns whether a pattern is the name of a route at present. If it is not, some requests
+    /// Returns whether `pattern` is the name of a route at present. If it is not, some requests
     /// that match the pattern have other names now, and may get this name later.
     pub fn is_route(&self, pattern: &str) -> bool {
         self.templates.now(pattern) == pattern
@@ -451,8 +455,8 @@ impl Watch {
         self.recent.answers(self.which(of), now)
     }
 
-    /// Returns whether requests with this name can already be distinguished from all others,
-    /// without a rule for them.
+    /// Returns whether the route `pattern` is counted separately from all other routes, without a
+    /// rule for it.
     pub fn tells_apart(&self, pattern: &str) -> bool {
         self.column(pattern).is_some()
     }

@@ -1,14 +1,15 @@
-//! The columns of sums and matrices. One column is for all routes that have none of their own.
+//! The columns of sums and matrices. A route may have a column of its own. One column is for all
+//! other routes.
 
 /// The maximum number of routes with a column of their own. All others share [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;
 
-/// The column of a route: its number, or [`Column::OTHER`].
+/// The column of a route, identified by the route's number, or [`Column::OTHER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(u16);
 
 impl Column {
-    /// The column of all routes that have none of their own.
+    /// The column of all routes that have no column of their own.
     pub const OTHER: Self = Self(0);
 
     /// Returns the column of route `number`, counted from 0; `None` from [`MOST_COLUMNS`] on.

@@ -14,21 +14,23 @@ use crate::rows::{Rows, Spread, Work};
 use crate::settings::Settings;
 use crate::sums::Sums;
 
-/// The length of the recent past, in which new elephants are searched for separately.
+/// The length of the recent past. New elephants are searched for separately in it.
 const RECENT: TimeSpan = TimeSpan::from_secs(5 * 60);
 /// The maximum expected fraction of findings that are false.
 const FALSE_DISCOVERY_RATE: f64 = 0.01;
-/// The maximum expected fraction of new elephants that are false. It is smaller than that of all
-/// findings, because new elephants are searched for again and again.
+/// The maximum expected fraction of new elephants that are false. It is smaller than
+/// [`FALSE_DISCOVERY_RATE`], because new elephants are searched for again and again.
 const FALSE_DISCOVERY_RATE_NEW: f64 = 0.001;
-/// A new elephant is reported only if its p-value is below this, in the windows that price it.
+/// The maximum p-value of a new elephant that is reported. The p-value is from the windows by which
+/// its cost is estimated.
 const MAX_P_NEW: f64 = 0.001;
 /// The minimum length of a coarse window.
 const MIN_COARSE_WINDOW: TimeSpan = TimeSpan::from_secs(5);
-/// A window counts only if the use of resources was read in at least this fraction of it.
+/// The minimum fraction of a window in which the use of resources was read. A window with less does
+/// not count.
 const MIN_READ_FRACTION: f64 = 0.99;
 
-/// A window in the past, with its work and use.
+/// A past window, with the work and the use of resources in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'d> {
     /// The end of the window.
@@ -85,8 +87,8 @@ impl Discovery {
         }
     }
 
-    /// Adds a request of a route, which was worked on from `from` to `to`. Parts in windows that
-    /// are closed or too far ahead are lost and counted ([`Discovery::lost`]).
+    /// Adds a request of a route that was worked on from `from` to `to`. The parts of the request
+    /// in windows that are closed or too far ahead are lost, and counted in [`Discovery::lost`].
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
         self.sums.add_duration(to.since(from).as_secs_f64());
         self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
@@ -150,8 +152,8 @@ impl Discovery {
         self.rings.fold(column);
     }
 
-    /// Returns the number of requests, including fractions, that came too late or too early to be
-    /// counted.
+    /// Returns the number of requests, including fractions of requests, that came too late or too
+    /// early to be counted.
     pub fn lost(&self) -> f64 {
         self.lost
     }
@@ -161,7 +163,7 @@ impl Discovery {
         self.read_until
     }
 
-    /// Returns the total time during which resources were observed.
+    /// Returns the total time during which the use of resources was read.
     pub fn seen(&self) -> TimeSpan {
         TimeSpan::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
     }
@@ -186,20 +188,21 @@ impl Discovery {
         })
     }
 
-    /// Returns the paper's statistic for a route and a resource. Returns `None` if either did not
-    /// vary.
+    /// Returns the statistic of paper 5 for a route and a resource. Returns `None` if the requests
+    /// of the route or the use of the resource did not vary.
     pub fn correlation(&self, column: Column, resource: usize) -> Option<Correlation> {
         Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
     }
 
-    /// Returns the fraction of a resource's capacity that was used in the kept coarse windows.
+    /// Returns the fraction of a resource's capacity that was used, over all coarse windows that
+    /// are kept.
     pub fn utilisation(&self, resource: usize) -> f64 {
         let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
-    /// Returns the elephants, resource by resource, each with the largest share first. New
-    /// elephants, which show only in the last five minutes, come after these. They are searched for
+    /// Returns the elephants, resource by resource, each resource's largest share first. After them
+    /// come the new elephants, which show only in the last five minutes. They are searched for
     /// separately, because sums over a long past hide them.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;

@@ -6,7 +6,8 @@
 use alloc::vec::Vec;
 
 /// Returns the largest p-value of `listed` that can be believed, or -1 if there is none. `tests` is
-/// the total number of tests. Tests that are not listed are not believed.
+/// the total number of tests, and `q` the maximum expected fraction of wrong results. Tests that
+/// are not listed are not believed.
 pub(crate) fn threshold(listed: &[f64], tests: usize, q: f64) -> f64 {
     let mut sorted: Vec<f64> = listed.to_vec();
     sorted.sort_by(f64::total_cmp);

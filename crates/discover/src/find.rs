@@ -11,7 +11,7 @@ use crate::sums::{ALL, Sums};
 const MOST: usize = 8;
 /// The minimum share of the resource's total use for a route to be a candidate.
 const MIN_CANDIDATE_SHARE: f64 = 0.005;
-/// Two routes whose work correlates more than this are twins: they cannot be distinguished.
+/// The correlation of work above which two routes are twins: they cannot be distinguished.
 const TWIN_CORRELATION: f64 = 0.95;
 
 /// A candidate: a route, with the routes that always occur together with it.
@@ -19,7 +19,7 @@ const TWIN_CORRELATION: f64 = 0.95;
 pub(crate) struct Candidate {
     pub(crate) column: Column,
     pub(crate) twins: Vec<Column>,
-    /// The approximate share of the resource's total use.
+    /// The approximate share of the route in the resource's total use.
     pub(crate) share: f64,
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     with_twins(sums, &seen, &candidates)
 }
 
-/// Adds to each candidate its twins, which are all routes that it cannot be distinguished from. A
-/// candidate that is a twin of a larger candidate is removed.
+/// Adds to each candidate its twins: all routes from which it cannot be distinguished. A candidate
+/// that is a twin of a larger candidate is removed.
 fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Candidate> {
     let mut alone: Vec<Candidate> = Vec::new();
     for candidate in candidates {

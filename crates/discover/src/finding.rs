@@ -13,35 +13,35 @@ use crate::rows::Spread;
 use crate::settings::{Resource, Settings};
 use crate::sums::Sums;
 
-/// Findings are provisional until resources were observed for this time.
+/// The minimum observation time for a finding that is not provisional.
 const MIN_OBSERVATION: TimeSpan = TimeSpan::from_secs(15 * 60);
-/// The length of the windows by which candidates are chosen, and tested in addition to short
-/// windows. If requests are not brief, short windows alone would also name routes whose requests
-/// arrive in the same second as an elephant. For brief requests, short windows are used instead.
+/// The length of the windows by which candidates are chosen. Candidates are tested by these windows
+/// in addition to short windows. Short windows alone would also name routes whose requests arrive
+/// in the same second as those of an elephant. If requests are brief, only short windows are used.
 const TEST: Length = Length::Coarse(1);
-/// The lengths of windows for estimates of costs, in coarse windows. They are used in addition to
-/// the short windows. A length is used only if at least [`WINDOWS`] windows of it have been
+/// The lengths of windows for estimates of costs, as numbers of coarse windows. They are used in
+/// addition to short windows. A length is used only if at least [`WINDOWS`] windows of it have been
 /// observed.
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
-/// A longer window is used only if at least this many windows of its length were observed.
+/// The minimum number of observed windows of a length, for the length to be used.
 const WINDOWS: u64 = 60;
-/// A route is an elephant if its share of a resource's total use is larger than this.
+/// The minimum share of an elephant in a resource's total use.
 const ELEPHANT_SHARE: f64 = 0.05;
-/// A candidate whose work correlates at least this much with that of a larger one is dropped.
-/// Coarse windows cannot distinguish the two, although short windows may have.
+/// The correlation of work at which a candidate is dropped in favour of a larger one. Coarse
+/// windows cannot distinguish the two, although short windows may have.
 const MAX_CORRELATION: f64 = 0.9;
-/// A window of at least this many mean durations of requests is long enough: hardly any work lies
-/// in another window than assumed.
+/// The minimum length of a window, in mean durations of requests. In such a window, hardly any work
+/// was done in another window than assumed.
 const LONG_WINDOW_DURATIONS: f64 = 10.0;
-/// The cost by one length of windows agrees with the cost by a longer length if they differ by at
-/// most this fraction of the latter's error margin.
+/// The maximum difference between the costs by a shorter and by a longer length of windows that
+/// agree. It is a fraction of the error margin of the longer length's cost.
 const COST_TOLERANCE: f64 = 0.5;
 
 /// How strong the evidence for a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// Less than 15 minutes, or too few windows, of observation. The cost is rather too low than
-    /// too high, and its certainty is unknown.
+    /// The resource was observed for less than 15 minutes, or in too few windows. The cost is more
+    /// often too low than too high, and its certainty is unknown.
     Provisional,
     /// The finding has passed a test that is corrected for multiple testing.
     Confirmed,
@@ -55,24 +55,24 @@ pub struct Finding {
     pub resource: usize,
     /// The route that the finding is about.
     pub column: Column,
-    /// The routes that always occur together with this one. Any of them may cause the load. The
-    /// cost is then that of one request of each, all together.
+    /// The routes that always occur together with this one. Any of them may cause the load. `cost`
+    /// is then the total cost of one request of each of these routes.
     pub twins: Vec<Column>,
     /// The cost of one request, in seconds of the resource's full capacity.
     pub cost: f64,
-    /// The ends of the confidence interval of the cost (about 95 %), in the same unit. For a
-    /// provisional finding both ends are the cost itself.
+    /// The ends of the confidence interval of `cost` (about 95 %), in the unit of `cost`. For a
+    /// provisional finding, both ends equal `cost`.
     pub interval: [f64; 2],
     /// The route's share of the resource's total use.
     pub share: f64,
     /// The mean number of requests of the route per second.
     pub rate: f64,
-    /// The probability of an estimated cost of at least this size if the true cost were zero
-    /// (p-value).
+    /// The p-value: the probability of an estimated cost of at least this size if the true cost
+    /// were zero.
     pub p: f64,
     /// How strong the evidence for the finding is.
     pub evidence: Evidence,
-    /// When, within its time span, a request of this route seems to use the resource.
+    /// The assumption about when, within its time span, a request of this route uses the resource.
     pub spread: Spread,
 }
 
@@ -88,7 +88,8 @@ pub(crate) struct Case<'d> {
     pub(crate) span: f64,
 }
 
-/// The candidates of one resource, and the spread that attributes its use to the fewest routes.
+/// The candidates of one resource, with the [`Spread`] that attributes the use of the resource to
+/// the fewest routes.
 struct Suspects {
     resource: usize,
     spread: Spread,
@@ -116,13 +117,13 @@ impl Case<'_> {
         findings
     }
 
-    /// Returns for how long resources were observed, in seconds.
+    /// Returns the time for which resources were observed, in seconds.
     fn seconds(&self) -> f64 {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    /// Returns whether a window of `steps` steps is long compared with a request. If so, it does
-    /// not matter when within its time span a request computes.
+    /// Returns whether a window of `steps` steps is long compared with a request. In a long window,
+    /// it does not matter when within its time span a request computes.
     fn are_long(&self, steps: u64) -> bool {
         steps as f64 * self.settings.step.as_secs_f64() >= LONG_WINDOW_DURATIONS * self.span
     }
@@ -165,8 +166,8 @@ impl Case<'_> {
         if late.0 > whole.0 { late.1 } else { whole.1 }
     }
 
-    /// Removes the candidate with the largest p-value among those that fail the test or have less
-    /// than half of an elephant's share. Returns `false` if there is none.
+    /// Removes the weakest candidate: the one with the largest p-value among those that fail the
+    /// test or have less than half of an elephant's share. Returns `false` if there is none.
     fn remove_weakest(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
         let prices: Vec<Vec<Price>> =
             suspects.iter().map(|of| self.tested(of, is_enough)).collect();

@@ -10,9 +10,10 @@ use alloc::vec::Vec;
 use nalgebra::{DMatrix, DVector};
 
 /// The amount that is added to the diagonal of the matrix, as a fraction of its largest entry. It
-/// keeps the equations solvable when a column is the sum of others.
+/// keeps the equations solvable when a column is the sum of other columns.
 const RIDGE: f64 = 1e-9;
-/// The maximum number of steps per column. Rounding prevents a better fit after that.
+/// The maximum number of steps of the iteration per column. After that number, rounding prevents a
+/// better fit.
 const STEPS: usize = 3;
 
 /// Returns the `x ≥ 0` that minimises ½ xᵀ G x − bᵀ x. `gram` is G, a symmetric matrix of `b.len()`

@@ -11,7 +11,7 @@ use crate::ring::Window;
 use crate::rows::Spread;
 use crate::sums::ALL;
 
-/// The windows to fit: for each, the work in it, and the use of a resource beyond the idle use.
+/// The windows to fit. Each has the work in it, and the use of a resource beyond the idle use.
 pub(crate) struct Windows {
     /// The work in each window (row) by column. There is a column for each candidate, and one for
     /// all other routes that are not twins of a candidate.
@@ -21,7 +21,7 @@ pub(crate) struct Windows {
     steps: f64,
     /// The total use in these steps, in seconds of the resource.
     whole: f64,
-    /// The total work of each column, in requests.
+    /// The total work of each column over all windows, in requests.
     work: Vec<f64>,
 }
 
@@ -31,11 +31,11 @@ const MEMORY: usize = 4;
 /// larger sum, little of the use would be left to explain.
 const MOST_EXPLAINED: f64 = 0.8;
 
-/// The estimated cost of one candidate, with its certainty, over the given windows.
+/// The estimated cost of one candidate and its certainty, from the given windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Price {
     pub(crate) cost: f64,
-    /// Half the width of the 95 % confidence interval of the cost.
+    /// Half the width of the 95 % confidence interval of the cost, in seconds of the resource.
     pub(crate) margin: f64,
     pub(crate) p: f64,
     /// The candidate's share of the resource's total use.
@@ -124,8 +124,8 @@ impl Windows {
         if norms > 0.0 { j.dot(&k) / norms } else { 0.0 }
     }
 
-    /// Returns the estimated costs of the candidates. They are zero if the windows cannot determine
-    /// them.
+    /// Returns the estimated costs of the candidates. All costs are zero if the windows cannot
+    /// determine them.
     pub(crate) fn prices(self) -> Vec<Price> {
         self.whitened().fitted()
     }
@@ -156,7 +156,7 @@ impl Windows {
 
 /// Returns the coefficients by which the preceding windows predict the error of a window (the
 /// Yule-Walker equations). The first coefficient is that of the directly preceding window. Returns
-/// `None` if they predict nothing, or if there are too few windows.
+/// `None` if the preceding windows predict nothing, or if there are too few windows.
 fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     let windows = residual.len();
     if windows <= 2 * MEMORY {

@@ -1,4 +1,5 @@
-//! The last windows, kept one by one, because the weighted sums do not show how certain a cost is.
+//! Stores the last windows one by one. The weighted sums of `sums` are not enough, because they do
+//! not show how certain a cost is.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -23,9 +24,11 @@ impl Window {
     }
 }
 
-/// The maximum number of short windows that are kept: half an hour with a step of a second.
+/// The maximum number of short windows that are kept. With a step of a second, they cover half an
+/// hour.
 const MOST_SHORT: usize = 1800;
-/// The maximum number of coarse windows that are kept: two hours with the shortest coarse window.
+/// The maximum number of coarse windows that are kept. With the shortest coarse window, they cover
+/// two hours.
 const MOST_COARSE: usize = 1440;
 
 /// The length of windows.
@@ -50,7 +53,7 @@ impl Rings {
         Self { short: Ring::new(1, MOST_SHORT), coarse: Ring::new(steps, MOST_COARSE) }
     }
 
-    /// Adds the work of the step with the number `step`, and the use of each resource in it.
+    /// Adds the work of the step with the number `step`, and the use of each resource in the step.
     pub(crate) fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         self.short.add(step, row, used);
         self.coarse.add(step, row, used);
@@ -111,7 +114,7 @@ impl Ring {
         Self { steps, most, windows: VecDeque::new() }
     }
 
-    /// Adds the work of a step, and the use of each resource in it.
+    /// Adds the work of a step, and the use of each resource in the step.
     fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         let number = step / self.steps;
         if self.windows.back().is_none_or(|last| last.number != number) {
@@ -139,8 +142,8 @@ impl Ring {
         Self { windows, ..*self }
     }
 
-    /// Groups the windows, `times` to a group, aligned in time. A group with few readings is as
-    /// good as the others, because its work and its use cover the same steps.
+    /// Groups the windows, `times` windows to a group, aligned in time. A group with few readings
+    /// is not worse than the others, because its work and its use cover the same steps.
     fn together(&self, times: u64) -> Vec<Vec<&Window>> {
         let mut groups: Vec<Vec<&Window>> = Vec::new();
         for window in &self.windows {

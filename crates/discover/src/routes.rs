@@ -21,8 +21,8 @@ use crate::columns::{Column, MOST_COLUMNS};
 
 /// The maximum number of routes that are watched.
 pub const MOST_KNOWN: usize = 4096;
-/// The factor by which a route must be heavier than another to take over its column. It keeps
-/// columns from changing back and forth.
+/// The factor by which a route must be heavier than another to take over that route's column. The
+/// factor keeps columns from changing back and forth.
 const HEAVIER: f64 = 1.5;
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct Routes<K> {
     names: Vec<Option<K>>,
 }
 
-/// A weight as an integer. It sorts like the number, because a weight is never negative.
+/// A weight as an integer, which sorts like the weight because weights are never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight(u64);
 
@@ -93,8 +93,8 @@ impl<K: Ord + Clone> Routes<K> {
     }
 
     /// Multiplies all weights by `fading`, and gives the columns of light routes to heavy ones.
-    /// Returns the columns that were taken. The caller must [fold](crate::Discovery::fold) them
-    /// before the next request.
+    /// Returns the columns that changed their route. The caller must [fold](crate::Discovery::fold)
+    /// them before the next request.
     #[must_use]
     pub fn weigh(&mut self, fading: f64) -> Vec<Column> {
         self.known.values_mut().for_each(|known| known.weight *= fading);

@@ -4,9 +4,10 @@
 //! stay open for a while, and are closed in order.
 //!
 //! It is not visible when within its time span a request computes. If requests share processors,
-//! each computes all the time ([`Spread::Whole`]). At a full server that serves in order of
-//! arrival, each waits and computes at the end ([`Spread::Late`]). The sums are kept for both
-//! assumptions. The one that attributes the use of a resource to fewer routes is chosen.
+//! each request computes all the time ([`Spread::Whole`]). At a saturated server that serves in
+//! order of arrival, each request waits and computes at the end ([`Spread::Late`]). The sums are
+//! kept for both assumptions. For each resource, the assumption that attributes its use to fewer
+//! routes is chosen.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -104,8 +105,8 @@ impl Rows {
         at.as_nanos() / self.step.as_nanos()
     }
 
-    /// Adds a request of a route, which was worked on from `from` to `to`. The parts in windows
-    /// that are closed or too far ahead are lost. Returns the fraction that was not lost.
+    /// Adds a request of a route that was worked on from `from` to `to`. The parts in windows that
+    /// are closed or too far ahead are lost. Returns the fraction of the request that was not lost.
     pub(crate) fn spread(&mut self, column: Column, from: Time, to: Time) -> f64 {
         let to = to.max(from);
         let late = Time::from_nanos(to.as_nanos().saturating_sub(self.step.as_nanos())).max(from);

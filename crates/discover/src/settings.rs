@@ -12,8 +12,8 @@ pub struct Settings {
     pub step: TimeSpan,
     /// The half-life of the weights of windows in the search for candidates.
     pub half_life: TimeSpan,
-    /// A window closes this long after its end. A request that ends later is not counted in the
-    /// window.
+    /// The time from the end of a window until it closes. A request that ends after that is not
+    /// counted in the window.
     pub lag: TimeSpan,
     /// The resources whose use is observed. They are all read at the same times.
     pub resources: Vec<Resource>,

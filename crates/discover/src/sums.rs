@@ -16,7 +16,7 @@ use crate::rows::{Row, Spread, Weight, Work};
 /// The number of columns: those of routes, and one for all other routes together.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
 
-/// If the weight of a new window exceeds this, all sums are scaled down.
+/// The weight of a new window from which on all sums are scaled down.
 const HEAVY: f64 = 1e100;
 
 /// The weighted sums over all windows. See the module documentation.
@@ -28,7 +28,8 @@ pub(crate) struct Sums {
     weight: f64,
     /// The sum of the weights of all windows.
     pub(crate) count: f64,
-    /// The sum of the durations of requests in seconds, and the sum of their squares.
+    /// The weighted sum of the durations of requests in seconds, and the weighted sum of their
+    /// squares.
     spans: [f64; 2],
     /// Σ x(j) x(k) for j ≤ k: a matrix of `ALL` × `ALL`.
     gram: Vec<Weight>,
@@ -87,8 +88,8 @@ impl Sums {
         self.pass(1);
     }
 
-    /// Adds the work of a window, and the use of each resource in it. Leaves out the sums for
-    /// [`Self::correlation`].
+    /// Adds the work of a window, and the use of each resource in the window. Leaves out the sums
+    /// for [`Self::correlation`].
     pub(crate) fn add_work(&mut self, work: &Work, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;

@@ -1,5 +1,5 @@
 //! Checks the certificates that a configuration names. `bywash check` and `bywash doctor` use the
-//! checks to reject what the gateway would reject at its start.
+//! checks to report what the gateway would reject at its start.
 
 use bywash_config::{Certificate, Config, Scheme, Upstream};
 use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
@@ -46,7 +46,7 @@ fn pair(certificate: &Certificate) -> Pair {
 }
 
 /// Checks the files with which the gateway acts as a TLS client of its servers, and returns
-/// warnings. No earlier check reads these files.
+/// warnings. No other check reads these files.
 fn check_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     bywash_tls::client(client_options(upstream, true))?;
     let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {

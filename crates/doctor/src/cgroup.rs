@@ -8,8 +8,8 @@ use bywash_sense::{Grant, tighter};
 
 use super::finding::Finding;
 
-/// Returns the number of worker threads that a gateway with these limits starts if the
-/// configuration sets 0. The number is computed as in the standard library.
+/// Returns the number of worker threads that a gateway with these limits starts if `listen.workers`
+/// is 0. The number is computed in the same way as in the standard library.
 pub(super) fn cores(grant: &Grant) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let whole = grant.cpu.map_or(usize::MAX, |cpu| (cpu as usize).max(1));
@@ -46,8 +46,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
 
 const MIB: u64 = 1 << 20;
 
-/// Compares the gateway's memory budget with the memory limit of the control group. Without a
-/// limit, compares it with the memory of the machine, `machine`.
+/// Compares the gateway's memory budget with the memory limit of the control group. If there is no
+/// limit, compares it with `machine`, the memory of the machine in bytes.
 pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config) -> Finding {
     let Some(have) = tighter(grant.memory, machine) else {
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");

@@ -1,5 +1,5 @@
 //! Checks the clocks of the machine. bywash uses only the monotonic clock for scheduling. It uses
-//! the wall clock to decide whether a certificate is valid, and in the log.
+//! the wall clock in the log, and to decide whether a certificate is valid.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,12 +11,12 @@ const CHECK: &str = "clock";
 /// The times of both clocks, read one right after the other.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// The time since an arbitrary moment.
+    /// The monotonic time, counted from an arbitrary start.
     monotonic: Duration,
     wall: SystemTime,
 }
 
-/// The time between the two readings of both clocks.
+/// The time between the two readings of the clocks.
 const WATCHED: Duration = Duration::from_millis(50);
 
 pub(super) fn clocks() -> Finding {
@@ -32,8 +32,9 @@ pub(super) fn clocks() -> Finding {
 /// setting.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
-/// A step of the wall clock is reported if it is longer than this. The drift between the clocks
-/// during the check is shorter, and so is the likely delay between reading one clock and the other.
+/// The maximum difference between the clocks that is not reported as a step of the wall clock. The
+/// drift between the clocks during the check is smaller, and so is the likely delay between reading
+/// one clock and the other.
 const STEP: Duration = Duration::from_millis(500);
 
 fn judge(before: Reading, after: Reading) -> Finding {
@@ -108,7 +109,8 @@ mod tests {
     use super::super::finding::Verdict;
     use super::*;
 
-    /// Judges two readings, given in milliseconds; the wall clock counts from 2026-11-20.
+    /// Judges two readings. `monotonic` and `wall` are in milliseconds; the wall clock counts from
+    /// 2026-11-20.
     fn judged(monotonic: [u64; 2], wall: [i64; 2]) -> Finding {
         let base = UNIX_EPOCH + Duration::from_secs(1_795_132_800);
         let reading = |monotonic: u64, wall: i64| Reading {

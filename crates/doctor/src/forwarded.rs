@@ -97,8 +97,9 @@ impl ForwardedRequest {
     }
 }
 
-/// Returns the name of a field that arrives as the client forged it; `None` if there is none. A hop
-/// that appends its own value is correct, because only the last element counts.
+/// Returns the name of a header field that arrives as the client forged it; `None` if there is
+/// none. A hop that appends its own value to the field is correct, because only the last element
+/// counts.
 fn forged(fields: &Fields) -> Option<&'static str> {
     let last = |name: &str| {
         let value = fields.named(name.as_bytes()).last()?;

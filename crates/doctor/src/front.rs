@@ -31,10 +31,10 @@ const CLOSES: &str = "front closes";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum time for the hop to close its connection. A hop that closes when its client has left
-/// does so at once, so a hop that needs longer does not do it at all.
+/// does so immediately. So a hop that needs longer does not do it at all.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The time that a client waits before it leaves.
+/// The time that a client of the test waits before it leaves.
 const WAITED: Duration = Duration::from_millis(200);
 
 /// Runs the test, and returns its findings. `listen` says which hops the gateway trusts.
@@ -82,7 +82,7 @@ struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Sends a request that the origin answers, and returns it as it arrived there.
+    /// Sends a request that the origin answers, and returns the request as the origin received it.
     async fn answered(&self, origin: &mut Origin) -> Result<ForwardedRequest, String> {
         let (held, mut connection) = self.held(origin, &Method::GET, b"").await?;
         let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
@@ -97,7 +97,8 @@ impl Route<'_> {
         }
     }
 
-    /// Sends a request that the origin holds, and returns when it has arrived there.
+    /// Sends a request that the origin holds, and returns when the origin has received it. Returns
+    /// the held request, and the client's connection.
     async fn held(
         &self,
         origin: &mut Origin,

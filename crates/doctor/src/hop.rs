@@ -1,8 +1,8 @@
-//! Recognises the product of the hop in front by its answers. For each product, names the setting
+//! Identifies the product of the hop in front by its answers. For each product, names the setting
 //! with which the hop closes its connection when the client has left.
 //!
 //! The behaviour of each product was observed with `scripts/fronts`, which runs `bywash doctor
-//! --front` in front of it (docs/how-to/systemd-and-containers.md).
+//! --front` with each product as the hop (docs/how-to/systemd-and-containers.md).
 
 use bywash_message::{Fields, Name};
 

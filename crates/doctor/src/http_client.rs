@@ -15,8 +15,8 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 pub(super) const LIMITS: Limits = Limits { target: 8192, fields: 100, bytes: 16 * 1024 };
 
-/// The maximum number of bytes of a body that are held before they are discarded: more than two
-/// reads.
+/// The maximum number of bytes of a body that are held before they are discarded. It exceeds the
+/// size of two reads.
 const PART: usize = 64 * 1024;
 
 /// A byte stream in both directions.

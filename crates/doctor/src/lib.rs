@@ -1,5 +1,5 @@
 //! `bywash doctor`: checks whether the machine, the hop in front and the application behind let the
-//! gateway do its work, and says what to do otherwise.
+//! gateway do its work, and says what to do if they do not.
 //!
 //! Some checks only read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`). Others open
 //! connections to the application (`upstream.rs`). On request, two tests send requests (`front.rs`,

@@ -22,7 +22,7 @@ use super::http_client::LIMITS;
 pub(super) const TOKEN: &str = "Doctor-Token";
 
 /// The maximum number of open connections. A hop opens one for each request of the test, and some
-/// for its own purposes.
+/// more for its own purposes.
 const MOST: usize = 64;
 
 /// The maximum time for the head of a request to arrive, and for an answer to be written.
@@ -99,7 +99,7 @@ async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<HeldRequest
 }
 
 impl HeldRequest {
-    /// Answers the request, and closes the connection.
+    /// Answers the request with a short text, and closes the connection.
     pub(super) async fn answer(mut self) {
         let (mut bytes, mut fields) = (Vec::new(), Fields::new());
         fields.push(b"Cache-Control", b"no-store");

@@ -56,8 +56,8 @@ impl Process {
         Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
     }
 
-    /// Returns the process with this ID; `None` if its name shows that it is another program. That
-    /// can happen because a container has its own process IDs.
+    /// Returns the process with this ID. Returns `None` if the name of the process shows that it is
+    /// another program. That can happen because a container has its own process IDs.
     fn at(id: u32) -> Option<Self> {
         let process = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
         process.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(process)

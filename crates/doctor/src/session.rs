@@ -7,7 +7,8 @@ use super::finding::Finding;
 
 const CHECK: &str = "session cookie";
 
-/// Judges the sessions, and the classes that are part of a purchase, from a status.
+/// Returns the findings about sessions, and about the classes that are part of a purchase, from a
+/// status.
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let warnings = status.classes.iter().filter_map(|class| {
         let warning = class.warning.as_deref()?;

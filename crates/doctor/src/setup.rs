@@ -1,4 +1,5 @@
-//! Checks the configuration file and the certificates that it names: `bywash check` in short.
+//! Checks the configuration file and the certificates that it names. The result is a short form of
+//! that of `bywash check`.
 
 use std::path::Path;
 
@@ -59,8 +60,8 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
     errors.chain(certificate_problems.warnings.iter().map(warned)).collect()
 }
 
-/// Judges a warning about a certificate. An expired one is a problem: the gateway still uses it,
-/// but every client rejects it.
+/// Judges a warning about a certificate. An expired certificate is a problem: the gateway still
+/// uses it, but every client rejects it.
 fn warned(warning: &Warning) -> Finding {
     let message = warning.to_string();
     let (found, remedy) = split_remedy(&message);

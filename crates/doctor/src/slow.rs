@@ -25,15 +25,15 @@ use crate::certificates::client_options;
 
 const CHECK: &str = "abandoned work";
 
-/// The maximum number of requests in a crowd. This number fills any pool of workers for which the
-/// test is useful.
+/// The maximum number of requests in a crowd. This number occupies any pool of workers for which
+/// the test is useful.
 const MOST: usize = 256;
 
 /// The time for which the requests of a crowd run before the measurement.
 const HEAD_START: Duration = Duration::from_millis(200);
 
-/// The test is useful only if a request that runs alone takes a time in this range. A shorter
-/// request is over before its client can leave. A longer one only makes the test longer.
+/// The range of durations of a request that runs alone, for which the test is useful. A shorter
+/// request is over before its client can leave. A longer request only makes the test longer.
 const USEFUL: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(20);
 
@@ -62,8 +62,8 @@ enum Conclusion {
 }
 
 impl Times {
-    /// Judges by the third of the range from `alone` to `kept` in which the duration `left` lies.
-    /// The thirds are wide, because times are imprecise on a busy machine.
+    /// Draws the conclusion from the duration `left`, by the third of the range from `alone` to
+    /// `kept` in which it lies. The thirds are wide, because times are imprecise on a busy machine.
     fn judge(self) -> Conclusion {
         let seconds = |time: Duration| time.as_secs_f64();
         let slowdown = seconds(self.kept) - seconds(self.alone);
@@ -166,8 +166,8 @@ const STOP: &str = "let it stop when the client closes (ASGI: http.disconnect; G
                     context; Node: the response's `close`). A WSGI or CGI worker cannot: let the \
                     stop daemon (`bywash stopd`) cancel its queries";
 
-/// Returns the remedy for abandoned work that continues: first let the gateway count it, then stop
-/// it.
+/// Returns the remedy if the application continues abandoned work. The gateway should first count
+/// this work, and the application should then stop it.
 fn remedy(departures: Departures) -> String {
     match departures {
         Departures::Unnoticed => STOP.to_owned(),

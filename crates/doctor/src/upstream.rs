@@ -12,14 +12,14 @@ use crate::certificates::client_options;
 
 const CHECK: &str = "upstream";
 
-/// A server is reported as slow if a new connection to it takes longer than this. Every new
-/// connection delays a request by that time. An application is near its gateway, so a longer time
-/// means an unintended network path. The name lookup does not count, because the gateway resolves
-/// names ahead of requests.
+/// The time for a new connection above which a server is reported as slow. Every new connection
+/// delays a request by that time. An application is near its gateway, so a longer time means an
+/// unintended network path. The name lookup does not count, because the gateway resolves names
+/// ahead of requests.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// Checks the servers one after the other, so that none slows the measurement of another. Returns a
-/// finding for each.
+/// Checks the servers one after the other, so that the checks do not slow each other. Returns a
+/// finding for each server.
 pub(super) async fn reach(config: &Config) -> Vec<Finding> {
     let connector = bywash_tls::client(client_options(&config.upstream, true)).ok();
     let mut findings = Vec::new();

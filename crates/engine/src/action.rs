@@ -19,7 +19,7 @@ pub enum Action {
         /// The reason for which this request gets the slot.
         reason: Reason,
     },
-    /// Refuse this request. Its number is free from now on.
+    /// Refuse this request. The driver may give its number to another request from now on.
     Shed {
         /// The request's number.
         id: RequestId,
@@ -28,8 +28,8 @@ pub enum Action {
         /// The time after which a retry may find the queue drained. The driver adds jitter to it.
         retry_after: TimeSpan,
     },
-    /// Stop this running request, and tell its client so. The engine has taken its slot back, and
-    /// its number is free.
+    /// Stop this running request, and tell its client so. The engine has taken the slot back, and
+    /// the request's number is free.
     Terminate {
         /// The request's number.
         id: RequestId,
@@ -38,8 +38,8 @@ pub enum Action {
         /// The time after which a retry may find the queue drained. The driver adds jitter to it.
         retry_after: TimeSpan,
     },
-    /// Stop this running request, whose client has left. The engine has taken its slot back, and
-    /// its number is free.
+    /// Stop this running request, whose client has left. The engine has taken the slot back, and
+    /// the request's number is free.
     Cancel {
         /// The request's number.
         id: RequestId,

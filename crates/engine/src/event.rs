@@ -33,7 +33,7 @@ pub enum Event {
         /// The request's number.
         id: RequestId,
     },
-    /// The response to a running request has begun, so the engine can no longer stop the request.
+    /// The response to a running request has begun. The engine can no longer stop the request.
     Answering {
         /// The request's number.
         id: RequestId,
@@ -113,7 +113,7 @@ pub struct Service {
     /// The kind of the answer, such as a redirection.
     pub answer: AnswerKind,
     /// Whether a source that the driver trusts, such as a verified token, says that the session had
-    /// begun earlier. Then the engine does not take this answer for the session's beginning, even
+    /// begun earlier. If so, the engine does not take this answer for the session's beginning, even
     /// if it does not remember the session.
     pub had_begun: bool,
     /// Whether the answer meets the conditions of success of its class. Otherwise the session
@@ -148,8 +148,8 @@ pub enum End {
     Answered {
         /// Whether the answer came while the client still waited.
         in_time: bool,
-        /// Whether the client was slow to take the answer. Then the duration says nothing about the
-        /// upstream.
+        /// Whether the client was slow to take the answer. If so, the duration says nothing about
+        /// the upstream.
         held_up: bool,
         /// Whether the application did what the request asked for. If it did not (an error, a
         /// missing page), it may have answered much sooner than usual.
@@ -157,7 +157,7 @@ pub enum End {
     },
     /// The request exceeded its time limit, which is a sign of too many slots.
     TimedOut,
-    /// The client had left before the end, as `Departed` reported.
+    /// The client had left before the end, as the event [`Event::Departed`] reported.
     Abandoned {
         /// Whether the application answered nevertheless. Otherwise it stopped its work, or the
         /// time limit ended the request.

@@ -1,9 +1,9 @@
 //! Doubly linked lists over request numbers, on which every queue is built.
 //!
-//! A number is either in no list (then `list == NONE`, and its other fields mean nothing) or in
-//! exactly one list of the set. The links are indices into one array. So removing a request from
-//! the middle takes four stores, and nothing is allocated once the array is as long as the highest
-//! number.
+//! A number is in no list or in exactly one list of the set. If it is in none, its `list` is `NONE`
+//! and its other fields mean nothing. The links are indices into one array. So the removal of a
+//! request from the middle takes four stores. Nothing is allocated once the array is as long as the
+//! highest number.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -92,8 +92,9 @@ impl Lists {
     /// Appends `id` to the back of a list.
     ///
     /// # Panics
-    /// Panics if `id` is in a list already. This is an invariant of the engine, which is checked in
-    /// production, too.
+    ///
+    /// Panics if `id` is in a list already. That would break an invariant of the engine, so the
+    /// check is made in production, too.
     pub(crate) fn push_back(&mut self, list: usize, id: RequestId) {
         if id.index() >= self.links.len() {
             let free = Link { before: NONE, after: NONE, list: NONE };

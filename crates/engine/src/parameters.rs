@@ -7,7 +7,8 @@ use core::fmt;
 
 use bywash_units::{Ratio, TimeSpan};
 
-/// A kind of policy, named by what it decides (schedulers, concurrency limits, terminations).
+/// A kind of policy, named after what such a policy decides (schedulers, concurrency limits,
+/// terminations).
 pub trait Decides: Clone + 'static {
     /// The type of the function that builds a policy of this kind from its settings.
     type Build: Copy + Send + Sync;
@@ -19,7 +20,7 @@ pub struct Policy<D: Decides> {
     pub name: &'static str,
     /// The paper or publication that the policy comes from.
     pub source: &'static str,
-    /// A description of the policy in one line.
+    /// The description of the policy in one line.
     pub about: &'static str,
     /// The parameters of the policy.
     pub parameters: &'static [Parameter],
@@ -34,7 +35,7 @@ pub struct Entry {
     pub name: &'static str,
     /// The paper or publication that the policy comes from.
     pub source: &'static str,
-    /// A description of the policy in one line.
+    /// The description of the policy in one line.
     pub about: &'static str,
     /// The parameters of the policy.
     pub parameters: &'static [Parameter],
@@ -60,7 +61,7 @@ pub enum Domain {
         min: u32,
         /// The largest accepted value.
         max: u32,
-        /// The value of a parameter that is not given.
+        /// The default, which is the value if the configuration gives none.
         default: u32,
     },
     /// A share, from 0 to 1.
@@ -69,7 +70,7 @@ pub enum Domain {
         min: f64,
         /// The largest accepted value.
         max: f64,
-        /// The value of a parameter that is not given.
+        /// The default, which is the value if the configuration gives none.
         default: f64,
     },
     /// Any finite number within the range, without a unit.
@@ -78,7 +79,7 @@ pub enum Domain {
         min: f64,
         /// The largest accepted value.
         max: f64,
-        /// The value of a parameter that is not given.
+        /// The default, which is the value if the configuration gives none.
         default: f64,
     },
     /// A duration, written with its unit.
@@ -87,7 +88,7 @@ pub enum Domain {
         min: TimeSpan,
         /// The longest accepted duration.
         max: TimeSpan,
-        /// The duration of a parameter that is not given.
+        /// The default, which is the value if the configuration gives none.
         default: TimeSpan,
     },
     /// One of the listed words. The first word is the default.
@@ -123,7 +124,7 @@ pub enum ParameterError {
         name: String,
         /// The value as it was given.
         given: String,
-        /// A description of the accepted values.
+        /// The description of the accepted values.
         takes: String,
     },
 }

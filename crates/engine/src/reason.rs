@@ -29,7 +29,7 @@ pub enum Reason {
     /// The waiting request was refused because a new configuration left no place for it in the
     /// queue.
     Reconfigured,
-    /// The request was refused because of a throttle rule: it would have had to wait too long.
+    /// The request was refused because its wait under a throttle rule would have been too long.
     Throttled,
     /// The client closed the connection.
     ClientLeft,

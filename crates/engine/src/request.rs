@@ -80,7 +80,7 @@ impl ClassSet {
         Self(bits)
     }
 
-    /// Returns the classes that are in either set.
+    /// Returns the classes that are in at least one of the two sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -103,7 +103,7 @@ impl FromIterator<ClassId> for ClassSet {
     }
 }
 
-/// Whether a class is part of a purchase.
+/// The part that a class has in a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// Part of a purchase.
@@ -134,7 +134,7 @@ pub struct Class {
     /// The average revenue of one successful answer of the class; zero if its answers bring none.
     pub revenue: Utility,
     /// The maximum number of waiting requests of the class, for schedulers with a queue per class.
-    /// `None` means the default of the policy.
+    /// `None` means the default of the scheduler.
     pub queue: Option<u32>,
     /// The classes that lead to this one. A session has a proven path to this class if it was
     /// served at least one of them. If the set is empty, a session that was served any class has a
@@ -247,8 +247,8 @@ pub enum Upload {
 /// engine itself has seen that it was served, or if a verified token says so.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// The request's class. If the path can be read as several classes, the one with the lowest
-    /// index.
+    /// The request's class. If the path can be read as several classes, this is the class that
+    /// ranks lowest ([`lowest`](crate::classify::strict::lowest)).
     pub class: ClassId,
     /// The other classes that the path can be read as; usually empty. For each kind of treatment
     /// the request is treated as the strictest of all its classes

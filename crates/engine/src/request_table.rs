@@ -15,8 +15,8 @@ use crate::event::Event;
 use crate::reason::Reason;
 use crate::request::{Request, RequestId};
 
-/// Wakers of the tasks to wake. The driver calls them after it has released its lock, because a
-/// woken task may take it.
+/// The wakers of the tasks to wake. The driver calls the wakers after it has released its lock,
+/// because a woken task may take that lock.
 pub type Wakers = Vec<Waker>;
 
 /// The engine and its requests, with the task that waits for each of them.
@@ -28,7 +28,7 @@ pub struct RequestTable {
     pub refused: u64,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// A buffer, reused from call to call.
+    /// A buffer for the engine's actions, which is kept between calls to reuse its allocation.
     actions: Vec<Action>,
 }
 
@@ -48,9 +48,9 @@ pub enum Decision {
     Waits,
     /// The request holds a slot.
     Granted {
-        /// Why it runs.
+        /// The reason for which the request runs.
         reason: Reason,
-        /// The time at which it got the slot.
+        /// The time at which the request got its slot.
         at: Time,
     },
     /// The engine has refused the request. The ticket keeps the number until
@@ -61,10 +61,10 @@ pub enum Decision {
     Stopped(Refusal),
 }
 
-/// The engine's answer to a request that does not get a slot, or does not keep it.
+/// The engine's decision that a request gets no slot, or loses its slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
-    /// Why it was refused or stopped.
+    /// The reason for which the request was refused or stopped.
     pub reason: Reason,
     /// The time after which the client may retry.
     pub retry_after: TimeSpan,
@@ -78,7 +78,7 @@ impl RequestTable {
         Self { engine, refused: 0, entries: Vec::new(), free: Vec::new(), actions: Vec::new() }
     }
 
-    /// Gives a new request a number, and hands it to the engine.
+    /// Gives a new request a number, and hands the request to the engine. Returns the number.
     pub fn arrive(&mut self, now: Time, request: Request, wakers: &mut Wakers) -> RequestId {
         let id = RequestId(self.free.pop().unwrap_or_else(|| {
             self.entries.push(FREE);
@@ -88,13 +88,13 @@ impl RequestTable {
         id
     }
 
-    /// Hands an event to the engine.
+    /// Hands an event to the engine, and carries out the resulting actions.
     pub fn apply(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
         self.carry_out(now, wakers, |engine, actions| engine.on_event(now, event, actions));
     }
 
-    /// Makes the engine do the work that is due. Returns the time at which this must be called
-    /// again.
+    /// Makes the engine do the work that is due. Returns the time at which this method must be
+    /// called again; `None` if no time is known yet.
     pub fn on_timer(&mut self, now: Time, wakers: &mut Wakers) -> Option<Time> {
         self.carry_out(now, wakers, |engine, actions| engine.on_timer(now, actions));
         self.engine.next_timer()
@@ -118,8 +118,8 @@ impl RequestTable {
                 Action::Terminate { id, reason, retry_after } => {
                     (id, Decision::Stopped(Refusal { reason, retry_after, at: now }))
                 }
-                // The engine sends this only for a request whose ticket was dropped, so no task
-                // waits for it.
+                // The engine sends this action only for a request whose ticket was dropped, so no
+                // task waits for the request.
                 Action::Cancel { .. } => continue,
             };
             let entry = &mut self.entries[id.0 as usize];
@@ -133,8 +133,9 @@ impl RequestTable {
         self.entries[id.0 as usize].decision
     }
 
-    /// Returns what `awaited` finds in the decision about a request. If it finds nothing, the next
-    /// decision wakes the task.
+    /// Polls for a decision about a request. Passes the present decision to `awaited`, and returns
+    /// the result if there is one. Otherwise returns `Pending`, and the next decision wakes the
+    /// task.
     pub fn poll<T>(
         &mut self,
         id: RequestId,

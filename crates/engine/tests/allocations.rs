@@ -70,8 +70,7 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browsing } else { Tier::Transaction },
         utility: Utility::new(f64::from(i) + 1.0),
         revenue: Utility::default(),
-        // Every second class has requests that can be stopped, after such a short time that some
-        // are.
+        // Requests of every second class can be stopped, after such a short time that some are.
         stop: i
             .is_multiple_of(2)
             .then_some(Bounds { min: TimeSpan::ZERO, max: TimeSpan::from_millis(20) }),

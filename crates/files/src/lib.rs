@@ -50,7 +50,8 @@ pub enum Unreadable {
 /// Returns the text of the regular file at `path`.
 ///
 /// # Errors
-/// If the file is not text, is not a regular file, or has more than `largest` bytes.
+/// Returns an error if the file is not text, is not a regular file, or has more than `largest`
+/// bytes.
 pub fn text(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(regular(path)?, largest)
 }
@@ -59,7 +60,8 @@ pub fn text(path: &Path, largest: usize) -> Result<String, Unreadable> {
 /// given on the command line. Reading waits until the writer of a pipe has closed it.
 ///
 /// # Errors
-/// If the text is not UTF-8, or has more than `largest` bytes, or the file cannot be read.
+/// Returns an error if the text is not UTF-8, or has more than `largest` bytes, or the file cannot
+/// be read.
 pub fn stream(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(File::open(path)?, largest)
 }
@@ -67,8 +69,8 @@ pub fn stream(path: &Path, largest: usize) -> Result<String, Unreadable> {
 /// Returns the text of a regular file with a secret, of at most [`LARGEST_SECRET`] bytes.
 ///
 /// # Errors
-/// If the file is not text, is not a regular file, has too many bytes, or may be read or written by
-/// every user.
+/// Returns an error if the file is not text, is not a regular file, has too many bytes, or may be
+/// read or written by every user.
 pub fn secret(path: &Path) -> Result<String, Unreadable> {
     let file = regular(path)?;
     let mode = file.metadata()?.mode() & 0o777;
@@ -82,7 +84,7 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
 /// to the user of this process, because a secret of another user proves nothing.
 ///
 /// # Errors
-/// If [`secret`] would return an error, or if the file belongs to another user.
+/// Returns an error if [`secret`] would return an error, or if the file belongs to another user.
 pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
     let own = own_user()?;
     let owner = std::fs::metadata(path)?.uid();
@@ -100,7 +102,7 @@ pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
 /// Returns the ID of the user as whom this process runs, which owns its folder in `/proc`.
 ///
 /// # Errors
-/// If `/proc` cannot be read.
+/// Returns an error if `/proc` cannot be read.
 pub fn own_user() -> io::Result<u32> {
     Ok(std::fs::metadata("/proc/self")?.uid())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bywash_engine::ClassSet;
 
-/// Why a gateway did not start, or did not take a new configuration.
+/// The reason why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The gateway could not listen on an address.

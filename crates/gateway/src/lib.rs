@@ -27,7 +27,7 @@
 //!   the gateway hold.
 //! - `error.rs`: the errors of a start and of a reload.
 //! - `io/`: the bytes of a connection, and bodies as they pass through.
-//! - `driver/`: the engine behind one short lock, and the tickets that requests hold.
+//! - `driver/`: the engine behind one lock, and the tickets that requests hold.
 //! - `state/`: decisions of operators in memory, on disk (written by a thread of its own) and in
 //!   the audit log.
 //! - `elephants/`: the rules that throttle requests, and the findings behind these rules.
@@ -39,7 +39,7 @@
 //! - `upstream/`: chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `settings.rs`: the settings in force. `shared.rs`: the state that all threads share.
 //!   `context.rs`: the state that the requests of one worker share.
-//! - `decisions/`: puts decisions in force, of operators and of the watching thread.
+//! - `decisions/`: puts the decisions of operators and of the watch for elephants in force.
 //! - `request/`: the life of a request, one file per phase. `record.rs` holds the facts about the
 //!   request, `reply.rs` the reply to the client.
 //! - `client/`: accepts connections, implements HTTP with the client, and watches for disconnects

@@ -68,7 +68,7 @@ impl Settings {
     /// `before` that have not changed.
     ///
     /// # Errors
-    /// If certificates cannot be used, or if a thread cannot be started.
+    /// Returns an error if certificates cannot be used, or if a thread cannot be started.
     pub(crate) fn new(
         config: Config,
         metrics: &Metrics,

@@ -197,7 +197,8 @@ impl Shared {
     /// Turns the bypass on or off. When it is on, the engine no longer stops running requests.
     /// Requests that already wait are not released.
     pub(crate) fn set_bypass(&self, on: bool) {
-        // Both are set under the engine's lock, so that two concurrent changes cannot mix.
+        // The bypass and the engine's permission to stop requests are set under the engine's lock,
+        // so that two concurrent changes cannot mix.
         self.driver.may_stop(!on, || self.bypass.store(on, Ordering::Relaxed));
     }
 

@@ -11,8 +11,9 @@
 //!   not occupy the server (`request/read_ahead.rs`);
 //! - with the first byte within [`FAST`]. An image that is computed faster counts as a file.
 //!
-//! A different response revokes that, and so does one that begins later than [`SLOW`]. Requests
-//! that a configured class matches are excluded. At most as many requests for files run at once as
+//! A response that does not fit this description revokes that, and so does one that begins later
+//! than [`SLOW`]. Requests that a configured class matches are excluded. At most as many requests
+//! for files run at once as
 //! there are slots; further ones wait in the queue.
 //!
 //! **Without a length.** A server that compresses a response while it sends it does not give its
@@ -43,14 +44,14 @@ const ENTRIES: usize = 16_384;
 const COUNT: u64 = 0b1111;
 /// The count of a target after its first response.
 const FIRST: u64 = 1;
-/// Each further response that is a file's adds this to the count, up to [`COUNT`].
+/// The amount that each further response of a file adds to the count, up to [`COUNT`].
 const FURTHER: u64 = 2;
-/// A target counts as a file while its count is at least this. Each response for another target
-/// with the same entry subtracts one.
+/// The minimum count with which a target counts as a file. Each response for another target with
+/// the same entry subtracts one from the count.
 const ENOUGH: u64 = 2;
-/// A response shows that its target is a file only if its first byte comes within this time.
+/// The maximum time to the first byte of a response that shows that its target is a file.
 const FAST: TimeSpan = TimeSpan::from_millis(20);
-/// If the first byte of a response takes longer than this, its target no longer counts as a file.
+/// The time to the first byte of a response above which its target no longer counts as a file.
 pub(crate) const SLOW: TimeSpan = TimeSpan::from_millis(200);
 
 /// The endings of paths that may be files, in lower case.
@@ -156,8 +157,8 @@ pub(crate) enum Shows {
 }
 
 /// Returns the conclusion from the head of a response. `began` is the time from the request to the
-/// response's first byte. `length` is the number of bytes of the body. With `None` the head does
-/// not give it, and the conclusion holds only if the body has at most [`LARGEST`] bytes.
+/// response's first byte. `length` is the number of bytes of the body; `None` if the head does not
+/// give it. In that case the conclusion holds only if the body has at most [`LARGEST`] bytes.
 pub(crate) fn shows(
     file: FileKey,
     status: StatusCode,

@@ -21,9 +21,9 @@ use crate::socket::{Listener, Name, Sockets};
 /// configured name gets the first name in this order that no other socket has.
 ///
 /// # Errors
-/// If a name is unknown or occurs twice, if there are more than three sockets, or if one is not a
-/// listening stream socket. Then the unit file is wrong. The gateway must not listen elsewhere
-/// instead, because no client would find it there.
+/// Returns an error if a name is unknown or occurs twice, if there are more than three sockets, or
+/// if one is not a listening stream socket. Then the unit file is wrong. The gateway must not
+/// listen elsewhere instead, because no client would find it there.
 pub fn from_supervisor() -> io::Result<Sockets> {
     let given = descriptors::take()?;
     let words: Vec<&str> = given.iter().map(|(_, word)| word.as_str()).collect();

@@ -38,7 +38,7 @@ pub(crate) const TAKEN: u8 = b'T';
 
 const MAGIC: [u8; 8] = *b"bywash>>";
 
-/// The first message, which announces the sockets and the state.
+/// The first message of a handover, which announces the sockets and the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The names of the attached sockets, in the order in which the sockets are attached. No name
@@ -61,8 +61,7 @@ impl Head {
     /// Creates a head for sockets with these names, followed by `state` bytes of state.
     ///
     /// # Errors
-    /// If a name occurs twice, or if the state is longer than
-    /// [`MOST_STATE`].
+    /// Returns an error if a name occurs twice, or if the state is longer than [`MOST_STATE`].
     pub(crate) fn new(names: Vec<Name>, state: u64) -> Result<Self, HandoverError> {
         for (place, name) in names.iter().enumerate() {
             if names.iter().take(place).any(|before| before == name) {
@@ -91,7 +90,7 @@ impl Head {
     /// Parses a head that the other process has sent.
     ///
     /// # Errors
-    /// If the head has another version of the protocol, or is invalid.
+    /// Returns an error if the head has another version of the protocol, or is invalid.
     pub(crate) fn from_bytes(bytes: &[u8; Self::LENGTH]) -> Result<Self, HandoverError> {
         let (magic, rest) = bytes.split_first_chunk::<8>().expect("24 bytes");
         let (version, rest) = rest.split_first_chunk::<4>().expect("16 bytes");

@@ -36,7 +36,7 @@ impl Successor {
     /// handover: the signal was meant for the service, which the successor now provides.
     ///
     /// # Errors
-    /// If the system refuses to send the signal.
+    /// Returns an error if the system refuses to send the signal.
     pub fn terminate(&self) -> io::Result<()> {
         // The process ID cannot be given to another process before this one is reaped, which needs
         // `&mut self`.
@@ -62,8 +62,8 @@ impl Successor {
 /// this process (`LISTEN_*`, `WATCHDOG_*`). It changes nothing else about the command.
 ///
 /// # Errors
-/// If the successor could not be started, ended, did not serve in time, or was called off. It has
-/// then been killed and reaped.
+/// Returns an error if the successor could not be started, ended, or did not serve in time,
+/// or if the handover was called off. The successor has then been killed and reaped.
 pub fn hand_over(
     command: &mut Command,
     sockets: &[(Name, BorrowedFd<'_>)],

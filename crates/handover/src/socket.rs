@@ -56,7 +56,7 @@ impl Listener {
     /// processes that have the socket open. All of them need it.
     ///
     /// # Errors
-    /// If the descriptor is not a listening stream socket.
+    /// Returns an error if the descriptor is not a listening stream socket.
     pub(crate) fn check(descriptor: OwnedFd) -> io::Result<Self> {
         let listens = sockopt::socket_type(&descriptor)? == SocketType::STREAM
             && sockopt::socket_acceptconn(&descriptor)?;

@@ -44,6 +44,7 @@ pub enum StateError {
 }
 
 const MAGIC: [u8; 8] = *b"bywash::";
+/// The version of the format of state files that this program writes and reads.
 const FORMAT: u32 = 1;
 
 /// The length of a file's header in bytes: magic 8, format 4, checksum 4 (of the format and of
@@ -54,9 +55,9 @@ const HEADER: usize = 24;
 /// so call it on a thread that serves no requests.
 ///
 /// # Errors
-/// If the name is a path, or if the file cannot be written. The old content then stays, with one
-/// exception: if only the last step failed, the flush of the directory, the new content may be in
-/// place.
+/// Returns an error if the name is a path, or if the file cannot be written. The old content then
+/// stays, with one exception: if only the last step failed, the flush of the directory, the new
+/// content may be in place.
 pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     check(name)?;
     let (before, after) = around(name);
@@ -76,8 +77,8 @@ pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 /// Returns the bytes that were last saved under this name. Returns `None` if there is no such file.
 ///
 /// # Errors
-/// If the file is not exactly what [`save`] wrote, has more than `most` bytes, or cannot be read.
-/// The caller should start without the state and report the error.
+/// Returns an error if the file is not exactly what [`save`] wrote, has more than `most` bytes, or
+/// cannot be read. The caller should start without the state and report the error.
 pub fn load(directory: &Path, name: &str, most: u64) -> Result<Option<Vec<u8>>, StateError> {
     check(name)?;
     let path = directory.join(name);

@@ -32,8 +32,8 @@ pub struct Inherited {
 /// successor. Call this once, early in `main`. Standard input is `/dev/null` afterwards.
 ///
 /// # Errors
-/// If the protocol fails. Then this process must end with a message; the old process notices that
-/// and continues.
+/// Returns an error if the protocol fails. Then this process must end with a message; the old
+/// process notices that and continues.
 pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
     match std::env::var_os(VARIABLE.0) {
         None => Ok(None),
@@ -88,8 +88,8 @@ impl Inherited {
     /// because then only this process can serve.
     ///
     /// # Errors
-    /// If the old process answers anything else. Then it continues to serve, and this process must
-    /// end.
+    /// Returns an error if the old process sends another answer. The old process then continues to
+    /// serve, and this process must end.
     pub fn serving(mut self) -> Result<(), HandoverError> {
         let mut word = [0];
         let heard =

@@ -33,7 +33,7 @@ impl Supervisor {
     /// Returns the supervisor that `NOTIFY_SOCKET` names, if any.
     ///
     /// # Errors
-    /// If the variable is not the address of a unix socket.
+    /// Returns an error if the variable is not the address of a unix socket.
     pub fn from_environment() -> io::Result<Self> {
         let address = match std::env::var("NOTIFY_SOCKET") {
             Ok(words) => Some(address(&words)?),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::Gauges;
 use crate::row::{ClassRow, Row};
 
-/// Rows of the history, as one list per quantity. All lists have the same length.
+/// The rows of the history, as one list per quantity. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Columns {
     /// The nominal length of a row in seconds. A row is longer if a reading was late.
@@ -38,11 +38,11 @@ pub struct Columns {
     /// Whether the newest waiting request was started first, because of overload, at any time in
     /// the row.
     pub lifo: Vec<bool>,
-    /// The recent mean service time of a request, in microseconds; zero while unknown.
+    /// The recent mean service time of a request in each row, in microseconds; zero while unknown.
     pub mean_service_us: Vec<u64>,
-    /// The number of sessions that the gateway remembered.
+    /// The number of sessions that the gateway remembered at the end of each row.
     pub sessions: Vec<u32>,
-    /// Whether the gateway was bypassed: it took no decisions.
+    /// Whether the gateway was bypassed at any time in the row: it then took no decisions.
     pub bypassed: Vec<bool>,
     /// The number of open client connections. In a row of a minute, it is the mean over the
     /// seconds.
@@ -58,26 +58,30 @@ pub struct ClassColumns {
     pub name: String,
     /// The number of requests that ended in each row, by outcome.
     pub outcomes: Outcomes,
-    /// The number of requests that were only observed, by what enforcing would have done.
+    /// The number of requests in each row that were only observed, by what enforcing would have
+    /// done.
     pub shadow: Shadow,
-    /// The number of requests with outcome `orphaned` that never ran.
+    /// The number of requests in each row with outcome `orphaned` that never ran.
     #[serde(default)]
     pub left_waiting: Vec<u32>,
-    /// The total service time of requests that were answered in time, in milliseconds.
+    /// The total service time, in each row, of requests that were answered in time, in
+    /// milliseconds.
     pub useful_ms: Vec<u32>,
-    /// The total service time of all other requests, in milliseconds.
+    /// The total service time of all other requests in each row, in milliseconds.
     pub wasted_ms: Vec<u32>,
-    /// The total revenue of successful responses, as the configuration of the class defines it.
+    /// The total revenue of successful responses in each row, as the configuration of the class
+    /// defines it.
     pub revenue: Vec<f32>,
-    /// The number of requests that waited for a slot at the end of the row.
+    /// The number of requests that waited for a slot at the end of each row.
     pub waiting: Vec<u32>,
-    /// The limit on the service time of a request, in milliseconds; `null` if requests were never
-    /// stopped.
+    /// The limit on the service time of a request in each row, in milliseconds; `null` if requests
+    /// were never stopped.
     #[serde(default)]
     pub may_run_ms: Vec<Option<u32>>,
-    /// The median response time in milliseconds; `null` if there was no response.
+    /// The median response time of each row in milliseconds; `null` if there was no response.
     pub p50_ms: Vec<Option<f32>>,
-    /// The 99th percentile of the response time in milliseconds; `null` if there was no response.
+    /// The 99th percentile of the response time of each row in milliseconds; `null` if there was no
+    /// response.
     pub p99_ms: Vec<Option<f32>>,
 }
 

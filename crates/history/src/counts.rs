@@ -7,7 +7,7 @@ use bywash_units::TimeSpan;
 
 use crate::latencies::Latencies;
 
-/// All values of a gateway at one moment.
+/// The values of a gateway at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The wall-clock time of the reading, in milliseconds since 1970.

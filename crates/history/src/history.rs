@@ -104,7 +104,7 @@ impl History {
         self.last = Some(reading);
     }
 
-    /// Returns the newest row of one second; empty before the first.
+    /// Returns the newest row of one second. The columns are empty before the first row.
     pub fn newest(&self) -> Columns {
         self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
     }
@@ -117,7 +117,7 @@ impl History {
         })
     }
 
-    /// Returns the rows of a range whose number is at least `from`.
+    /// Returns the rows of a range, from the number `from` on.
     pub fn columns(&self, range: Range, from: u64) -> Columns {
         let (ring, step) = match range {
             Range::Seconds => (&self.seconds, 1),
@@ -158,9 +158,9 @@ impl Ring {
         self.rows.drain(..too_many);
     }
 
-    /// Returns the gauges over the newest rows that together lasted `lasted` milliseconds. Numbers
-    /// are means, the wait is the longest, and a flag is set if it was ever set. `now` has the
-    /// values of the last reading.
+    /// Returns the gauges over the newest rows whose total length is `lasted` milliseconds. The
+    /// result has the mean of each number and the maximum wait. A flag is set if it was set in any
+    /// of these rows. `now` has the values of the last reading.
     fn over(&self, lasted: u32, now: Gauges) -> Gauges {
         let mut left = lasted;
         let within = |row: &&Row| {

@@ -55,21 +55,22 @@ impl Latencies {
         *one = one.wrapping_add(1);
     }
 
-    /// Returns the counts since the earlier counts `before`. Counts may have wrapped in between.
+    /// Returns the responses counted since the earlier counts `before`. The result is right even if
+    /// a counter has wrapped around in between.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
     }
 
-    /// Adds the counts of `more` to these.
+    /// Adds the counts of `more` to these counts.
     pub(crate) fn add(&mut self, more: &Self) {
         for (sum, count) in self.0.iter_mut().zip(more.0.iter()) {
             *sum = sum.saturating_add(*count);
         }
     }
 
-    /// Returns the response time in milliseconds that `share` of the responses did not exceed;
-    /// `None` if there are no responses.
+    /// Returns the response time in milliseconds that the fraction `share` of the responses did not
+    /// exceed. Returns `None` if there are no responses.
     pub fn percentile(&self, share: f64) -> Option<f32> {
         let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
         let wanted = ((all as f64 * share).ceil() as u64).max(1);

@@ -33,7 +33,7 @@ pub(crate) struct ClassRow {
     pub(crate) p99: Option<f32>,
 }
 
-/// The size of a class in a row is part of the crate's bounds, so it is checked here.
+/// The size of a class in a row is part of the memory bounds of the crate, so it is checked here.
 const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.rs");
 
 impl ClassRow {

@@ -20,18 +20,18 @@ use crate::columns::OutcomeCounts;
 use crate::counts::{ClassCounts, Reading};
 use crate::latencies::{BUCKETS, Latencies};
 
-/// A window may be this much shorter than its length, because readings are not exactly a second
-/// apart.
+/// The amount by which a window may be shorter than its nominal length, because readings are not
+/// exactly a second apart.
 const TOLERANCE: TimeSpan = TimeSpan::from_millis(500);
 
-/// The rings of snapshots: the time between two snapshots, and their number. The number is that of
-/// the intervals plus one.
+/// The rings of snapshots. For each ring, the minimum time between two snapshots, and the maximum
+/// number of snapshots: that of the intervals plus one.
 const RINGS: [(TimeSpan, usize); 3] = [
-    // Every reading of the last minute, at one per second.
+    // The ring of the last minute has every reading, at one per second.
     (TimeSpan::ZERO, 60 + 1),
-    // The last 15 minutes.
+    // The ring of the last 15 minutes.
     (TimeSpan::from_secs(30), 30 + 1),
-    // The last day.
+    // The ring of the last day.
     (TimeSpan::from_secs(30 * 60), 48 + 1),
 ];
 
@@ -41,16 +41,16 @@ const _: () = assert!(
     "see the bounds in lib.rs"
 );
 
-/// The period of the sums: a time that ends now.
+/// A window of time that ends now, over which sums are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// 10 seconds.
+    /// The last 10 seconds.
     TenSeconds,
-    /// 60 seconds.
+    /// The last 60 seconds.
     Minute,
-    /// 15 minutes.
+    /// The last 15 minutes.
     QuarterHour,
-    /// 24 hours.
+    /// The last 24 hours.
     Day,
 }
 
@@ -108,7 +108,7 @@ pub struct ClassSums {
     pub sums: Sums,
 }
 
-/// Sums over requests that ended in a window.
+/// The sums over requests that ended in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sums {
     /// The number of requests, by outcome.

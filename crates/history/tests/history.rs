@@ -107,7 +107,7 @@ fn a_clock_that_is_set_makes_no_row_and_hides_none() {
     history.read(counter.read());
     counter.reading.at -= 3_600_000;
     history.read(counter.read());
-    // A second reading of the same moment makes no row.
+    // A second reading with the same time makes no row.
     history.read(counter.reading.clone());
     let columns = seconds(&history);
     assert_eq!((columns.number, columns.lasted_ms), (vec![0, 1], vec![1000, 1000]));
@@ -232,7 +232,7 @@ fn a_window_has_the_sums_and_percentiles_of_its_requests_and_of_no_others() {
         requests.push(took);
         counter.served(second as usize % 2, 1, took);
         history.read(counter.read());
-        // The window is checked after some seconds, some minutes, some hours, and a day.
+        // The window is checked after some seconds, minutes and hours, and after a day.
         if [7, 11, 200, 1234, 7000, 26 * 3600 - 1].contains(&second) {
             let passed = second as f64 + 1.0;
             let spans = [(10.0, 0.0), (60.0, 0.0), (900.0, 30.0), (86_400.0, 1800.0)];

@@ -6,17 +6,17 @@ use std::str::FromStr;
 use crate::message::{Malformed, Reason, whole};
 use crate::name::RequestId;
 
-/// A response of the daemon. Its line begins with the number of the message that it answers, or
-/// with 0 if it answers none.
+/// A response of the daemon. The line of a response begins with the number of the message that it
+/// answers, or with 0 if it answers none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The message was carried out: the lease is held, or the connection may be lent to another
-    /// request.
+    /// The message was carried out. The lease is now held, or after a release, the connection may
+    /// be lent to another request.
     Done,
     /// The lease is not held, because its request has been stopped for this reason. No query may
     /// begin for that request.
     Stopped(Reason),
-    /// The result of the first stop of a request.
+    /// The result of the first stop of a request: the numbers of its statements, cancelled or not.
     Cancelled {
         /// The number of statements that were cancelled, or that would have been cancelled if the
         /// daemon only observes.
@@ -25,7 +25,7 @@ pub enum Answer {
         /// budget is used up, or the database refused or was unreachable.
         spared: u32,
     },
-    /// The daemon tells the holder of a lease of `self` to stop its work.
+    /// An instruction to the holder of a lease on the private database `self`, to stop its work.
     StopWork {
         /// The request that was stopped.
         request: RequestId,
@@ -89,8 +89,8 @@ impl Answer {
     /// it answers, or 0 if it answers none.
     ///
     /// # Errors
-    /// If the line is not a response. The error contains the number at the start of the line if
-    /// that could be read.
+    /// Returns an error if the line is not a response. The error contains the number at the start
+    /// of the line if that could be read.
     pub fn parse(line: &str) -> Result<(u64, Self), Malformed> {
         let (number, answer) = line.split_once(' ').unwrap_or((line, ""));
         let number =

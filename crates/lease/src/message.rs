@@ -9,10 +9,10 @@ use crate::name::{DatabaseName, RequestId};
 /// message.
 pub const LONGEST: usize = 512;
 
-/// One message, with the number that its answer will carry.
+/// A message, with the number that its answer will carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// A number that the sender chooses. It must not be 0, which marks unsolicited lines of the
+    /// The number that the sender chooses. It must not be 0, which marks unsolicited lines of the
     /// daemon.
     pub number: u64,
     /// The content of the message.
@@ -24,7 +24,7 @@ pub struct Message {
 pub enum Command {
     /// A connection works for a request from now on.
     Lease {
-        /// The request.
+        /// The request for which the connection works.
         request: RequestId,
         /// The database of the connection.
         database: DatabaseName,
@@ -36,7 +36,7 @@ pub enum Command {
     },
     /// A connection no longer works for a request.
     Release {
-        /// The request that it worked for.
+        /// The request for which the connection worked.
         request: RequestId,
         /// The database of the connection.
         database: DatabaseName,
@@ -45,7 +45,7 @@ pub enum Command {
     },
     /// All work for a request shall stop.
     Stop {
-        /// The request.
+        /// The request that shall be stopped.
         request: RequestId,
         /// The reason for the stop.
         reason: Reason,
@@ -64,7 +64,7 @@ pub enum Command {
 /// whose part ends before the others stops only its own part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// All work for the request, including work that begins later.
+    /// All work for the request, at every service, including work that begins later.
     #[default]
     All,
     /// The work that was leased over the connection to the daemon on which the stop arrives:
@@ -115,8 +115,8 @@ impl Message {
     /// Parses a line without its line end.
     ///
     /// # Errors
-    /// If the line is not a valid message. The error contains the number at the start of the line
-    /// if that could be read.
+    /// Returns an error if the line is not a valid message. The error contains the number at the
+    /// start of the line if that could be read.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
         if line.len() > LONGEST {
             return Err(Malformed { number: 0, why: "a line is at most 512 bytes long" });

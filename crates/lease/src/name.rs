@@ -1,13 +1,13 @@
 //! Names that come from outside: of requests and of databases. They are short and consist of few
-//! different characters, so that they can stand in a line of the protocol, a log and a metric
-//! label.
+//! different characters, so that a name can be part of a line of the protocol, of a log or of a
+//! metric label.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The name of the private database that each holder has: see the documentation of the crate.
+/// The name of the private database that each holder has. See the documentation of the crate.
 pub const OWN: &str = "self";
 
 /// The error for text that is not a valid name.

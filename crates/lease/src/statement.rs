@@ -41,7 +41,8 @@ pub fn query_tags(text: &str) -> QueryTags<'_> {
 /// Returns whether a statement only reads, as far as its text shows.
 ///
 /// A function that the statement calls may write, and the end of a long text may be missing. Some
-/// databases know whether the transaction has written (PostgreSQL); the caller must ask them too.
+/// databases, such as PostgreSQL, know whether the transaction has written. The caller must ask
+/// them too.
 pub fn only_reads(text: &str) -> bool {
     let Some(words) = words(text) else { return false };
     let first = words.iter().find(|word| **word != "(");
@@ -53,12 +54,12 @@ pub fn only_reads(text: &str) -> bool {
     reads && !words.contains(&";") && !words.iter().any(|word| is_any(word, &LOCKS))
 }
 
-/// Keywords that change data, also inside `WITH` and under `EXPLAIN ANALYZE`.
+/// The keywords that change data, also inside `WITH` and under `EXPLAIN ANALYZE`.
 const CHANGES: [&str; 8] =
     ["INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE", "CREATE", "EXECUTE"];
 
-/// Keywords that make a reading statement lock rows (`FOR UPDATE`, `LOCK IN SHARE MODE`) or write a
-/// file or a table (`INTO`).
+/// The keywords that make a reading statement lock rows (`FOR UPDATE`, `LOCK IN SHARE MODE`) or
+/// write a file or a table (`INTO`).
 const LOCKS: [&str; 3] = ["FOR", "LOCK", "INTO"];
 
 fn is_any(word: &str, words: &[&str]) -> bool {
@@ -112,7 +113,8 @@ fn after_comment(text: &str) -> Option<&str> {
     (!comment.contains("/*") && !comment.ends_with('/')).then_some(rest)
 }
 
-/// Returns the text after the line comment at the start of `text`.
+/// Returns the text after the line comment at the start of `text`, which begins with `--`. Returns
+/// `None` if no white space follows the `--`, because databases disagree about such text.
 fn after_line(text: &str) -> Option<&str> {
     let is_comment = text[2..].starts_with(|next: char| next.is_ascii_whitespace());
     let rest = || text.split_once('\n').map_or("", |(_, next)| next);

@@ -52,12 +52,12 @@ pub struct Builder {
     begins: Option<fn()>,
 }
 
-/// The maximum number of threads, places and levels of a pool, and of threads of a level. A larger
-/// number is a mistake, such as a size in bytes, or -1 for "as many as there are". It would exhaust
-/// the machine's threads before anyone noticed.
+/// The maximum number of threads and of levels of a pool, of threads of a level, and of requests at
+/// a time ([`Builder::parity`]). A larger number is a mistake, such as a size in bytes, or -1 for
+/// "as many as there are". It would exhaust the machine's threads before anyone noticed.
 const MOST: u32 = 4096;
 
-/// A goal that owns the names of its levels.
+/// A goal with owned names of levels.
 #[derive(Clone, Debug)]
 enum Named {
     Ratio(String, String, f64),
@@ -65,8 +65,8 @@ enum Named {
 }
 
 impl Pool {
-    /// Creates a builder for a pool with this number of threads. The number should be one more than
-    /// that of the pool's processors ([`suggested_threads`]).
+    /// Creates a builder for a pool with `threads` threads. The number should be one more than that
+    /// of the pool's processors ([`suggested_threads`]).
     pub fn builder(threads: u32) -> Builder {
         Builder::new(threads)
     }
@@ -104,9 +104,9 @@ impl Builder {
         self
     }
 
-    /// Makes the pool run at most `places` requests at a time, in order of arrival. Each has all
-    /// threads of its level, and the operating system shares the processors among them. This is the
-    /// method of paper 3, for comparison.
+    /// Makes the pool run at most `places` requests at a time, in order of arrival. Each request
+    /// has all threads of its level, and the operating system shares the processors among them.
+    /// This is the method of paper 3, for comparison.
     #[must_use]
     pub fn parity(mut self, places: u32) -> Self {
         self.places = Some(places);

@@ -10,7 +10,7 @@ pub enum BuildError {
     Level {
         /// The name of the level.
         level: String,
-        /// The fault in the settings.
+        /// The mistake in the settings.
         fault: GoalFault,
     },
     /// The settings of the pool as a whole are invalid.
@@ -31,7 +31,7 @@ pub enum BuildError {
     /// goal.
     #[error("a pool in parity keeps no goal: leave one of the two out")]
     Parity,
-    /// A number is so large that it must be a mistake. The values are the number and the maximum.
+    /// A number is so large that it must be a mistake. The values are that number and the maximum.
     #[error(
         "{0} is too many: a pool has at most {1} threads, places and levels, and a level as many threads"
     )]
@@ -55,7 +55,7 @@ pub enum Refused {
     /// The queue of the level is full.
     #[error("the queue of level `{0}` is full")]
     Full(String),
-    /// The request did not get a slot within this time, its patience.
+    /// The request did not get a slot within this time: its patience.
     #[error("no turn came within {0:?}")]
     TimedOut(std::time::Duration),
     /// The pool was closed.

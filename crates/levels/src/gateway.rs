@@ -1,9 +1,9 @@
 //! Reads the service level of a request from the signed header field `Bywash-Level` of the gateway.
 //!
 //! Any client that can reach the application can write a header field. Therefore the gateway signs
-//! the field with keys that the application shares (`[levels]` in the gateway's configuration). It
-//! also removes such fields of clients. A forged, old or malformed field names no level. Treat such
-//! a request as one without the field, and count it.
+//! the field with keys that the application shares (`[levels]` in the gateway's configuration). The
+//! gateway also removes such fields of clients. A forged, old or malformed field names no level.
+//! Treat a request with such a field as one without the field, and count it.
 //!
 //! **Keys can be exchanged while gateway and application run** (`bywash token-keys --rotate`). A
 //! signature that matches none of the keys may have been made with a new key, so the key file is
@@ -40,7 +40,7 @@ struct KeyFile {
     read: Mutex<Instant>,
 }
 
-/// The error that there are no usable keys.
+/// Why an application has no keys of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The key file cannot be read, or every user of the machine may read it.
@@ -48,7 +48,7 @@ pub enum GatewayError {
     Unreadable {
         /// The path of the key file.
         path: String,
-        /// The reason for which it cannot be used.
+        /// The reason why the file cannot be used.
         cause: Unreadable,
     },
     /// The key file contains no keys.
@@ -102,8 +102,8 @@ impl Gateway {
 }
 
 impl KeyFile {
-    /// Reads the key file again, at most once in [`READ_INTERVAL`]. If the file cannot be used, the
-    /// present keys stay.
+    /// Reads the key file again, unless it was read less than [`READ_INTERVAL`] ago. If the file
+    /// cannot be used, the present keys stay.
     fn read_again(&self) {
         let mut read = self.read.lock();
         if read.elapsed() < READ_INTERVAL {

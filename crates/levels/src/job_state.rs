@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct JobState(Arc<AtomicU8>);
 
-/// The job was submitted, and the call has not returned.
+/// The job was submitted, and the submitting call has not returned.
 const OFFERED: u8 = 0;
-/// The call has returned with success, or is about to, and the job waits.
+/// The submitting call has returned with success, or is about to, and the job waits.
 const ACCEPTED: u8 = 1;
 /// The job runs or has run.
 const BEGUN: u8 = 2;
@@ -21,8 +21,9 @@ const BEGUN: u8 = 2;
 const DROPPED: u8 = 3;
 
 impl JobState {
-    /// Records that the pool has taken the job. Returns whether the call may report success. The
-    /// result is false if the job is already dropped, because another thread has closed the pool.
+    /// Records that the pool has taken the job. Returns whether the submitting call may report
+    /// success. The result is false if the job is already dropped, because another thread has
+    /// closed the pool.
     #[must_use]
     pub fn accept(&self) -> bool {
         let (to, fail) = (Ordering::AcqRel, Ordering::Acquire);

@@ -13,7 +13,8 @@ pub(crate) enum Wakeup {
     Closed,
 }
 
-/// The wait of one thread for a slot. Another thread ends the wait by one call of [`Parker::tell`].
+/// The wait of one thread for a slot. Another thread ends the wait with one call of
+/// [`Parker::tell`].
 #[derive(Debug)]
 pub(crate) struct Parker {
     wakeup: AtomicU8,
@@ -41,7 +42,7 @@ impl Parker {
         self.thread.unpark();
     }
 
-    /// Waits for the message, and returns it.
+    /// Waits for the message that ends the wait, and returns it.
     pub(crate) fn wait(&self) -> Wakeup {
         loop {
             if let Some(wakeup) = self.wakeup() {
@@ -51,8 +52,8 @@ impl Parker {
         }
     }
 
-    /// Waits for the message, or until the time `end`. Returns `None` if it has not come by that
-    /// time.
+    /// Waits for the message that ends the wait, or until the time `end`. Returns `None` if no
+    /// message has come by that time.
     pub(crate) fn wait_until(&self, end: Instant) -> Option<Wakeup> {
         loop {
             if let Some(wakeup) = self.wakeup() {
@@ -63,7 +64,7 @@ impl Parker {
         }
     }
 
-    /// Returns the message; `None` if it has not come.
+    /// Returns the message that ends the wait; `None` if it has not come.
     pub(crate) fn wakeup(&self) -> Option<Wakeup> {
         match self.wakeup.load(Ordering::Acquire) {
             SLOT => Some(Wakeup::Slot),

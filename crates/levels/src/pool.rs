@@ -18,7 +18,7 @@ pub struct Pool {
     open: Arc<Open>,
 }
 
-/// Closes the pool when it is dropped, that is, with the last clone.
+/// A guard that closes the pool when the last clone of the pool is dropped.
 struct Open(Arc<PoolScheduler>);
 
 impl Drop for Open {
@@ -90,8 +90,8 @@ impl Pool {
         self.scheduler().close();
     }
 
-    /// Waits until no request waits or runs in the pool. After [`Pool::close`], this waits only for
-    /// requests that had begun.
+    /// Waits until no request waits or runs in the pool. After [`Pool::close`], only requests that
+    /// had begun are left.
     pub fn wait_until_empty(&self) {
         self.scheduler().wait_until_empty();
     }

@@ -1,10 +1,10 @@
 //! Runs code that is written for rayon on slots of the pool.
 //!
 //! Parallel iterators run on rayon's threads, about which the pool knows nothing. So while such
-//! code runs, its request holds all slots that its level allows and no other request wanted. The
-//! code runs in a rayon pool with the same number of threads. These slots do not change hands
-//! before the code ends. Code written with [`Request::scope`](crate::Request::scope) shares slots
-//! better.
+//! code runs, its request holds several slots: those that its level allows and no other request
+//! wants when the code begins. The code runs in a rayon pool with the same number of threads. These
+//! slots do not change hands before the code ends. Code written with
+//! [`Request::scope`](crate::Request::scope) shares slots better.
 //!
 //! Rayon pools are kept and reused. Their sizes are powers of two, so that there are few different
 //! ones.
@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 pub(crate) struct PoolCache(Mutex<Vec<rayon::ThreadPool>>);
 
 impl PoolCache {
-    /// Takes an unused rayon pool with this number of threads, or builds one. Fails if a thread
-    /// cannot be started.
+    /// Takes an unused rayon pool with `threads` threads, or builds one. Returns an error if a
+    /// thread cannot be started.
     pub(crate) fn take(
         &self,
         threads: u32,

@@ -13,8 +13,8 @@ use crate::scheduler::PoolScheduler;
 use crate::scope::Scope;
 use crate::task::{Taken, TaskQueue};
 
-/// The number of times that a request's own thread checks its task queue before it sleeps. By that
-/// time, a worker that has finished the last task has usually left.
+/// The number of times that a request's own thread checks its task queue before it sleeps. After
+/// that many checks, a worker that has finished the last task has usually left.
 const MAX_POLLS: u32 = 64;
 
 /// A request that has begun. The thread that owns the value runs on a slot of the pool, and
@@ -25,8 +25,8 @@ pub struct Request {
     level: LevelId,
     /// The time since which the request's own thread has held its present slot.
     since: Time,
-    /// The number of pool threads that ask for work as soon as the request has ended: 1 if a worker
-    /// runs it, otherwise 0.
+    /// The number of worker threads that ask for work when the request has ended: 1 if a worker
+    /// runs the request, otherwise 0.
     coming: usize,
     panicked: bool,
 }
@@ -37,8 +37,8 @@ impl Request {
         Self { scheduler, ticket, level, since, coming: 0, panicked: false }
     }
 
-    /// Runs a job as a request, on a worker of the pool. The worker asks for its next work
-    /// afterwards.
+    /// Runs a job as a request, on a worker of the pool. After the call, the worker asks for its
+    /// next work.
     pub(crate) fn run(
         scheduler: &Arc<PoolScheduler>,
         ticket: Ticket,
@@ -66,16 +66,16 @@ impl Request {
         self.scheduler.level_settings[self.level.0].max_threads
     }
 
-    /// Marks the request as failed, as if its code had panicked. It counts as failed when it ends.
-    /// This is for code that does not report failures by panics.
+    /// Marks the request as failed, as if its code had panicked. A marked request counts as failed
+    /// when it ends. Use this function in code that does not report failures by panics.
     pub fn fail(&mut self) {
         self.panicked = true;
     }
 
     /// Opens a scope, and runs its tasks in parallel. Returns when all tasks have ended.
     ///
-    /// The tasks run on this thread and on as many others as the level and the competing requests
-    /// leave to this one. They may borrow from the enclosing frames.
+    /// The tasks run on this thread and on further threads, as many as the level and the competing
+    /// requests leave to this request. They may borrow from the enclosing frames.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl Request {
     /// If `each` panics.
     pub fn parallel_for(&mut self, indices: std::ops::Range<usize>, each: impl Fn(usize) + Sync) {
         /// The number of parts per thread. Slots change hands between parts, and a thread that
-        /// comes late finds parts left.
+        /// joins late still finds parts to run.
         const PARTS: usize = 8;
         let (first, count) = (indices.start, indices.len());
         let parts = count.min(self.max_threads() as usize * PARTS);
@@ -146,8 +146,8 @@ impl Request {
         results.into_iter().map(result).collect()
     }
 
-    /// Runs code that uses rayon (parallel iterators, `rayon::join`). It gets as many threads as
-    /// are free for this request when it begins, rounded down to a power of two. See the module
+    /// Runs code that uses rayon (parallel iterators, `rayon::join`). The code gets as many threads
+    /// as are free for this request when it begins, rounded down to a power of two. See the module
     /// `rayon`.
     ///
     /// # Errors
@@ -173,7 +173,8 @@ impl Request {
         }))
     }
 
-    /// Runs the remaining tasks of a task queue, and waits for the tasks that workers run.
+    /// Runs the remaining tasks of a task queue, and waits until the tasks that workers run have
+    /// ended.
     fn join(&mut self, queue: &Arc<TaskQueue>) {
         loop {
             while let Taken::Task(task, last) = queue.take() {

@@ -64,7 +64,7 @@ pub struct GoalStats {
     pub effort: f64,
 }
 
-/// The counts of one level since the pool was built.
+/// The counts of the requests of one level since the pool was built.
 #[derive(Clone, Debug)]
 struct Counts {
     refused: u64,

@@ -32,9 +32,10 @@ struct State {
     helpers: usize,
     /// The number of workers that were called to this task queue and have not arrived at it yet.
     called: usize,
-    /// The parker of the scope's own thread, while that thread waits for a slot or for the workers.
+    /// The parker of the scope's own thread, while that thread waits for a slot or for the workers;
+    /// otherwise `None`.
     owner: Option<Arc<Parker>>,
-    /// The number of queued tasks without a called worker, as the scheduler was last notified.
+    /// The number of queued tasks without a called worker that was last reported to the scheduler.
     known: usize,
     /// The payload of the first panic of a task, until the scope takes it.
     panic: Option<Box<dyn Any + Send>>,
@@ -72,8 +73,8 @@ pub(crate) enum Taken {
 pub(crate) struct Running(Task);
 
 impl TaskQueue {
-    /// Adds a task. Returns whether the scheduler must be notified. That is not necessary if the
-    /// scheduler already knows of `most` tasks, because it cannot provide more threads.
+    /// Adds a task. Returns whether the scheduler must be notified. A notification is not necessary
+    /// if the scheduler already knows of `most` tasks, because it cannot provide more threads.
     ///
     /// # Safety
     ///

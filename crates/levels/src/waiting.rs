@@ -56,8 +56,8 @@ impl Waiting {
         self.parker.wait_until(end).map(|wakeup| self.end(wakeup))
     }
 
-    /// Leaves the queue because `patience` is over. If the request has just got its slot, it begins
-    /// instead.
+    /// Leaves the queue because `patience` is over, and returns [`Refused::TimedOut`]. If the
+    /// request has just got its slot, the request begins instead.
     pub(crate) fn leave(mut self, patience: Duration) -> Result<Request, Refused> {
         if self.scheduler.leave(self.level, self.ticket, &self.parker) {
             self.over = true;

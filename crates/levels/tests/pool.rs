@@ -1,5 +1,5 @@
-//! Tests of the pool with real threads. Each task runs once, on a thread that may run it, and no
-//! thread waits for ever.
+//! Tests of the pool with real threads. They check that each task runs once, on a thread that may
+//! run it, and that no thread waits forever.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_levels::{BuildError, Goal, JobState, Level, Pool, Refused, Stats};
 
-/// A time longer than any step of these tests takes. A step that takes longer hangs.
+/// The time limit of a step. It is longer than any step of these tests takes.
 const STUCK: Duration = Duration::from_secs(60);
 
 fn wide(most: u32) -> Level {
@@ -326,7 +326,7 @@ fn of_a_job_it_is_said_once_what_became_of_it() {
     assert!(!begun_first.end(), "it has run");
 }
 
-/// A payload of a panic that panics itself when it is dropped.
+/// A panic payload that panics itself when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {

@@ -16,8 +16,8 @@ const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
 const CARRIERS: [Name; 4] =
     [Name::Authorization, Name::ProxyAuthorization, Name::WwwAuthenticate, Name::ProxyAuthenticate];
 
-/// The set of the [`CARRIERS`] and of the field that states explicitly that an authentication
-/// persists.
+/// The set of names that show an authentication: the [`CARRIERS`], and the field that states
+/// explicitly that an authentication persists.
 const SIGNS: u64 = Name::set(&CARRIERS) | Name::PersistentAuth.bit();
 
 impl Fields {
@@ -35,7 +35,7 @@ impl Fields {
     }
 }
 
-/// Returns whether a list member begins with the name of one of the schemes.
+/// Returns whether a list member begins with the name of one of the [`SCHEMES`].
 fn names_scheme(member: &[u8]) -> bool {
     let scheme = member.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))

@@ -25,7 +25,7 @@ pub(crate) struct Chunks {
 #[derive(Debug)]
 enum Step {
     Frame(Frame),
-    /// The number of bytes of the current chunk's data that are still to come. Never 0.
+    /// The number of bytes of the current chunk's data that are still to come; never 0.
     Data(u64),
     Trailers(Section),
 }
@@ -92,7 +92,7 @@ impl Chunks {
     /// over all chunks.
     ///
     /// # Errors
-    /// [`ParseError::Body`] if the sum exceeds [`MAX_EXCESS`].
+    /// Returns [`ParseError::Body`] if the sum exceeds [`MAX_EXCESS`].
     fn charge(&mut self, left: Frame) -> Result<(), ParseError> {
         if let Frame::End { size, extension } = left {
             let worth = size.saturating_mul(2).saturating_add(16);

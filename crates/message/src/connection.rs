@@ -5,13 +5,13 @@ use crate::fields::Fields;
 use crate::name::Name;
 use crate::parse_error::ParseError;
 
-/// The maximum number of options in a message's `Connection`. No sender needs more. Each option is
-/// compared with each field, so the number must be bounded.
+/// The maximum number of options in a message's `Connection`. No sender needs more options. Each
+/// option is compared with each field, so the number must be bounded.
 const MAX_OPTIONS: usize = 32;
 
-/// End-to-end fields that a client must not name in `Connection`, because the gateway would then
-/// remove them. They tell to whom the request is addressed, how long it is, what it contains and
-/// where it comes from.
+/// The end-to-end fields that a client must not name in `Connection`, because the gateway would
+/// then remove them. They tell to whom the request is addressed, how long it is, what it contains
+/// and where it comes from.
 const NEVER_NOMINATED: u64 = Name::set(&[
     Name::Authorization,
     Name::CacheControl,

@@ -15,7 +15,7 @@ pub struct Decoder(State);
 
 #[derive(Debug)]
 enum State {
-    /// The number of bytes of the body that are still to come. Never 0.
+    /// The number of bytes of the body that are still to come; never 0.
     Length(u64),
     UntilClose,
     Chunked(Chunks),
@@ -40,8 +40,8 @@ impl Decoder {
     /// returns `Part::End` again and consumes nothing.
     ///
     /// # Errors
-    /// [`ParseError::Body`] if the body is malformed. Every later call then returns this error
-    /// again.
+    /// Returns [`ParseError::Body`] if the body is malformed. Every later call then returns this
+    /// error again.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), ParseError> {
         let result = match &mut self.0 {
             State::Length(left) => Ok(up_to(input, left)),
@@ -62,7 +62,8 @@ impl Decoder {
     /// Records that the peer has closed its side of the connection.
     ///
     /// # Errors
-    /// [`ParseError::Body`] if the body does not end with the connection and has not ended before.
+    /// Returns [`ParseError::Body`] if the body does not end with the connection and has not ended
+    /// before.
     pub fn closed(&mut self) -> Result<(), ParseError> {
         let ended = match self.0 {
             State::UntilClose | State::Ended => true,

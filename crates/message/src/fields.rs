@@ -2,7 +2,8 @@
 //!
 //! The lines of a head are stored as they arrived. An index has the position of each name and value
 //! in them. A bit set of the names that occur answers most questions without a search. Removing a
-//! field removes only its entry in the index. Writing copies each run of adjacent lines at once.
+//! field removes only its entry in the index. Writing copies each run of adjacent lines in one
+//! operation.
 
 use std::fmt;
 use std::ops::Range;
@@ -100,8 +101,8 @@ impl Fields {
         lines.iter().filter(move |line| line.name == name).map(|line| &self.text[line.value()])
     }
 
-    /// Returns the values of all fields with this spelling, ignoring case. Use it for names that
-    /// have no [`Name`].
+    /// Returns the values of all fields with this spelling, ignoring case. This method is for names
+    /// that have no [`Name`].
     pub fn named(&self, spelled: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .filter(|field| field.spelled.eq_ignore_ascii_case(spelled))
@@ -113,11 +114,11 @@ impl Fields {
         self.lines.iter().map(|line| field(&self.text, *line))
     }
 
-    /// Appends a field. The caller ensures that it is valid: it is the gateway's own or comes from
-    /// a parser.
+    /// Appends a field. The caller ensures that the field is valid: the field is the gateway's own
+    /// or comes from a parser.
     ///
     /// # Panics
-    /// If the text grows beyond 4 GiB.
+    /// Panics if the text grows beyond 4 GiB.
     pub fn push(&mut self, spelled: &[u8], value: &[u8]) {
         debug_assert!(!spelled.is_empty() && spelled.iter().all(|byte| is_token(*byte)));
         debug_assert!(is_value(value) && trimmed(value).len() == value.len());
@@ -129,7 +130,8 @@ impl Fields {
         self.text.extend_from_slice(value);
         self.text.extend_from_slice(b"\r\n");
         let place = |at: usize| u32::try_from(at).expect("a head is far smaller than 4 GiB");
-        // The end of the text is the largest offset: if it fits into 32 bits, the others fit too.
+        // The end of the text is the largest offset. If that offset fits into 32 bits, the others
+        // fit too.
         let _ = place(self.text.len());
         self.add(Line {
             start: place(start),
@@ -142,8 +144,8 @@ impl Fields {
     }
 
     /// Replaces all fields of this name by one field. Several names may share a [`Name`], as the
-    /// `bywash-` fields do. Then only fields of the same spelling are replaced, including its
-    /// aliases.
+    /// `bywash-` fields do. For such names, only fields of the same spelling are replaced,
+    /// including its aliases.
     pub fn set(&mut self, spelled: &[u8], value: &[u8]) {
         match Name::of(spelled) {
             Name::Ours

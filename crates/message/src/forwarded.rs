@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::character_class::{is_token, trimmed};
 use crate::host::is_host;
 
-/// A node on the path of a request (§6).
+/// A node on the path of a request (RFC 7239 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// An address in its canonical form. An IPv4 address is never mapped into IPv6.
@@ -21,7 +21,7 @@ pub enum Node {
     Hidden,
 }
 
-/// One element: the request as it arrived at one hop.
+/// One element of the field: it describes the request as it arrived at one hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
     /// The node that the request came from (`for`).
@@ -36,7 +36,8 @@ pub struct Forwarded {
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
 impl Node {
-    /// Parses a node with or without a port (§6). Returns `None` if the text is not a node.
+    /// Parses a node with or without a port (RFC 7239 §6). Returns `None` if the text is not a
+    /// node.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (node, port) = if let Some(literal) = text.strip_prefix('[') {
@@ -58,13 +59,13 @@ impl Node {
     }
 }
 
-/// Returns whether the text is a `port` or an `obfport` of §6.
+/// Returns whether the text is a `port` or an `obfport` of RFC 7239 §6.
 fn is_port(text: &str) -> bool {
     let digits = (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits || is_obfuscated(text)
 }
 
-/// Returns whether the text is an `obfnode` of §6.3.
+/// Returns whether the text is an `obfnode` of RFC 7239 §6.3.
 fn is_obfuscated(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     text.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(plain))

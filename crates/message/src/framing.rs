@@ -80,8 +80,8 @@ pub(crate) fn of_response(
 
 pub(crate) const FRAMING: u64 = Name::set(&[Name::ContentLength, Name::TransferEncoding]);
 
-/// Returns whether the head announces a body. It may be the body that only the response to a GET
-/// would have.
+/// Returns whether the head announces a body. The announced body may be the one that only the
+/// response to a GET would have.
 pub(crate) fn announces_body(fields: &Fields) -> bool {
     fields.has(Name::TransferEncoding) || fields.all(Name::ContentLength).any(|value| value != b"0")
 }

@@ -39,7 +39,8 @@ impl Request {
         if raw.len() > limits.target {
             return Err(ParseError::UriTooLong);
         }
-        // RFC 9113 §8.3.1: a path that begins with a slash, or an asterisk; nothing absolute.
+        // RFC 9113 §8.3.1 allows a path that begins with a slash, or an asterisk. It does not allow
+        // the absolute form.
         let (target, None) = Target::of(&method, raw.as_bytes())? else {
             return Err(ParseError::Syntax);
         };

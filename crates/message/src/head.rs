@@ -1,8 +1,8 @@
 //! Finds the end of a head in bytes that are still arriving.
 //!
 //! The search goes from line end to line end, and resumes where it stopped. So a head that arrives
-//! byte by byte costs as much as one that arrives at once. Bytes that can never become a valid head
-//! are refused as soon as that is certain, not only when the client times out.
+//! byte by byte costs as much as one that arrives in one piece. Bytes that can never become a valid
+//! head are refused as soon as that is certain, not only when the client times out.
 
 use memchr::memchr3;
 

@@ -7,11 +7,12 @@ use crate::fields::Fields;
 use crate::name::Name;
 use crate::parse_error::ParseError;
 
-/// Returns the authority of a request, which is the value of `Host`. `needed`: `Host` is mandatory.
+/// Returns the authority of a request, which is the value of `Host`. `needed` says whether `Host`
+/// is mandatory.
 ///
 /// # Errors
-/// [`ParseError::Host`] if `Host` is repeated or malformed, is missing although it is needed, or
-/// contradicts an authority in the request line.
+/// Returns [`ParseError::Host`] if `Host` is repeated or malformed, is missing although it is
+/// needed, or contradicts an authority in the request line.
 pub(crate) fn authority(
     fields: &mut Fields,
     named: Option<&[u8]>,

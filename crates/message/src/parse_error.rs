@@ -15,7 +15,7 @@ pub enum ParseError {
     /// A length together with a transfer coding, two lengths, a bad length, a transfer coding other
     /// than one `chunked`, or any transfer coding in HTTP/1.0 (RFC 9112 §6).
     Framing,
-    /// `CONNECT`.
+    /// The method `CONNECT`, which is not supported.
     Method,
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
     Expectation,

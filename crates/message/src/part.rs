@@ -2,7 +2,7 @@
 
 use crate::fields::Fields;
 
-/// The meaning of the bytes that were consumed.
+/// The meaning of the bytes that a decoder has consumed.
 #[derive(Debug)]
 pub enum Part<'a> {
     /// All of the input is consumed, and the body has not ended.
@@ -19,7 +19,7 @@ pub(crate) fn more_or(data: &[u8]) -> Part<'_> {
 }
 
 /// Takes at most `left` bytes from the start of `input`, and subtracts their number from `left`.
-/// Returns their number and the bytes as a part.
+/// Returns that number, and the bytes as a part.
 pub(crate) fn up_to<'a>(input: &'a [u8], left: &mut u64) -> (usize, Part<'a>) {
     let count = usize::try_from(*left).unwrap_or(usize::MAX);
     let data = input.get(..count).unwrap_or(input);

@@ -17,7 +17,7 @@ use crate::{host, line};
 #[allow(clippy::struct_excessive_bools, reason = "each answers one question about the connection")]
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The method. Never `CONNECT`.
+    /// The method, which is never `CONNECT`.
     pub method: Method,
     /// The target, in canonical form.
     pub target: Target,
@@ -45,7 +45,7 @@ impl Request {
     /// Parses a whole head, which [`Head::end`](crate::Head::end) has found.
     ///
     /// # Errors
-    /// The reason why the request is refused.
+    /// Returns the reason why the request is refused.
     pub fn parse(head: &[u8], limits: &Limits) -> Result<Self, ParseError> {
         let head = head.strip_prefix(b"\r\n").unwrap_or(head);
         let (first, section) = line::first(head)?;
@@ -120,7 +120,7 @@ pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool
     Ok(!matches!(framing, Framing::None | Framing::Length(0)))
 }
 
-/// Returns whether `TE` says that the sender accepts trailers (RFC 9110 §10.1.4).
+/// Returns whether the field `TE` says that the sender accepts trailers (RFC 9110 §10.1.4).
 pub(crate) fn takes_trailers(fields: &Fields) -> bool {
     let mut codings = fields.all(Name::Te).flat_map(members);
     codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))

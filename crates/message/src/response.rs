@@ -19,7 +19,7 @@ use crate::request::version;
 pub struct Response {
     /// The status, from 100 to 599.
     pub status: StatusCode,
-    /// The reason phrase. Empty if there is none or if it is the standard one for the status.
+    /// The reason phrase. It is empty if there is none or if it is the standard one for the status.
     pub reason: Vec<u8>,
     /// The version: 1.0, 1.1 or 2.
     pub version: Version,
@@ -42,7 +42,7 @@ impl Response {
     /// of the request.
     ///
     /// # Errors
-    /// The reason why the response is refused.
+    /// Returns the reason why the response is refused.
     pub fn parse(head: &[u8], asked: &Method, limits: &Limits) -> Result<Self, ParseError> {
         let (first, section) = line::first(head)?;
         if first.len() > limits.first_line() {

@@ -143,8 +143,8 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, ParseError> {
     Ok(out)
 }
 
-/// Removes the last segment of a path that ends with a slash. Fails if it would lead above the
-/// root.
+/// Removes the last segment of a path that ends with a slash. Fails if the path would then lead
+/// above the root.
 fn leave(out: &mut Vec<u8>) -> Result<(), ParseError> {
     out.pop();
     let parent = memrchr(b'/', out).ok_or(ParseError::Path)?;

@@ -11,7 +11,7 @@ use crate::line;
 use crate::name::{Name, alike};
 use crate::parse_error::ParseError;
 
-/// Fields without a [`Name`] that are allowed in heads only (RFC 9110 §6.5.1): those that modify a
+/// The fields without a [`Name`] that are allowed in heads only (RFC 9110 §6.5.1). They modify a
 /// request, authenticate, or control how the content is interpreted or cached.
 const HEAD_ONLY: [&str; 17] = [
     "content-location",

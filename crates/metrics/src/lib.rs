@@ -52,7 +52,8 @@ pub enum MetricKind {
     Counter,
     /// A value that may rise and fall.
     Gauge,
-    /// The numbers of observations at or below each of a list of bounds, with their sum and count.
+    /// The numbers of observations at or below each of several bounds, with the sum and the total
+    /// number of all observations.
     Histogram,
 }
 
@@ -95,7 +96,8 @@ impl Metric {
     /// Returns the values of the metric's only label.
     ///
     /// # Panics
-    /// If the metric has no label or several, or if the configuration gives the label's values.
+    /// Panics if the metric has no label or several, or if the configuration gives the label's
+    /// values.
     pub fn words(&self) -> Vec<&'static str> {
         let [Label { words: Words::Fixed(words), .. }] = self.labels else {
             panic!("{} has no single label with fixed values", self.name)

@@ -4,26 +4,26 @@ use std::io;
 
 use bywash_units::Ratio;
 
-/// Measures the CPU utilisation of this host between two calls of [`Cpu::read`].
+/// A meter of the CPU utilisation of this host between two calls of [`Cpu::read`].
 #[derive(Debug, Default)]
 pub struct Cpu {
     last: Option<Ticks>,
 }
 
-/// Clock ticks per second in the files of `/proc`: the kernel's `USER_HZ`, which does not depend on
-/// the kernel's own clock. It is 100 on every Linux architecture that Rust's standard library
-/// supports.
+/// The number of clock ticks per second in the files of `/proc`: the kernel's `USER_HZ`. It does
+/// not depend on the kernel's own clock, and is 100 on every Linux architecture that Rust's
+/// standard library supports.
 pub(crate) const PER_SECOND: f64 = 100.0;
 
 /// The total CPU time of all processors since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticks {
-    /// Ticks spent in programs, in the kernel and in interrupts.
+    /// The ticks spent in programs, in the kernel and in interrupts.
     pub(crate) busy: u64,
-    /// Ticks in which a task was ready to run, but the hypervisor ran another virtual machine
+    /// The ticks in which a task was ready to run, but the hypervisor ran another virtual machine
     /// ("steal").
     pub(crate) stolen: u64,
-    /// All ticks, including those spent idle and waiting for disks.
+    /// The total number of ticks, including those spent idle and waiting for disks.
     pub(crate) all: u64,
     pub(crate) processors: u32,
 }
@@ -34,7 +34,7 @@ impl Cpu {
     /// host cannot have it.
     ///
     /// # Errors
-    /// If `/proc/stat` cannot be read or has another form.
+    /// Returns an error if `/proc/stat` cannot be read or has another form.
     pub fn read(&mut self) -> io::Result<Option<Ratio>> {
         let now = Ticks::parse(&std::fs::read_to_string("/proc/stat")?).ok_or_else(|| {
             io::Error::other("/proc/stat does not begin with a line of cpu times")

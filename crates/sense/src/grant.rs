@@ -113,9 +113,9 @@ fn total(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Measures the bytes that the kernel holds for sockets of this process's control group and charges
-/// to its memory limit. They are `sock` in `memory.stat` of version 2. Version 1 charges them
-/// elsewhere.
+/// A meter of the bytes that the kernel holds for sockets of this process's control group and
+/// charges to its memory limit. In version 2 they are `sock` in `memory.stat`. Version 1 charges
+/// them elsewhere.
 #[derive(Clone, Debug)]
 pub struct SocketMemory(Option<PathBuf>);
 

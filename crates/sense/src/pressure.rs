@@ -12,7 +12,7 @@ use bywash_units::Ratio;
 
 use crate::grant::own_file;
 
-/// Measures CPU pressure between two calls of [`Pressure::read`].
+/// A meter of the CPU pressure between two calls of [`Pressure::read`].
 #[derive(Debug, Default)]
 pub struct Pressure {
     last: Option<(Instant, u64)>,
@@ -25,8 +25,8 @@ impl Pressure {
     /// `None` at the first call.
     ///
     /// # Errors
-    /// If the kernel provides no pressure because it was built or booted without it, or if the file
-    /// has another form.
+    /// Returns an error if the kernel provides no pressure because it was built or booted without
+    /// it, or if the file has another form.
     pub fn read(&mut self) -> io::Result<Option<Ratio>> {
         let text = std::fs::read_to_string(own_file("cpu.pressure").unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
@@ -45,9 +45,10 @@ impl Pressure {
 /// information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stalled {
-    /// Microseconds in which at least one task waited.
+    /// The total time in microseconds in which at least one task waited.
     pub(crate) some: u64,
-    /// Microseconds in which all tasks with work to do waited, if the kernel reports it.
+    /// The total time in microseconds in which all tasks with work to do waited, if the kernel
+    /// reports it.
     pub(crate) full: Option<u64>,
 }
 

@@ -9,7 +9,7 @@ use crate::series::parse_stat;
 /// The resources that this process uses at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Process {
-    /// Resident memory in bytes.
+    /// The resident memory in bytes.
     pub resident: u64,
     /// The number of open file descriptors.
     pub open_files: u64,

@@ -21,8 +21,8 @@ use crate::sys::Flags;
 pub struct Interest {
     /// Whether the arrival of unread bytes is reported too, once.
     pub data: bool,
-    /// Whether a peer that has only shut down its sending side counts as present. A closed TCP
-    /// connection looks the same until something is written to it.
+    /// Whether a peer that has only shut down its sending side still counts as connected. A closed
+    /// TCP connection looks the same until something is written to it.
     pub half_close_ok: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-/// Identifies a watch by the number of its descriptor and its generation.
+/// The key of a watch: the number of its descriptor, and its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) fd: RawFd,

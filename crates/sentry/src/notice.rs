@@ -6,8 +6,8 @@ use std::os::fd::RawFd;
 use crate::interest::Reason;
 use crate::sys;
 
-/// The actions for an event of a connection. All actions that are given are carried out, in the
-/// order of the fields.
+/// The actions to carry out for an event of a connection. All actions that are given are carried
+/// out, in the order of the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notice {
     /// Send a signal.

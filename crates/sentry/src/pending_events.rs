@@ -12,10 +12,10 @@ pub(crate) struct PendingEvents(Mutex<Latest>);
 
 #[derive(Debug, Default)]
 struct Latest {
-    /// Whether unread data was reported and the future has not returned that yet.
+    /// Whether unread data was reported, and the future has not returned this event yet.
     data: bool,
-    /// The way in which the peer left, or `None` if it is present. The value stays, so every later
-    /// poll returns it.
+    /// The way in which the peer left; `None` if the peer is still connected. The value stays, so
+    /// every later poll returns it.
     departure: Option<Reason>,
     waker: Option<Waker>,
 }

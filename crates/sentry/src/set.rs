@@ -107,7 +107,8 @@ mod tests {
         (ours, listener.accept().unwrap().0)
     }
 
-    /// Waits for the next report, with a timeout for reports that never come.
+    /// Waits for the next report, and returns its tokens. Panics if a timeout passes without a
+    /// report.
     async fn next(watch: &Watch) -> Vec<u64> {
         let mut tokens = Vec::new();
         let wait = watch.departures(|token| tokens.push(token));

@@ -173,9 +173,9 @@ pub(crate) fn is_connected(fd: RawFd) -> bool {
     unsafe { libc::getpeername(fd, address.as_mut_ptr().cast(), &raw mut size) == 0 }
 }
 
-/// Blocks all signals on the calling thread while the value exists. A signal handler that runs
-/// while the thread holds the lock could call [`crate::unwatch`], which would deadlock, or jump out
-/// of the code that holds the lock.
+/// Blocks all signals on the calling thread while this value exists. Otherwise a signal handler
+/// could run while the thread holds the lock. The handler could call [`crate::unwatch`], which
+/// would deadlock, or jump out of the code that holds the lock.
 #[must_use = "handlers may run as soon as this is dropped"]
 pub struct Unsignalled(libc::sigset_t);
 
@@ -258,7 +258,8 @@ pub(crate) fn count_up(eventfd: RawFd) {
     unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) };
 }
 
-/// Returns whether a descriptor refers to an anonymous file, as that of an eventfd does.
+/// Returns whether a descriptor refers to an anonymous file of the kernel. The descriptor of an
+/// eventfd does.
 pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
     let mut about = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes a `stat` to `about`, for which any bytes are valid.

@@ -112,9 +112,9 @@ fn report(key: Key, reason: Reason, notifier: &Notifier) -> Delivery {
     catch_unwind(AssertUnwindSafe(reporting)).unwrap_or(Delivery::Done)
 }
 
-/// Ends the report of an event, and the watch too if the event was the disconnect. Returns false if
-/// this is no longer the thread of the table: the set was lost in the meantime, or a called
-/// function has forked the process.
+/// Ends the report of an event. If the event was the disconnect, ends the watch too. Returns false
+/// if the calling thread is no longer the thread of the table. That happens if the set was lost in
+/// the meantime, or if a called function has forked the process.
 fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     if !process::is_own(shared) {
         return false;
@@ -148,7 +148,8 @@ fn done(shared: &Shared, key: Key, reason: Reason, delivery: Delivery) -> bool {
     true
 }
 
-/// Handles that the program has closed the descriptors of the epoll set. All watches are lost.
+/// Handles the loss of the epoll set, whose descriptors the program has closed. All watches are
+/// lost with it.
 fn handle_lost_set(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {

@@ -32,7 +32,7 @@ impl BitRate {
         self.bytes
     }
 
-    /// Subtracts `taken` from the rate. Returns `None` if less than [`BitRate::LEAST`] is left.
+    /// Returns this rate minus `taken`. Returns `None` if less than [`BitRate::LEAST`] is left.
     pub(crate) fn less(self, taken: Self) -> Option<Self> {
         let bytes = self.bytes.checked_sub(taken.bytes)?;
         Some(Self { bytes }).filter(|left| *left >= Self::LEAST)

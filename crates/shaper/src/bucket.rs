@@ -1,5 +1,6 @@
-//! A token bucket that counts bytes, for uses that share a connection: streams of HTTP/2, which the
-//! kernel cannot distinguish. It also limits the sum over connections where there is no HTB.
+//! A token bucket that counts bytes. It is for responses that share a connection: streams of
+//! HTTP/2, which the kernel cannot distinguish. It also limits the sum over connections where there
+//! is no HTB.
 //!
 //! The bucket has the virtual scheduling form (GCRA, ITU-T I.371). Its state is one number: the
 //! time at which the bucket would be full again. A caller always gets its bytes, with the time from
@@ -16,8 +17,9 @@ use crate::bitrate::BitRate;
 pub struct Bucket {
     rate: BitRate,
     burst: u32,
-    /// The time at which the bucket is full again if no more bytes are taken. If that time is
-    /// further ahead than an empty bucket needs to refill, callers are waiting to send.
+    /// The time at which the bucket is full again if no more bytes are taken. If this time is
+    /// further ahead than the time that an empty bucket takes to refill, some callers are still
+    /// waiting to send.
     full: Time,
 }
 
@@ -47,8 +49,8 @@ impl Bucket {
         self.full = self.full - self.sending_time(u64::from(bytes));
     }
 
-    /// Sets another rate. Callers that already have a time keep it. The next caller waits until the
-    /// bytes of those callers are sent at the new rate.
+    /// Sets another rate. Callers that already have a time keep it. The next caller waits until
+    /// their bytes are sent, at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: BitRate) {
         let (old, new) = (self.rate.bytes_per_second(), rate.bytes_per_second());
         let missing = u128::from(self.full.since(now).as_nanos()) * u128::from(old);
@@ -122,8 +124,9 @@ mod tests {
     }
 
     proptest! {
-        /// The bytes sent in any interval are at most the sum of three amounts: the burst, the rate
-        /// times the interval, and the chunk at its start. That holds for any sequence of callers.
+        /// Checks the bound on the bytes that are sent in any interval. It is the sum of three
+        /// amounts: the burst, the rate times the interval, and the chunk at its start. The bound
+        /// holds for any sequence of callers.
         #[test]
         fn nobody_gets_more_than_burst_and_rate(
             takes in prop::collection::vec((0_u64..3_000_000, 1_u32..20_000), 1..200)

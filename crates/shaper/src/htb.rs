@@ -125,8 +125,8 @@ fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
     })
 }
 
-/// Installs the root of this crate without classes. Packets that are sent until the classes exist
-/// are not shaped.
+/// Installs the root of this crate without classes. Until the classes exist, packets are sent
+/// unshaped.
 ///
 /// # Errors
 /// `AlreadyExists` if another program has installed a root. The kernel checks that.

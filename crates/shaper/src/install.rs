@@ -42,7 +42,7 @@ pub fn install(plan: &Plan) -> Result<(), ShaperError> {
     made
 }
 
-/// Checks that the device of `plan` is shaped as planned. This needs no capability.
+/// Checks that the device of `plan` is shaped as planned. The check needs no capability.
 ///
 /// # Errors
 /// The difference from the plan, or the reason why the device cannot be read.

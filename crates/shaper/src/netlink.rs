@@ -27,13 +27,19 @@ const HEAD: usize = 16;
 /// The length in bytes of `struct tcmsg`, the subject of a message.
 const SUBJECT: usize = 20;
 
-/// The types of messages about queueing disciplines (qdiscs) and classes.
+/// The type of a message that describes or creates a queueing discipline (qdisc).
 pub(crate) const NEW_QDISC: u16 = libc::RTM_NEWQDISC;
+/// The type of a message that deletes a queueing discipline.
 pub(crate) const DELETE_QDISC: u16 = libc::RTM_DELQDISC;
+/// The type of a message that asks for queueing disciplines.
 pub(crate) const GET_QDISC: u16 = libc::RTM_GETQDISC;
+/// The type of a message that describes or creates a class.
 pub(crate) const NEW_CLASS: u16 = libc::RTM_NEWTCLASS;
+/// The type of a message that asks for classes.
 pub(crate) const GET_CLASS: u16 = libc::RTM_GETTCLASS;
+/// The type of a message that reports success or an error.
 const ERROR: u16 = libc::NLMSG_ERROR as u16;
+/// The type of the message that ends a list.
 const DONE: u16 = libc::NLMSG_DONE as u16;
 /// The flag in a message that a list has changed while it was read.
 const INTERRUPTED: u16 = libc::NLM_F_DUMP_INTR as u16;

@@ -31,8 +31,8 @@ pub enum Lane {
     Ant,
 }
 
-/// The lane or pacing rate that a connection was last given. The caller keeps one mark with each
-/// socket. The default is neither.
+/// The setting that a connection last got: a lane, a pacing rate, or neither. The caller keeps one
+/// mark with each socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark(Given);
 
@@ -54,7 +54,7 @@ const UNPACED: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Shaper {
     shaping: AtomicU8,
-    /// The number of the state that was last reported, so that each change is reported once.
+    /// The number of the state that was last reported. With it, each change is reported once.
     reported: AtomicU8,
     /// The pacing rate in bytes per second of a connection without a lane, or [`UNWANTED`].
     pace: AtomicU32,
@@ -164,8 +164,8 @@ impl Shaper {
         }
     }
 
-    /// Returns whether a connection leaves by a device that has lanes. If the kernel does not
-    /// report the device, the answer is no.
+    /// Returns whether a connection leaves by a device that has lanes. Returns false if the kernel
+    /// does not report the device.
     fn has_lane(&self, socket: &impl AsFd) -> bool {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         route::device(socket).is_ok_and(|device| device.is_some_and(|one| devices.contains(&one)))

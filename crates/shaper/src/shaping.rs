@@ -55,7 +55,7 @@ impl Without {
 }
 
 impl Shaping {
-    /// Returns the reason why there is no lane, or `None` if there is one.
+    /// Returns the reason why there is no lane; `None` if there is one.
     pub const fn without(self) -> Option<Without> {
         match self {
             Self::Priority => None,

@@ -67,7 +67,7 @@ impl CancelLog {
         }));
     }
 
-    /// Logs that the problem of a database is over.
+    /// Logs that an earlier problem of the database `database` is over.
     pub(crate) fn log_recovery(&self, database: &str) {
         self.write(&json!({ "time": now(), "what": "well", "database": database }));
     }
@@ -85,7 +85,7 @@ impl CancelLog {
     }
 }
 
-/// Returns the time in milliseconds since 1970.
+/// Returns the present time in milliseconds since 1970.
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_millis() as u64

@@ -1,10 +1,10 @@
 //! Finds and cancels the statements of stopped requests in one database, within a budget of
 //! statements per second.
 //!
-//! One query per round searches for all requests that are due. A request that still has a lease is
-//! searched for again, at increasing intervals, until the lease is released or the stop expires.
-//! Its query may not have begun yet, or another query may follow. A request without a lease is
-//! searched for four times.
+//! One query per round searches for the statements of all requests that are due. A request that
+//! still has a lease is searched for again, at increasing intervals, until the lease is released or
+//! the stop expires. Its query may not have begun yet, or another query may follow. A request
+//! without a lease is searched for four times.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -39,12 +39,12 @@ const CHECK_INTERVAL: TimeSpan = TimeSpan::from_secs(5);
 /// The time for which a database is not queried after an error.
 const ERROR_PAUSE: TimeSpan = TimeSpan::from_millis(500);
 
-/// A statement to be cancelled, with the index of its job in the round.
+/// A statement to be cancelled, with the index of the job in the round for which it was found.
 struct Victim {
     job: usize,
     running: Running,
-    /// Whether the statement's connection is leased. The connection is then blocked until the
-    /// database has responded.
+    /// Whether the statement's connection is leased. Then the connection cannot be released until
+    /// the database has responded.
     is_leased: bool,
 }
 
@@ -62,9 +62,8 @@ pub(crate) struct Canceller {
     pub(crate) complaint: Option<String>,
     /// The time of the next check of the database.
     pub(crate) check_at: Time,
-    /// The statements that were cancelled last, by connection and serial. Such a statement may
-    /// still run when a later search, for the same or for another stop, finds it. It is not
-    /// cancelled a second time.
+    /// The statements that were cancelled last, by connection and serial. A later search may find
+    /// such a statement while it still runs. It is not cancelled a second time.
     pub(crate) ending: VecDeque<(u64, u64)>,
 }
 
@@ -116,7 +115,8 @@ impl Canceller {
         }
     }
 
-    /// Reports the state of the database for operators. An unchanged state is not logged again.
+    /// Records the state of the database for operators. A state that has not changed is not logged
+    /// again.
     fn report_state(&mut self, connected: bool, complaint: Option<String>) {
         let name = self.name.as_str();
         if self.complaint != complaint {
@@ -177,8 +177,8 @@ impl Canceller {
         again.filter_map(|(job, (is_leased, _))| job.again(now, is_leased)).collect()
     }
 
-    /// Cancels the statements of the jobs, or in observe mode only reports them. Returns the
-    /// indices of the jobs whose statements were found, or `None` if the database did not respond.
+    /// Cancels the statements of the jobs. In observe mode, only reports them. Returns the indices
+    /// of the jobs whose statements were found, or `None` if the database did not respond.
     async fn act(
         &mut self,
         jobs: &[Job],

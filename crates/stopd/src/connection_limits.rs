@@ -15,7 +15,7 @@ use crate::lease_broker::Rights;
 enum UserGroup {
     /// Users that may lease: applications.
     Lessees,
-    /// Users that may only stop: gateways and web servers.
+    /// Users that may neither lease nor stop. Their connections get an error response.
     Stoppers,
     /// Users without rights, which get an error response.
     Strangers,
@@ -53,7 +53,7 @@ struct Taken {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionLimits(Rc<RefCell<Taken>>);
 
-/// The permission for one connection, which counts until it is dropped.
+/// The permission for one connection. The connection counts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limits: ConnectionLimits,
@@ -62,8 +62,8 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionLimits {
-    /// Counts a connection for a user with these rights. Returns `None` if the share of the user's
-    /// group, or the user's part of it, is exhausted.
+    /// Counts a connection for the user with the ID `user` and the rights `rights`. Returns `None`
+    /// if the share of the user's group is exhausted, or the user's part of it.
     pub(crate) fn take(&self, user: u32, rights: Rights) -> Option<ConnectionPermit> {
         let group = UserGroup::of(rights);
         let mut taken = self.0.borrow_mut();

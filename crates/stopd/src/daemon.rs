@@ -58,8 +58,8 @@ pub enum StopdError {
 /// A running daemon. It ends when the value is dropped.
 pub struct Daemon {
     socket: PathBuf,
-    /// The device and the inode of the socket's file. Another daemon may have replaced the file
-    /// since.
+    /// The device and the inode of the socket's file at the start. A difference shows that another
+    /// daemon has replaced the file.
     file: Option<(u64, u64)>,
     admin: SocketAddr,
     end: Option<oneshot::Sender<()>>,
@@ -141,8 +141,8 @@ fn place_of(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Binds the socket for clients, and replaces one that a daemon has left behind. Any user may
-/// connect: the kernel reports the user ID of the client, which determines its rights.
+/// Binds the socket for clients, and replaces a socket file that an earlier daemon has left behind.
+/// Any user may connect: the kernel reports the user ID of the client, which determines its rights.
 fn bind(path: &Path) -> Result<StdUnixListener, String> {
     let listener = match StdUnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {

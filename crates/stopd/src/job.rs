@@ -65,7 +65,8 @@ pub(crate) struct Job {
     pub(crate) late: Time,
     pub(crate) due: Time,
     looks: usize,
-    /// The report to the sender of the stop; `None` after the first search.
+    /// The report to the sender of the stop. `None` after the first search, whose result is the
+    /// report.
     pub(crate) report: Option<Rc<Report>>,
     /// The reasons for which a statement of the request was already reported as spared, as a bit
     /// set of [`Spared`](crate::spared::Spared). Each reason is reported once.

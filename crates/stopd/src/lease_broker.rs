@@ -24,11 +24,10 @@ use crate::spared::Spared;
 /// The maximum duration of a lease. A lease without `not-after` has this duration. Every lease also
 /// ends with its client connection.
 const LEASE: TimeSpan = TimeSpan::from_secs(3600);
-/// The maximum time for which a stop is remembered. A stop without `not-after` is remembered for
-/// this time.
+/// The maximum time for which a stop is remembered, and the time for a stop without `not-after`.
 const STOP: TimeSpan = TimeSpan::from_secs(60);
 
-/// The messages that a client may send. The configuration gives them for each user.
+/// The messages that a client may send. The configuration defines them for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) leases: bool,
@@ -279,12 +278,12 @@ impl LeaseBroker {
         }
     }
 
-    /// Returns whether a connection is now leased to this request.
+    /// Returns whether the connection is leased to the request `request` at present.
     pub(crate) fn is_of(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend) == Some(request)
     }
 
-    /// Returns whether a connection is now leased to a request other than this one.
+    /// Returns whether the connection is leased to a request other than `request` at present.
     pub(crate) fn is_of_another(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend).is_some_and(|leased| leased != request)
     }
@@ -324,8 +323,9 @@ fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
     (refusal, why)
 }
 
-/// Returns the time left until `not_after`, at most `longest`. The time is that of the wall clock,
-/// which all processes of the machine share. Returns `None` if `not_after` has passed.
+/// Returns the time left until `not_after`, in milliseconds since 1970, but at most `longest`. The
+/// wall clock measures it, which all processes of the machine share. Without `not_after`, returns
+/// `longest`. Returns `None` if `not_after` has passed.
 fn left(not_after: Option<u64>, longest: TimeSpan) -> Option<TimeSpan> {
     let Some(not_after) = not_after else { return Some(longest) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;

@@ -115,7 +115,7 @@ impl Numbers {
         self.statements.get_or_create(&of).inc_by(statements as u64);
     }
 
-    /// Records that a database has responded, which ends an earlier problem.
+    /// Records that the database `database` has responded, which ends an earlier problem.
     pub(crate) fn answers(&self, database: &str) {
         let of = OfDatabase { database: database.to_owned() };
         if self.connected.get_or_create(&of).get() == 0 {

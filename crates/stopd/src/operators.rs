@@ -23,9 +23,9 @@ use tokio::sync::Semaphore;
 use crate::cancel_log::CancelLog;
 use crate::lease_broker::LeaseBroker;
 
-/// The maximum number of connections. Only metric scrapers and operators use them.
+/// The maximum number of connections. Only operators and programs that collect metrics use them.
 const MOST: usize = 16;
-/// A timeout that exceeds the duration of any response.
+/// The time limit of a connection. It exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {

@@ -17,7 +17,7 @@ pub(crate) enum Spared {
     Gone,
     /// The daemon lacks the privilege to cancel the statement.
     Refused,
-    /// There were too many stops, or the stop came too late.
+    /// There were too many stops, or the stop came too late to search for the statement.
     Late,
     /// The database was unreachable.
     Down,

@@ -1,7 +1,7 @@
 //! Limits the rate of statements that are sent to a database.
 //!
 //! The limit is a token bucket. A full bucket has the tokens of a tenth of a second, but at least
-//! one. So it never delays a single stop, and limits a burst of many.
+//! one. So the bucket never delays a single stop, but it limits a burst of many stops.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -20,8 +20,8 @@ impl TokenBucket {
         Self { per_second, most, tokens: most, at: now }
     }
 
-    /// Takes tokens for statements that are sent. This never blocks, so the number of tokens may
-    /// become negative.
+    /// Takes tokens for statements that are sent. The call never blocks, so the number of tokens
+    /// may become negative.
     pub(crate) fn spend(&mut self, now: Time, statements: usize) {
         self.fill(now);
         self.tokens -= statements as f64;

@@ -47,7 +47,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Returns the alignment of the column with this index, or left if none is set.
+    /// Returns the alignment of the column with this index. Returns left if none is set.
     pub fn align_of(&self, column: usize) -> Align {
         self.align.get(column).copied().unwrap_or(Align::Left)
     }

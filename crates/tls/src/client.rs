@@ -53,7 +53,7 @@ impl std::fmt::Debug for Connector {
 /// Reads the files that `options` names, and builds a connector.
 ///
 /// # Errors
-/// The first fault, with its file.
+/// Returns the first fault, with its file.
 pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
     let roots = match &options.ca {
         Some(path) => authorities(path)?,
@@ -95,8 +95,8 @@ impl Connector {
     /// address may have the brackets of a URL). The caller bounds the time.
     ///
     /// # Errors
-    /// If the upstream's identity is not verified, if it rejects us, or if it closes the
-    /// connection. [`advice`] returns a remedy.
+    /// Returns an error if the upstream's identity is not verified, if it rejects us, or if it
+    /// closes the connection. [`advice`] returns a remedy.
     pub async fn connect<S>(&self, host: &str, stream: S) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,

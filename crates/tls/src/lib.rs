@@ -66,7 +66,7 @@ pub struct Expiry {
 /// serving but should be corrected.
 ///
 /// # Errors
-/// The first fault that makes [`server`] and [`Served::reload`] fail.
+/// Returns the first fault that makes [`server`] and [`Served::reload`] fail.
 pub fn check(pairs: &[Pair]) -> Result<Vec<Warning>, TlsError> {
     Ok(names::Names::load(pairs, UnixTime::now())?.1)
 }

@@ -6,8 +6,8 @@ use rustls::CommonState;
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// Returns the protocols to offer, the preferred one first. `http2`: HTTP/2 is offered before
-/// HTTP/1.1.
+/// Returns the protocols to offer, the preferred one first. If `http2` is true, HTTP/2 is offered
+/// before HTTP/1.1.
 pub(crate) fn protocols(http2: bool) -> Vec<Vec<u8>> {
     let offered: &[&[u8]] = if http2 { &[H2, HTTP_1_1] } else { &[HTTP_1_1] };
     offered.iter().map(|protocol| protocol.to_vec()).collect()

@@ -14,9 +14,9 @@ use webpki::{EndEntityCert, KeyUsage};
 
 use crate::{Expiry, Pair, TlsError, Warning, pem, provider};
 
-/// A certificate that expires within this time causes a warning. Certificates that live 90 days are
-/// renewed 30 days before their expiry (Let's Encrypt's advice). Two weeks before it, the renewal
-/// has already failed for a while.
+/// The time before its expiry from which on a certificate causes a warning. Certificates that live
+/// 90 days are renewed 30 days before their expiry (Let's Encrypt's advice). Two weeks before it,
+/// the renewal has already failed for a while.
 const EXPIRY_WARNING: Duration = Duration::from_secs(14 * DAY);
 const DAY: u64 = 86_400;
 

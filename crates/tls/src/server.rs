@@ -37,8 +37,8 @@ pub struct Served {
 /// names as well. Offers HTTP/1.1, and HTTP/2 before it if `http2` is set.
 ///
 /// # Errors
-/// The first fault, with its file. [`check`](crate::check) returns faults that do not prevent
-/// serving.
+/// Returns the first fault, with its file. [`check`](crate::check) returns faults that do not
+/// prevent serving.
 pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
     let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
     let certificates = Arc::new(Certificates(RwLock::new(Arc::new(names))));
@@ -67,7 +67,7 @@ impl Served {
     /// Performs the handshake on an accepted connection. The caller must limit its time.
     ///
     /// # Errors
-    /// The reason why the handshake failed.
+    /// Returns the reason why the handshake failed.
     pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, HandshakeFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -89,7 +89,8 @@ impl Served {
 
     /// Replaces the certificates from the next handshake on. Session tickets stay valid.
     ///
-    /// # Errors The first fault, with its file. The certificates are then unchanged.
+    /// # Errors
+    /// Returns the first fault, with its file. The certificates are then unchanged.
     pub fn reload(&self, pairs: &[Pair]) -> Result<(), TlsError> {
         let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);

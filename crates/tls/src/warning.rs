@@ -39,7 +39,8 @@ pub enum Warning {
         /// The certificate's file.
         path: PathBuf,
     },
-    /// An earlier certificate with the same kind of key has the same name.
+    /// An earlier certificate with the same kind of key has the same name, so this one is never
+    /// chosen for the name.
     Shadowed {
         /// The certificate's file.
         path: PathBuf,

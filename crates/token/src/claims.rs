@@ -183,13 +183,13 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Creates claims, issued `now`, for a session that was not served any class.
+    /// Creates claims, issued at the time `now`, for a session that was not served any class.
     pub fn new(now: UnixTime, session: SessionName) -> Self {
         Self { issued: now, session, served: Marks::default(), ordered: None }
     }
 
     /// Encodes the claims. Returns a buffer, and the number of its bytes that are used. After the
-    /// year 2106 the time no longer fits, and every token is refused as stale.
+    /// year 2106 the time no longer fits into its four bytes, and every token is refused as stale.
     pub(crate) fn write(&self, key: u8) -> ([u8; MOST], usize) {
         let mut bytes = [0; MOST];
         let issued = u32::try_from(self.issued.0).unwrap_or(u32::MAX);

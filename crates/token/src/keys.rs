@@ -1,8 +1,9 @@
 //! The keys for tokens, and the file that contains them.
 //!
-//! The first key signs, and both verify. So a key can be rotated while tokens are in use. A new
-//! first line makes the former first key the second one, and the tokens that it signed stay valid
-//! until they are replaced. Every gateway with the same file can verify the tokens of the others.
+//! A file has one or two keys. The first key signs, and both verify. So a key can be rotated while
+//! tokens are in use. A new first line makes the former first key the second one, and the tokens
+//! that it signed stay valid until they are replaced. Every gateway with the same file can verify
+//! the tokens of the others.
 //!
 //! A secret has three uses: to sign tokens, to name sessions, and to be identified. Each use has a
 //! key of its own that is derived from the secret, so that a value made for one use has no meaning
@@ -58,7 +59,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secrets of a key file: the one that signs, and perhaps the one before it.
+/// The secrets of a key file: the one that signs, and the previous one if the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
     first: Secret,
@@ -121,7 +122,7 @@ impl Secrets {
     /// unchanged.
     ///
     /// # Errors
-    /// If the file has a fault.
+    /// Returns an error if the file has a fault.
     pub fn rotated(text: &str, fresh: &Secret) -> Result<String, KeyFileError> {
         Self::parse(text)?;
         let (mut rotated, mut keys) = (String::new(), 0);
@@ -138,7 +139,7 @@ impl Secrets {
         Ok(rotated)
     }
 
-    /// Returns the secret that signs, and the one before it, if there is one.
+    /// Returns the secret that signs, and the previous one if there is one.
     pub(crate) const fn both(&self) -> (&Secret, Option<&Secret>) {
         (&self.first, self.second.as_ref())
     }
@@ -171,7 +172,7 @@ pub enum Holder<'a> {
     Itself(SessionName),
 }
 
-/// The keys to sign and to verify session tokens with. The newer one signs, and each verifies.
+/// The keys to sign and to verify session tokens with. The newer key signs, and both keys verify.
 #[derive(Clone, Debug)]
 pub struct Keys {
     first: Key,

@@ -68,7 +68,7 @@ pub fn is_level_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// The keys to sign and to verify levels with. The newer one signs, and each verifies.
+/// The keys to sign and to verify levels with. The newer key signs, and both keys verify.
 #[derive(Clone, Debug)]
 pub struct LevelKeys {
     first: hmac::Key,
@@ -91,7 +91,7 @@ impl LevelKeys {
     }
 }
 
-/// The value of the field, in visible ASCII.
+/// The value of the field [`FIELD`], in visible ASCII characters.
 #[derive(Clone, Copy)]
 pub struct LevelText {
     bytes: [u8; LONGEST],
@@ -112,7 +112,7 @@ impl LevelText {
 }
 
 impl fmt::Debug for LevelText {
-    /// Does not write the signature, because anyone who has it may use it.
+    /// Writes only the length of the text, because anyone who has the signature may use it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LevelText({} characters)", self.length)
     }
@@ -160,7 +160,8 @@ pub enum LevelRefusal {
     /// The text does not consist of a level, a time and a signature.
     #[error("it is not a level")]
     Malformed,
-    /// The signature matches none of our keys: the text is invented, or the key was rotated away.
+    /// The signature matches none of our keys: the text is invented, or its key was removed at a
+    /// rotation.
     #[error("its signature matches none of the keys")]
     Forged,
     /// The text was signed longer ago than its lifetime.
@@ -192,7 +193,7 @@ impl LevelRefusal {
 /// ago. The caller must check that such a level exists.
 ///
 /// # Errors
-/// The reason why the text does not name a level.
+/// Returns the reason why the text does not name a level.
 pub fn read_level<'t>(
     keys: &LevelKeys,
     text: &'t [u8],

@@ -36,7 +36,8 @@ pub const LONGEST_NAME: usize = 200;
 /// signature.
 pub const LONGEST: usize = 3 + 20 + 3 + (LONGEST_NAME * 4 * 4).div_ceil(3) + 1 + 43;
 
-/// The keys to sign and to verify operators' tokens with. The newer one signs, and each verifies.
+/// The keys to sign and to verify operators' tokens with. The newer key signs, and both keys
+/// verify.
 #[derive(Clone, Debug)]
 pub struct OperatorKeys {
     first: hmac::Key,
@@ -111,7 +112,7 @@ pub enum Unproven {
     Over,
 }
 
-/// Signs a token for this operator that is valid until `until`.
+/// Signs a token for this operator. The token expires at the time `until`.
 pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String {
     let may = if operator.decides { 'd' } else { 'r' };
     let name = URL_SAFE_NO_PAD.encode(operator.name.as_bytes());
@@ -123,8 +124,8 @@ pub fn sign(keys: &OperatorKeys, operator: &Operator, until: UnixTime) -> String
 /// Verifies a token and returns the operator that it names.
 ///
 /// # Errors
-/// The reason why the token proves nothing now. Before the signature is verified, only the token's
-/// length is examined.
+/// Returns the reason why the token proves nothing now. Before the signature is verified, only the
+/// token's length is examined.
 pub fn read(keys: &OperatorKeys, text: &[u8], now: UnixTime) -> Result<Operator, Unproven> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
     let (payload, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;

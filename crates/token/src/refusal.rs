@@ -2,14 +2,15 @@
 
 use thiserror::Error;
 
-/// The reason why a session token proves nothing. No reason is an error: the bearer is treated as a
-/// new visitor.
+/// The reason why a session token proves nothing. None of these reasons is an error: the bearer is
+/// treated as a new visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The text is not a token of this format.
     #[error("it is not a token")]
     Malformed,
-    /// The token names an unknown key: a key that was rotated away, or a key of another site.
+    /// The token names an unknown key: a key that was removed at a rotation, or a key of another
+    /// site.
     #[error("it was signed with an unknown key")]
     UnknownKey,
     /// The signature does not match the content.

@@ -39,13 +39,13 @@ impl Text {
 }
 
 impl fmt::Debug for Text {
-    /// Does not write the token itself, because anyone who has it may use it.
+    /// Writes a placeholder, because anyone who has the token may use it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Text({} characters)", self.length)
     }
 }
 
-/// Signs claims with the newer key. Returns the token.
+/// Signs claims with the newer key, and returns the token.
 pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     let key = keys.first();
     let (claims, length) = claims.write(key.name);
@@ -71,7 +71,7 @@ pub struct Opened<'k> {
 /// Verifies a token. It may still be too old, or belong to another session; see [`Opened::proves`].
 ///
 /// # Errors
-/// [`Refusal::Malformed`], [`Refusal::UnknownKey`] or [`Refusal::Forged`].
+/// Returns [`Refusal::Malformed`], [`Refusal::UnknownKey`] or [`Refusal::Forged`].
 pub fn open<'k>(keys: &'k Keys, text: &[u8]) -> Result<Opened<'k>, Refusal> {
     if text.len() > LONGEST {
         return Err(Refusal::Malformed);
@@ -99,7 +99,7 @@ impl Opened<'_> {
     /// lifetime of a token.
     ///
     /// # Errors
-    /// [`Refusal::Foreign`] or [`Refusal::Stale`].
+    /// Returns [`Refusal::Foreign`] or [`Refusal::Stale`].
     pub fn proves(
         &self,
         now: UnixTime,
@@ -121,8 +121,8 @@ impl Opened<'_> {
         !self.by_first || now.since(self.claims.issued).is_none_or(|age| age * 2 > ttl)
     }
 
-    /// Returns the day of the visitor's last order, if it is at most `within` ago. The day does not
-    /// depend on the session, and stays valid after the session's end.
+    /// Returns the day of the visitor's last order, if the order is not longer ago than `within`.
+    /// The day does not depend on the session, and stays valid after the session's end.
     pub fn ordered(&self, now: UnixTime, within: TimeSpan) -> Option<Day> {
         self.claims.ordered.filter(|day| day.is_within(within, now))
     }

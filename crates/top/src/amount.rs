@@ -6,7 +6,7 @@ use bywash_control::Resource;
 pub(super) const NONE: &str = "-";
 
 /// Formats a fraction as a percentage in at most three characters. Exactly 0 is `0`, and exactly 1
-/// is `100`. Fractions near them are `<1` and `>99`, and an unknown one is [`NONE`].
+/// is `100`. Fractions near these are `<1` and `>99`. An unknown fraction is [`NONE`].
 pub(super) fn percent(share: Option<f64>) -> String {
     match share.map(|share| share * 100.0) {
         None => NONE.into(),
@@ -77,8 +77,8 @@ pub(super) fn clock(ms: u64) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Draws the fraction `part` of `whole` as a bar of `columns` columns. A part above 0 fills at
-/// least one column.
+/// Draws the fraction `part` / `whole` as a bar. A full bar has `columns` columns. If `part` is
+/// above 0, at least one column is filled.
 pub(super) fn bar(part: u32, whole: u32, columns: usize) -> String {
     let full = f64::from(part) / f64::from(whole.max(1)) * columns as f64;
     let full = (full.ceil() as usize).min(columns);

@@ -39,7 +39,8 @@ pub struct Top {
     pub(crate) which: Which,
 }
 
-/// The time window over which rates and shares are computed. It is one of the history's windows.
+/// The time window over which rates and shares are computed. The API's history has a window for
+/// each variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
     Ten,
@@ -72,7 +73,8 @@ impl Window {
         self.of().span().as_millis() / 1000
     }
 
-    /// Returns the value of the option `--window`, which is also that of `window` in the API.
+    /// Returns the value of the option `--window` for this window, which is also the value of
+    /// `window` in the API.
     pub(crate) const fn value(self) -> &'static str {
         self.of().name()
     }

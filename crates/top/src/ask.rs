@@ -1,7 +1,7 @@
-//! Decisions in `bywash top`. The screen first shows the subject of a decision, then asks for the
-//! reason, then for a confirmation. Nothing is sent before the confirmation. The revision that was
-//! shown is sent with the decision. So if two operators decide at the same time, the second gets an
-//! error.
+//! The dialog for decisions in `bywash top`. The screen first shows the subject of a decision, then
+//! asks for the reason, then for a confirmation. Nothing is sent before the confirmation. The
+//! revision that was shown is sent with the decision. So if two operators decide at the same time,
+//! the second gets an error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
 use bywash_control::Change;
@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::text_input::TextInput;
 
-/// A decision in `bywash top` applies for this time. After an undo, no automatic rule applies to
-/// the elephant for this time. `bywash policy` and `bywash elephants` accept other times.
+/// The duration of a rule or an override that is decided in `bywash top`. `bywash policy` and
+/// `bywash elephants` accept other durations.
 const LASTS: &str = "1h";
+/// The time after an undo during which no automatic rule applies to the elephant.
 const LEFT_ALONE: &str = "24h";
 
 /// The kind of a decision about an elephant.
@@ -37,7 +38,8 @@ enum About {
     UndoClass { name: String, number: u32, revision: u64 },
 }
 
-/// A decision that the operator is making, and the answers so far.
+/// A decision that the operator is making: the subject, the present question, and the answers so
+/// far.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     /// The subject of the decision, as text.
@@ -54,13 +56,14 @@ pub(super) struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Mode,
-    /// The percentage of visitors. The number is the default, which applies if nothing is typed.
+    /// The percentage of visitors. The number is the default, which applies if the operator types
+    /// nothing.
     Percent(TextInput, u8),
     Why(TextInput),
     Sure,
 }
 
-/// The effect of a key on the question.
+/// The effect of a key on the dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Asks,

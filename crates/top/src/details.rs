@@ -1,4 +1,4 @@
-//! Formats all that is known about a row as text.
+//! Formats all that is known about a row of a table as text.
 
 use std::fmt::Write;
 

@@ -23,7 +23,7 @@ use crate::args::Window;
 
 const FETCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A command to the feed, in addition to its regular queries.
+/// A command to the thread that queries the gateway, in addition to its regular queries.
 #[derive(Debug)]
 pub(super) enum FeedCommand {
     /// Also fetch the values that this table shows, from now on.
@@ -38,32 +38,33 @@ pub(super) enum FeedCommand {
     ExplainLast(String),
     /// Fetch all that is known about the elephant with this number.
     Elephant(u32),
-    /// Fetch all that is known about the elephant with this number, to take a decision of this kind
-    /// about it.
+    /// Fetch all that is known about the elephant with this number, because the operator wants to
+    /// take a decision of this kind about it.
     Consider(Verb, u32),
     /// Send an operator's decision.
     Decide(ConfirmedDecision),
 }
 
-/// A result of the feed's queries and commands.
+/// The result of a query or a command, sent to the screen.
 #[derive(Debug)]
 pub(super) enum Update {
     Answers(Box<Answers>),
     /// The window that is shown from now on, and its sums.
     Window(Window, WindowSums),
-    /// No gateway answers, or its answer is not valid, for this reason.
+    /// No gateway answers, or its answer is not valid. The text is the reason.
     Silence(String),
     /// A title and a text to read.
     Text(&'static str, String),
-    /// The kind of decision, the elephant that it is about, and the text to show first.
+    /// The result of [`FeedCommand::Consider`]: the kind of decision, the elephant, and the text to
+    /// show first.
     Considered(Verb, Box<Elephant>, String),
-    /// The gateway refused a query or a decision, for this reason.
+    /// The gateway refused a query or a decision. The text is the reason.
     Refused(String),
     Done(String),
 }
 
-/// The answers to the regular queries of one second. A `None` means that the answer has not
-/// changed, or that the present table does not show it.
+/// The answers to the regular queries of one second. A field is `None` if the answer has not
+/// changed, or if the present table does not show it.
 #[derive(Clone, Debug)]
 pub(super) struct Answers {
     pub(super) status: Status,
@@ -92,7 +93,8 @@ pub(super) struct Feed {
     paused: bool,
 }
 
-/// The revisions and numbers of the last complete answers. A difference from them shows a change.
+/// The revisions and numbers of the last complete answers. A later answer with other values shows a
+/// change.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     pid: Option<u32>,
@@ -105,8 +107,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Returns whether the status comes from a different process than before. The process ID alone
-    /// is not enough: in containers all processes may have the same ID.
+    /// Returns whether the status comes from another process than the last one. The process ID
+    /// alone is not enough: in containers, all processes may have the same ID.
     fn is_other(&self, status: &Status) -> bool {
         self.pid != Some(status.pid) || status.uptime_ms < self.uptime_ms
     }
@@ -155,7 +157,8 @@ impl Feed {
         })
     }
 
-    /// Fetches everything that is new. If one query fails, all of them are repeated next time.
+    /// Fetches everything that is new. If one query fails, all of them are repeated at the next
+    /// call.
     pub(super) fn fetch(&mut self) -> Result<Answers, Failure> {
         let status: Status = self.get("/v1/status")?;
         let anew = self.seen.is_other(&status);
@@ -189,7 +192,8 @@ impl Feed {
         self.get(&format!("/v1/history?window={}", window.value()))
     }
 
-    /// Switches to the next window if the gateway returns its sums, also while paused.
+    /// Switches to the next window if the gateway returns its sums. This works while the regular
+    /// queries are paused, too.
     fn next_window(&mut self) -> Result<Update, Failure> {
         let next = self.window.next();
         let sums = self.sums(next)?;

@@ -1,4 +1,4 @@
-//! A table whose rows can be sorted, filtered and selected, whatever its content.
+//! A table whose rows can be sorted, filtered and selected, independent of its content.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ pub(super) struct Column {
     /// The heading for a narrow terminal.
     pub(super) short: &'static str,
     pub(super) align: Align,
-    /// The width in a narrow terminal, in columns. One column of each table also gets the remaining
-    /// width.
+    /// The width in a narrow terminal, in characters. One column of each table also gets the
+    /// remaining width.
     pub(super) narrow: usize,
     pub(super) wide: usize,
 }
@@ -49,7 +49,7 @@ impl Cell {
     }
 }
 
-/// A row of a table, with an ID that stays the same from one second to the next.
+/// A row of a table, with an ID that is the same in each second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) id: String,
@@ -86,9 +86,9 @@ impl Grid {
         self
     }
 
-    /// Returns the width of each table column on a terminal of `all` characters per line. One space
-    /// between two columns is not part of a width. A column of width 0 is not shown. Also returns
-    /// whether the wide widths fit.
+    /// Returns the width of each column of the table, in characters, on a terminal of `all`
+    /// characters per line. The space between two columns is not part of a width. A column of width
+    /// 0 is not shown. Also returns whether the wide widths fit.
     pub(super) fn widths(&self, all: usize) -> (Vec<usize>, bool) {
         let wide: Vec<usize> = self.columns.iter().map(|column| column.wide).collect();
         let is_wide = taken(&wide) <= all;
@@ -99,7 +99,7 @@ impl Grid {
     }
 }
 
-/// Returns the total width of columns, with one space between two.
+/// Returns the total width of columns in characters, with one space between two columns.
 fn taken(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 1).sum::<usize>().saturating_sub(1)

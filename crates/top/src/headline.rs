@@ -12,9 +12,9 @@ pub(super) struct Headline {
     /// The mode of the gateway: `OBSERVE`, `ENFORCE` or `BYPASS`.
     pub(super) mode: String,
     pub(super) state: &'static str,
-    /// The number of taken slots and of waiting requests at this moment, as text.
+    /// The number of taken slots and of waiting requests at present, as text.
     pub(super) now: String,
-    /// The outcomes of requests in the window, as text.
+    /// The outcomes of the requests that ended in the window, as text.
     pub(super) window: String,
 }
 

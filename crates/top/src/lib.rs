@@ -57,9 +57,10 @@ use model::Model;
 use screen::Screen;
 use view::Paint;
 
-/// The maximum delay until an update from the gateway is noticed.
+/// The maximum delay until the screen shows an update from the gateway.
 const UPDATE_POLL: Duration = Duration::from_millis(50);
-/// The maximum delay until the end of the terminal is noticed, if no signal reports it.
+/// The interval at which the program checks whether the terminal is gone, in case no signal reports
+/// it.
 const TERMINAL_POLL: Duration = Duration::from_secs(1);
 /// The exit code that shells expect of a process that SIGHUP ended.
 const HUNG_UP: i32 = 129;
@@ -67,7 +68,7 @@ const HUNG_UP: i32 = 129;
 /// intervals load the gateway.
 const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 
-/// Shows the screen, or prints if there is no terminal.
+/// Shows the screen, or prints tables if standard output is not a terminal.
 ///
 /// # Errors
 /// If no gateway answers, or if its answers cannot be shown.
@@ -139,7 +140,7 @@ fn show(mut screen: Screen, updates: &Receiver<Update>) -> Result<(), Failure> {
     watch(&mut terminal, &mut screen, updates).map_err(failed)
 }
 
-/// Ends the process on a signal, and when the terminal is gone. Without a terminal, crossterm reads
+/// Ends the process on a signal, or when the terminal is gone. Without a terminal, crossterm reads
 /// the end of file forever and returns nothing.
 fn exit_with_terminal(mut signals: Signals) {
     thread::spawn(move || {

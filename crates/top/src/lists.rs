@@ -223,7 +223,8 @@ pub(super) fn requests(requests: &[Request]) -> Grid {
     }
 }
 
-/// Returns the request's ID. For a malformed message, returns its time and its client.
+/// Returns the request's ID. For a malformed message, which has no ID, returns its time and its
+/// client.
 pub(super) fn request_id(one: &Request) -> String {
     let malformed = || format!("{} {}", one.time, one.client);
     one.life.as_ref().map_or_else(malformed, |life| life.request.clone())
@@ -303,7 +304,7 @@ fn of_decision(note: &Note) -> Vec<Cell> {
     ]
 }
 
-/// Returns the day and the time (UTC) from a timestamp in RFC 3339 form.
+/// Returns the day and the time (UTC) of a timestamp in RFC 3339 form, as text.
 fn moment(text: &str) -> String {
     text.get(5..16).unwrap_or(text).replace('T', " ")
 }

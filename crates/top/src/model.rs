@@ -1,4 +1,4 @@
-//! The known state of a gateway, and the settings of what is shown of it. The model is independent
+//! The known state of a gateway, and the user's settings of what is shown. The model is independent
 //! of the terminal and of the clock.
 
 use bywash_api::{ClassPolicy, Elephants, Policy, Request, Status};
@@ -64,8 +64,8 @@ pub(super) struct Model {
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) sums: Sums,
-    /// The number per minute of requests of tier `transaction` that were answered in time. If no
-    /// class has that tier, requests of all classes are counted.
+    /// The number of transactions per minute that were answered in time: requests of classes of
+    /// tier `transaction`. If no class has that tier, requests of all classes are counted.
     pub(super) transactions_per_min: f64,
     pub(super) has_transactions: bool,
     /// The state of the gateway in one word.
@@ -170,7 +170,7 @@ impl Model {
         &mut self.table_settings[self.view as usize]
     }
 
-    /// Returns the index of the selected row in `grid`, or 0 if that row is not there.
+    /// Returns the index of the selected row in `grid`, or 0 if `grid` does not have the row.
     pub(super) fn chosen(&self, grid: &Grid) -> usize {
         let chosen = self.table_settings().chosen.as_ref();
         let at = chosen.and_then(|id| grid.rows.iter().position(|row| row.id == *id));
@@ -195,8 +195,8 @@ impl Model {
         self.table_settings_mut().chosen = grid.rows.get(to).map(|row| row.id.clone());
     }
 
-    /// Selects the next or the previous column to sort by. After the last column comes the original
-    /// order.
+    /// Selects the next or the previous column to sort by. The original order follows the last
+    /// column.
     pub(super) fn sort(&mut self, step: Step) {
         let columns = self.all(self.view).columns;
         let places = columns.len() + 1;

@@ -13,14 +13,14 @@ use super::lists::Class;
 use super::model::Model;
 use super::tables::View;
 
-/// The printed document, with the content of the screen. The name of a field ends with its unit, as
-/// in `/v1`. An unknown value is `null`.
+/// The printed JSON document, with the content of the screen. The name of a field ends with its
+/// unit, as in `/v1`. An unknown value is `null`.
 #[derive(Serialize)]
 struct Document<'m> {
     /// The nominal length of the window in seconds.
     window_s: u64,
-    /// The real length of the window in seconds. It is shorter than nominal if the gateway has not
-    /// run for that long, and may be longer.
+    /// The real length of the window in seconds. It is shorter than `window_s` if the gateway has
+    /// not run for that long. It may also be longer.
     seen_s: f64,
     version: &'m str,
     mode: &'m str,
@@ -51,7 +51,8 @@ struct ClassDocument<'m> {
     served_share: Option<f64>,
     late_share: Option<f64>,
     gave_up_share: Option<f64>,
-    /// The fraction of requests that were shed, throttled or expired.
+    /// The fraction of requests that were shed, throttled or expired, of all requests that ended in
+    /// the window.
     refused_share: Option<f64>,
     terminated_share: Option<f64>,
     upstream_error_share: Option<f64>,

@@ -21,7 +21,7 @@ struct Row {
     limit: u32,
     running: u32,
     waiting: u32,
-    /// Whether a request was refused in this second before it ran, or would have been in mode
+    /// Whether, in this second, a request was refused before it ran, or would have been in mode
     /// `enforce`.
     refuses: bool,
 }
@@ -103,7 +103,8 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns `count` rows of one second from the number `from` on, each with `shed` refusals.
+    /// Returns `count` rows of one second each, from the number `from` on, each with `shed`
+    /// refusals.
     pub(crate) fn seconds(from: u64, count: u64, shed: u32) -> Columns {
         let all = |value: u32| vec![value; count as usize];
         Columns {

@@ -54,8 +54,8 @@ pub(super) fn request(name: &str, target: &str) -> Request {
     .unwrap()
 }
 
-/// Returns the sums of a minute in which requests of one class were served or shed. The fraction of
-/// the service time that was useful is three quarters.
+/// Returns the sums of a minute in which `served` requests of `class` were served and `shed` were
+/// shed. Three quarters of the service time were useful.
 pub(super) fn minute(class: &str, served: u64, shed: u64) -> WindowSums {
     let sums = Sums {
         outcomes: OutcomeCounts { served, shed, ..OutcomeCounts::default() },

@@ -1,5 +1,5 @@
-//! The state of the screen in addition to the model: a text, a question, typed input. Keys and
-//! updates change this state; `view` draws it.
+//! The state of the screen beyond the model: a text, a question, or typed input. Keys and updates
+//! change this state; `view` draws it.
 
 use std::sync::mpsc::Sender;
 
@@ -21,7 +21,7 @@ pub(super) enum Overlay {
     /// A filter is being typed.
     Filter(TextInput),
     Help,
-    /// A text to read. The number is the first line that is shown.
+    /// A text to read. `from` is the number of the first line that is shown.
     Text {
         title: String,
         text: String,
@@ -251,7 +251,7 @@ impl Screen {
 }
 
 /// Limits the number of the first shown line, so that the last lines of the text fill the screen.
-/// Only the view knows the number of lines.
+/// Only the view knows the number of lines and the height of the screen.
 pub(super) fn scrolled(from: u16, lines: usize, height: usize) -> u16 {
     from.min(u16::try_from(lines.saturating_sub(height)).unwrap_or(u16::MAX))
 }

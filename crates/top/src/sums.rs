@@ -10,7 +10,8 @@ pub(super) struct Sums {
     pub(super) outcomes: OutcomeCounts,
     useful_ms: u64,
     wasted_ms: u64,
-    /// The median response time in milliseconds, accurate to one part in 16.
+    /// The median response time in milliseconds, with an error of at most a sixteenth. `None` if
+    /// nothing was answered.
     pub(super) p50: Option<f32>,
     pub(super) p99: Option<f32>,
 }
@@ -58,7 +59,7 @@ impl Sums {
         (self.ended() > 0).then(|| count as f64 / self.ended() as f64)
     }
 
-    /// Returns `count` per second.
+    /// Returns `count` divided by the real length of the window: a number per second.
     pub(super) fn per_second(&self, count: u64) -> f64 {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The maximum length in characters. The API accepts no longer reason for a decision.
+/// The maximum length of the text in characters. The API accepts no longer reason for a decision.
 const MOST: usize = 200;
 
 /// The text typed so far.

@@ -12,7 +12,7 @@ use crate::TimeSpan;
 pub struct Time(u64);
 
 impl Time {
-    /// The time at which the clock was started.
+    /// The time at which the driver's clock was started.
     pub const ZERO: Self = Self(0);
 
     /// Creates the time that is `nanoseconds` after the start of the clock.

@@ -20,7 +20,7 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 impl TimeSpan {
-    /// A duration of zero.
+    /// The duration of zero.
     pub const ZERO: Self = Self(0);
     /// The longest duration. It stands for "without limit".
     pub const MAX: Self = Self(u64::MAX);

@@ -13,9 +13,9 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * A connection that holds a lease while a query works for a request: from before the query begins
- * until its rows are read or closed. If it is in doubt whether a lease has ended, the connection is
- * aborted, and its pool discards it.
+ * A database connection that holds a lease while a query works for a request: from before the query
+ * begins until its rows are read or closed. If it is uncertain whether a lease has ended, the
+ * connection is aborted, and its pool discards it.
  *
  * <p>Rows from getResultSet hold no lease while they are read.
  */
@@ -23,9 +23,9 @@ final class LeasedConnection implements InvocationHandler {
     private static final String BLANK =
             "(?:\\s++|--[^\\n]*+|#[^\\n]*+|/\\*(?!M?!)[^*]*+(?:\\*(?!/)[^*]*+)*+\\*/)*+";
     /**
-     * Matches texts that only begin, end or divide a transaction, or release locks. They are not
-     * leased, and reach the database even if their request is over. Otherwise the pool would lend a
-     * connection that is still in a transaction.
+     * Matches statements that only begin, end or divide a transaction, or release locks. Such
+     * statements are not leased, and reach the database even if their request is over. Otherwise
+     * the pool would lend a connection that is still in a transaction.
      */
     private static final Pattern CONTROL = Pattern.compile(
             BLANK + "(?:BEGIN" + BLANK + "|(?:COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|START" + BLANK + "TRANSACTION|UNLOCK"
@@ -41,7 +41,7 @@ final class LeasedConnection implements InvocationHandler {
     private StopClient.Conversation talk;
     private String request;
     private boolean isUnanswered;
-    /** The number of running queries and open rows under the current lease. */
+    /** The number of running queries and open result sets under the current lease. */
     private int holds;
 
     LeasedConnection(Connection wrapped, String database, long number) {
@@ -58,8 +58,8 @@ final class LeasedConnection implements InvocationHandler {
     }
 
     /**
-     * Calls a method of the connection. Wraps its statements, and releases the lease before a call
-     * that ends a transaction.
+     * Calls a method of the connection. The statements that it returns are wrapped. Before a call
+     * that ends a transaction, the lease is released.
      */
     @Override
     public Object invoke(Object self, Method method, Object[] values) throws Throwable {
@@ -76,7 +76,7 @@ final class LeasedConnection implements InvocationHandler {
         return result;
     }
 
-    /** Returns the text in a method's first argument; null if there is none. */
+    /** Returns the first argument of a method if it is a text; otherwise null. */
     private static String textOf(Object[] values) {
         return values != null && values.length > 0 && values[0] instanceof String text ? text : null;
     }
@@ -116,7 +116,10 @@ final class LeasedConnection implements InvocationHandler {
         }
     }
 
-    /** Wraps rows that hold the lease until they are all read or closed. */
+    /**
+     * Wraps a result set so that it holds the lease until all its rows are read, or until it is
+     * closed.
+     */
     private ResultSet rows(ResultSet rows, Object lease) {
         boolean[] isOpen = {true};
         return proxy(ResultSet.class, (self, method, values) -> {
@@ -135,8 +138,8 @@ final class LeasedConnection implements InvocationHandler {
     }
 
     /**
-     * Leases the connection for this thread's request. Returns null if there is no request or no
-     * daemon.
+     * Leases the connection for the request of this thread. Returns null if the thread has no
+     * request or there is no daemon.
      */
     private synchronized Object begin() throws SQLException {
         String name = RequestFilter.name();

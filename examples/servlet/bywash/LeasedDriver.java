@@ -9,9 +9,10 @@ import java.util.Properties;
 import java.util.logging.Logger;
 
 /**
- * A JDBC driver around another one. The URL jdbc:bywash:NAME:REST means jdbc:REST, leased under
- * NAME, by which bywash stopd knows the database ([database.NAME]). It works below any pool,
- * because a connection keeps its number, and its lease lasts for one query.
+ * A JDBC driver that wraps another one. The URL jdbc:bywash:NAME:REST means jdbc:REST, leased under
+ * NAME. NAME is the database's name in the configuration of bywash stopd ([database.NAME]). The
+ * driver works below any pool, because a connection keeps its number, and its lease lasts for one
+ * query.
  */
 public final class LeasedDriver implements Driver {
     private static final String PREFIX = "jdbc:bywash:";

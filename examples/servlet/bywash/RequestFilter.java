@@ -13,8 +13,8 @@ import java.util.regex.Pattern;
 
 /**
  * Keeps the name of each request (the field bywash-request) for the work on its thread. Map this
- * filter only if no client except the gateway can reach this server. A client that names its own
- * request can be stopped together with another request of this name.
+ * filter only if no client except the gateway can reach this server. Otherwise a client could give
+ * its request the name of another one, and the two requests would be stopped together.
  *
  * <p>If a servlet continues on another thread (startAsync), it takes the name along: {@link #name}
  * on its thread, {@link #work} on the other.
@@ -40,7 +40,7 @@ public final class RequestFilter implements Filter {
         return CURRENT.get();
     }
 
-    /** Runs work for the request of this name on another thread than the request's own. */
+    /** Runs work for the request `name` on a thread other than the request's own. */
     public static void work(String name, Runnable work) {
         String before = CURRENT.get();
         CURRENT.set(name);

@@ -35,7 +35,7 @@ import java.util.concurrent.TimeoutException;
 public final class StopClient {
     private static final long ANSWER_WITHIN = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long AGAIN_AFTER = TimeUnit.MILLISECONDS.toNanos(200);
-    /** More bytes than any answer has. */
+    /** The maximum length of an answer in bytes, more than any answer has. */
     private static final int LONGEST = 4096;
     private static final StopClient THE_ONE = new StopClient(usual());
 
@@ -52,7 +52,10 @@ public final class StopClient {
         return Path.of(named == null || named.isEmpty() ? "/run/bywash-stopd/stopd.sock" : named);
     }
 
-    /** Returns this process's instance, for the socket in BYWASH_STOPD or the usual one. */
+    /**
+     * Returns this process's instance, for the socket in the environment variable BYWASH_STOPD or
+     * the default socket.
+     */
     public static StopClient get() {
         return THE_ONE;
     }
@@ -117,8 +120,8 @@ public final class StopClient {
         }
 
         /**
-         * Sends a command. Returns the answer without its number, or nothing if the conversation is
-         * over.
+         * Sends a command and waits for its answer. Returns the answer without its number; empty if
+         * the conversation is over.
          */
         Optional<String> ask(String order) {
             CompletableFuture<String> answer = new CompletableFuture<>();
@@ -143,8 +146,8 @@ public final class StopClient {
         }
 
         /**
-         * Waits for the answer. An interrupt of this thread takes effect only afterwards, because a
-         * missing answer would end all leases.
+         * Waits for the answer. If this thread is interrupted, the interrupt takes effect only
+         * afterwards, because a missing answer would end all leases.
          */
         private static String hear(CompletableFuture<String> answer) throws ExecutionException, TimeoutException {
             long until = System.nanoTime() + ANSWER_WITHIN;
@@ -183,7 +186,7 @@ public final class StopClient {
             }
         }
 
-        /** Takes all complete lines. */
+        /** Processes all complete lines that the daemon has sent, and keeps the rest. */
         private void understand(ByteBuffer heard) {
             String text = StandardCharsets.US_ASCII.decode(heard.flip()).toString();
             int from = 0;

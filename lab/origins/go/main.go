@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// A response to HEAD has no body. Its reflection is in a field, which must be short.
+// The maximum length of the field with the reflection, in bytes. A response to HEAD has no body, so
+// its reflection is in a field, which must be short.
 const longestField = 6000
 
 type seen struct {
@@ -23,7 +24,7 @@ type seen struct {
 	Body   *string `json:"body"`
 }
 
-// latin returns the bytes as text, one character each.
+// latin returns the bytes as text, with one character for each byte.
 func latin(octets string) string {
 	var text strings.Builder
 	for i := 0; i < len(octets); i++ {
@@ -32,7 +33,8 @@ func latin(octets string) string {
 	return text.String()
 }
 
-// ascii returns JSON in which characters beyond ASCII are escaped. All of them are below 256.
+// ascii returns JSON text in which characters beyond ASCII are escaped. All characters of the value
+// must be below 256.
 func ascii(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -52,7 +54,7 @@ func ascii(value any) string {
 func answer(w http.ResponseWriter, r *http.Request) {
 	octets, err := io.ReadAll(r.Body)
 	if err != nil {
-		// The body is incomplete: there is no request to reflect, and no answer.
+		// If the body is incomplete, the request is not reflected, and no answer is sent.
 		panic(http.ErrAbortHandler)
 	}
 	body := hex.EncodeToString(octets)

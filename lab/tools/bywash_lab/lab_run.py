@@ -19,7 +19,7 @@ def begin(scenario: Path | str, target: str, *options: object, bywash: Path | st
 
 
 def result(process: Process) -> dict[str, Any]:
-    """Waits for the end of a run. Returns its JSON, or ends the script if it printed none."""
+    """Waits for the end of a run. Returns its result as parsed JSON, or ends the script if it printed none."""
     try:
         output, errors = process.communicate()
     finally:
@@ -32,5 +32,5 @@ def result(process: Process) -> dict[str, Any]:
 
 
 def play(scenario: Path | str, target: str, *options: object) -> dict[str, Any]:
-    """Plays a run to its end. Returns its JSON."""
+    """Executes a run to its end. Returns its result as parsed JSON."""
     return result(begin(scenario, target, *options))

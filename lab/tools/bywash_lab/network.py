@@ -15,9 +15,9 @@ _given: set[int] = set()
 def free_port() -> int:
     """Returns a port that no socket has, and which this function has not returned before.
 
-    It is below the ports of outgoing connections. Otherwise a connection could take the port before
-    the server listens on it. The search begins at a random port, so that scripts that run at the
-    same time rarely get the same one.
+    The port is below those of outgoing connections. Otherwise such a connection could take the port
+    before the server listens on it. The search begins at a random port, so that scripts that run at
+    the same time rarely get the same port.
     """
     count = HIGHEST + 1 - LOWEST
     first = secrets.randbelow(count)
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Returns whether a program could listen on this port of loopback now."""
+    """Returns whether a program could listen on the port `port` of loopback now."""
     with socket.socket() as probe:
         try:
             probe.bind((LOOPBACK, port))
@@ -40,13 +40,13 @@ def is_free(port: int) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Returns whether a program listens on this port of loopback."""
+    """Returns whether a program listens on the port `port` of loopback."""
     with socket.socket() as probe:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
 def get(url: str, body: bytes | None = None, timeout: float = 60) -> bytes:
-    """Returns the body of an answer. With a body, the request is a POST.
+    """Requests `url` and returns the body of the answer. If `body` is given, the request is a POST.
 
     # Errors
 

@@ -40,7 +40,7 @@ class Process(subprocess.Popen[str]):
     released = False
 
     def poll(self) -> int | None:
-        """Returns the exit code if the program has ended."""
+        """Returns the exit code if the program has ended, otherwise None."""
         return self._look(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int:
@@ -57,7 +57,7 @@ class Process(subprocess.Popen[str]):
         return code
 
     def _look(self, options: int) -> int | None:
-        """Returns the exit code if the program has ended, and leaves its id as it is.
+        """Returns the exit code if the program has ended, otherwise None. Does not release the process id.
 
         The code is 0 if nobody can tell it any more, as with `subprocess.Popen`: the caller has
         already asked the kernel for it, or ignores SIGCHLD.
@@ -84,7 +84,7 @@ def start(*command: object, **options: Any) -> Process:
 
 
 def announced(name: str, output: IO[str] | None, pattern: str, patience: float = 120) -> tuple[str, ...]:
-    """Reads a program's output up to a line with this pattern. Returns the groups of the pattern.
+    """Reads a program's output up to a line that matches `pattern`. Returns the groups of the match.
 
     Without such a line within `patience` seconds, ends the script and prints the last lines that the
     program wrote. A thread reads the rest, so that the program never waits for a reader.

@@ -17,12 +17,12 @@ def fields(place: Path) -> list[str]:
 
 
 def ticks(of: list[str]) -> int:
-    """Returns the processor time of a process or thread."""
+    """Returns the processor time of a process or thread in clock ticks, from the fields `of`."""
     return int(of[11]) + int(of[12])
 
 
 def family(first: int) -> dict[int, list[str]]:
-    """Returns the fields of a process and of all processes that descend from it, by process id."""
+    """Returns the fields of the process `first` and of all processes that descend from it, by process id."""
     everything = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
@@ -41,7 +41,7 @@ def family(first: int) -> dict[int, list[str]]:
 
 
 def descendants(first: int) -> list[int]:
-    """Returns the processes that descend from this one, without those that have ended."""
+    """Returns the ids of the processes that descend from the process `first`, except those that have ended."""
     return [process for process, its in family(first).items() if process != first and its[0] != "Z"]
 
 

@@ -17,13 +17,13 @@ def script() -> str:
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the script with exit code 1 and this message."""
+    """Ends the script with exit code 1, and prints `message`."""
     sys.exit(f"{script()}: {message}")
 
 
 @contextlib.contextmanager
 def failures_exit_with(code: int) -> Iterator[None]:
-    """Lets a failure inside end the script with this exit code, after its message."""
+    """Makes a failure inside the context end the script with exit code `code`, after its message."""
     try:
         yield
     except SystemExit as failure:
@@ -50,7 +50,7 @@ def table(*titles: str) -> Callable[..., None]:
 
 
 def save(path: Path, text: str) -> None:
-    """Writes the whole file or none of it: the file is renamed when it is complete."""
+    """Writes `text` to the file `path`. A new file replaces the old one only when it is complete."""
     part = path.with_suffix(".part")
     part.write_text(text)
     part.rename(path)

@@ -10,7 +10,7 @@ Seen = TypeVar("Seen")
 
 
 def seconds_until(holds: Callable[[], object], limit: float, pause: float = 0.02) -> float | None:
-    """Returns the seconds until the condition holds, or None if it does not hold within `limit` seconds."""
+    """Waits until `holds()` is true. Returns the seconds that this took, or None after `limit` seconds."""
     begun = time.monotonic()
     while time.monotonic() - begun < limit:
         if holds():

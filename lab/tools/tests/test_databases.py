@@ -1,4 +1,4 @@
-"""The variables of the databases are read when they are needed."""
+"""Tests that the variables of the databases are read when they are needed."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Ports are free, and requests reach a server, on loopback."""
+"""Tests that ports are free, and that requests reach a server, on loopback."""
 
 import http.server
 import socket

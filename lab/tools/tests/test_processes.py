@@ -1,4 +1,5 @@
-"""Programs start, end by signals, and end with their script. Each test ends the programs that it starts."""
+"""Tests that programs start, end by signals, and end with their script. Each test ends the programs
+that it starts."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 PIPE = subprocess.PIPE
 # A server that ends by SIGTERM, as those of the laboratory do.
 SERVER = "import http.server as h, sys; h.test(h.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')"
-# It does not end on SIGTERM, nor does its child, whose process id it prints.
+# A shell that does not end on SIGTERM. It prints the process id of its child, which ignores SIGTERM too.
 STUBBORN = "trap '' TERM; sleep 1000 & echo child $!; wait"
 
 

@@ -1,4 +1,4 @@
-"""Descendants and processor time are those that the kernel reports."""
+"""Tests that descendants and processor time are those that the kernel reports."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Messages, tables, result files, summaries and runs of `bywash lab run`, with a stand-in for the program."""
+"""Tests of messages, tables, result files, summaries and runs of `bywash lab run`, with a substitute for
+the program."""
 
 import contextlib
 import io

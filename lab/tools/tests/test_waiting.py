@@ -1,4 +1,4 @@
-"""Waiting ends by a result, by an error, or by its limit."""
+"""Tests that waiting ends by a result, by an error, or by its limit."""
 
 import itertools
 import unittest

@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_new(
 /// Frees the keys of a gateway; see `levels.h`.
 ///
 /// # Safety
-/// `gateway` is null, or one that was not freed and that no other thread uses.
+/// `gateway` is null, or keys that were not freed and that no other thread uses.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut GatewayHandle) -> c_int {
     call(|| {
@@ -77,8 +77,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut Gateway
 /// Writes the level that a header field contains to `level`; see `levels.h`.
 ///
 /// # Safety
-/// `gateway` is null, or one that was not freed; `field` is null or has `length` bytes; `level` is
-/// null or has room for `BYWASH_LEVELS_NAME`.
+/// `gateway` is null, or keys that were not freed; `field` is null or has `length` bytes; `level`
+/// is null or has room for `BYWASH_LEVELS_NAME`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
     gateway: *mut GatewayHandle,

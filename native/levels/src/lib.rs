@@ -165,8 +165,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
     })
 }
 
-/// A submitted request. If the pool has reported to the caller that it accepted the request, `run`
-/// is called exactly once.
+/// A submitted request with its function `run`. If the caller has learned that the pool accepted
+/// the request, `run` is called exactly once.
 struct Job {
     run: Run,
     arg: Arg,

@@ -15,8 +15,7 @@ const NO_GOAL: u32 = 0;
 const RATIO: u32 = 1;
 const PERCENTILE: u32 = 2;
 
-/// The value of `floor` that stands for a level without a floor. The value 0 stands for the default
-/// floor.
+/// The value of `floor` for a level without a floor. The value 0 stands for the default floor.
 const NO_FLOOR: f64 = -1.0;
 
 /// The options of one level: `struct bywash_levels_level` of `levels.h`.
@@ -54,8 +53,8 @@ pub(crate) struct Options {
     goal: GoalOptions,
 }
 
-/// Reads a C struct that begins with its size. Null, a misaligned pointer and another size than
-/// that of `T` are errors. `what` names the struct in the error.
+/// Reads a C struct that begins with its size. Null, a misaligned pointer, and a size other than
+/// that of `T` are errors. `what` is the name of the struct in the error message.
 ///
 /// # Safety
 /// `place` is null, or points to a struct as large as its `size` says.
@@ -78,10 +77,12 @@ pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Ca
     Ok(unsafe { *place })
 }
 
-/// Reads a C string. Null and invalid UTF-8 are errors. `what` names the string in the error.
+/// Reads a C string. Null and invalid UTF-8 are errors. `what` is the name of the string in the
+/// error message.
 ///
 /// # Safety
-/// `text` is null, or points to bytes that end with a zero and that no thread changes meanwhile.
+/// `text` is null, or points to bytes that end with a zero and that no thread changes while the
+/// returned reference is used.
 pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str, CallError> {
     if text.is_null() {
         return Err(CallError::null(what));

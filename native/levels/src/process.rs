@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::result::CallError;
 
-/// The number of forks between the process that loaded the library and this one.
+/// The number of forks between the process that loaded the library and this process.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+/// The registration of the handler that counts forks.
 static WATCHED: Once = Once::new();
 
-/// The process in which an object was created, by its number of forks.
+/// The process in which an object was created, identified by its number of forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home(u32);
 
@@ -58,8 +59,8 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// Blocks all signals except [`TAKEN`] on the calling thread of a pool. The program's own threads
-/// receive them instead.
+/// Blocks all signals except [`TAKEN`] on the calling thread, which belongs to a pool. The
+/// program's own threads receive the blocked signals instead.
 pub(crate) fn leave_signals() {
     let mut set = MaybeUninit::uninit();
     // SAFETY: `sigfillset` initialises the set before others read it; the mask is this thread's

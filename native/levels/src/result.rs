@@ -1,4 +1,4 @@
-//! Returns the result of a call to C: the return value, `errno`, and the text of an error.
+//! The result of a call from C: the return value, `errno`, and the text of an error.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -74,18 +74,18 @@ pub(crate) extern "C" fn bywash_levels_error() -> *const c_char {
     WORDS.try_with(|words| words.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Runs the body of a function that returns 0, or -1 and sets `errno`.
+/// Runs the body of a C function that returns 0, or -1 with `errno` set.
 pub(crate) fn call(body: impl FnOnce() -> Result<(), CallError>) -> c_int {
     if attempt(body).is_some() { 0 } else { -1 }
 }
 
-/// Runs the body of a function that returns a new object, or null and sets `errno`.
+/// Runs the body of a C function that returns a new object, or null with `errno` set.
 pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, CallError>) -> *mut T {
     attempt(body).map_or(std::ptr::null_mut(), Box::into_raw)
 }
 
-/// Runs `body` and returns its value, or `None` after it has set `errno`. Catches panics, which C
-/// cannot handle.
+/// Runs `body` and returns its value. If `body` fails, sets `errno` and returns `None`. Catches
+/// panics, which C cannot handle.
 fn attempt<T>(body: impl FnOnce() -> Result<T, CallError>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         // Dropping the payload may panic again.

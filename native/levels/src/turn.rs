@@ -10,8 +10,8 @@ use bywash_levels::{Request, Scope};
 use crate::process::Home;
 use crate::result::{CallError, call};
 
-/// The argument that a callback is called with. The C program owns what it points to, and may use
-/// it on any thread.
+/// The argument with which a callback is called. The C program owns what it points to, and allows
+/// its use on any thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Arg(pub(crate) *mut c_void);
 
@@ -34,7 +34,7 @@ thread_local! {
     static INSIDE: RefCell<Vec<PoolNumber>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a callback of the pool `pool`, and records that this thread is in it.
+/// Runs a callback of the pool `pool`, and records meanwhile that this thread is in the callback.
 pub(crate) fn inside(pool: PoolNumber, callback: impl FnOnce()) {
     struct Leaves;
     impl Drop for Leaves {
@@ -52,9 +52,9 @@ pub(crate) fn is_inside(pool: PoolNumber) -> bool {
     INSIDE.try_with(|inside| inside.borrow().contains(&pool)).unwrap_or(false)
 }
 
-/// The owner of a request, which decides when it ends.
+/// The owner of a request, which decides when the request ends.
 enum Owner {
-    /// The caller owns the request until it ends it by `bywash_levels_end`.
+    /// The calling thread owns the request until it calls `bywash_levels_end`.
     Caller(Request),
     /// A thread of the pool owns the request until the submitted function returns.
     Pool(*mut Request),
@@ -64,7 +64,7 @@ enum Owner {
 pub(crate) struct Turn {
     pool: PoolNumber,
     home: Home,
-    /// Whether a thread uses `owner` now.
+    /// Whether a thread uses `owner` at present.
     busy: AtomicBool,
     owner: UnsafeCell<Owner>,
 }
@@ -75,20 +75,21 @@ unsafe impl Sync for Turn {}
 unsafe impl Send for Turn {}
 
 impl Turn {
-    /// Creates the turn of a request that the calling thread has waited for.
+    /// Creates the C object of a request for whose turn the calling thread has waited.
     pub(crate) fn new(request: Request, pool: PoolNumber) -> Self {
         let owner = UnsafeCell::new(Owner::Caller(request));
         Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner }
     }
 
-    /// Lends a request, which a thread of the pool runs, to the function `to` until that returns.
+    /// Lends a request, which a thread of the pool runs, to the function `to` until `to` returns.
     pub(crate) fn lent(request: &mut Request, pool: PoolNumber, to: impl FnOnce(*mut Turn)) {
         let owner = UnsafeCell::new(Owner::Pool(request));
         let mut turn = Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner };
         to(&raw mut turn);
     }
 
-    /// Calls `by` with the request. Returns an error if another thread uses the request.
+    /// Calls `by` with the request, and returns its result. Returns an error if another thread uses
+    /// the request.
     fn used<T>(&self, by: impl FnOnce(&mut Request) -> T) -> Result<T, CallError> {
         struct Free<'t>(&'t AtomicBool);
         impl Drop for Free<'_> {
@@ -117,7 +118,7 @@ impl Turn {
     }
 }
 
-/// Returns the request behind a pointer from C.
+/// Returns the request behind a pointer from C. Null is an error.
 ///
 /// # Safety
 /// `turn` is null, or a request that has not ended.
@@ -126,7 +127,7 @@ unsafe fn known<'t>(turn: *mut Turn) -> Result<&'t Turn, CallError> {
     unsafe { turn.as_ref() }.ok_or_else(|| CallError::null("the request"))
 }
 
-/// Ends a request of the caller and frees it; see `levels.h`.
+/// Ends a request that the caller owns, and frees it; see `levels.h`.
 ///
 /// # Safety
 /// `request` is null, or a request that has not ended.
@@ -181,8 +182,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_parallel_for(
     })
 }
 
-/// Calls `each`. Takes `arg` as a whole, because a closure would capture only its pointer, which is
-/// not `Send`.
+/// Calls `each` with `index` and the argument. Takes `arg` as a whole, because a closure would
+/// capture only its pointer, which is not `Send`.
 unsafe fn call_each(each: Each, index: usize, Arg(arg): Arg) {
     // SAFETY: the caller of the library promises so.
     unsafe { each(index, arg) }

@@ -16,8 +16,8 @@ static const char *key_file(const char *keys) {
     return path;
 }
 
-/* Writes what the gateway sends, signed `seconds_ago` seconds ago, by another implementation of
- * RFC 2104. */
+/* Writes the field that the gateway sends, signed `seconds_ago` seconds ago, to `text`. It uses
+ * another implementation of RFC 2104. */
 static size_t field(char text[200], const char *key, int seconds_ago) {
     char command[800];
     snprintf(command, sizeof command,

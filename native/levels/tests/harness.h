@@ -23,7 +23,8 @@
         }                                                                                            \
     } while (0)
 
-/* Checks that a call fails with this error, and that its text contains these words. */
+/* Checks that a call that returns an int fails with `error`, and that the text of the error
+ * contains `words`. */
 #define REFUSED(error, words, call)                            \
     do {                                                       \
         errno = 0;                                             \
@@ -32,7 +33,8 @@
         CHECK(strstr(bywash_levels_error(), (words)) != NULL); \
     } while (0)
 
-/* The same for a call that returns a pointer. */
+/* Checks that a call that returns a pointer fails with `error`, and that the text of the error
+ * contains `words`. */
 #define NOT_MADE(error, words, call)                           \
     do {                                                       \
         errno = 0;                                             \
@@ -45,24 +47,25 @@ struct test {
     const char *word, *name;
     void (*run)(void);
 };
-/* Each file has a list that ends with an empty entry. */
+/* The lists of tests, one of each file. A list ends with an empty entry. */
 extern const struct test arguments_tests[], turns_tests[], tasks_tests[], many_tests[], processes_tests[],
     gateway_tests[];
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Makes a pool with the levels `high`, with all threads, and `low`, with one. */
+/* Makes a pool with two levels: `high`, whose requests may have all threads, and `low`, whose
+ * requests have one. */
 struct bywash_levels_pool *pool_of(uint32_t threads);
-/* Returns a level's statistics, of a pool with those two. */
+/* Returns the statistics of a level of a pool that pool_of() has made. */
 struct bywash_levels_level_stats stats_of(struct bywash_levels_pool *pool, const char *level);
 /* Returns the number of threads of this process. */
 unsigned threads_here(void);
 void thread(pthread_t *thread, void *(*run)(void *), void *arg);
 void joined(pthread_t thread);
-/* Checks that a child exits with 0. */
+/* Waits for a child process, and checks that it exits with 0. */
 void child_passes(pid_t child);
 
-/* Waits until the condition holds. The alarm of main.c ends a test that hangs. */
+/* Waits until the condition `what` holds. The alarm of main.c ends a test that hangs. */
 #define UNTIL(what)   \
     while (!(what)) { \
         sched_yield(); \

@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <signal.h>
 
-/* Returns whether all other threads sleep and hold no lock. Locks of libraries (malloc's, with
- * sanitizers) would be held in the child forever. */
+/* Returns whether all other threads sleep and hold no lock. Otherwise, locks of libraries
+ * (malloc's, with sanitizers) could be held in the child forever. */
 static bool all_sleep(void) {
     bool all = true;
     DIR *tasks = opendir("/proc/self/task");

@@ -144,7 +144,7 @@ static void *submits(void *arg) {
     }
 }
 
-/* Checks that `run` is called exactly once if submitting returned 0, also if the pool is closed at
+/* Checks that `run` is called exactly once if submitting returned 0, even if the pool is closed at
  * that moment. */
 static void closed_while_submitting(void) {
     for (int round = 0; round < 50; round++) {

@@ -62,7 +62,7 @@ APLOG_USE_MODULE(bywash_sentry);
 #define FILTER "BYWASH_SENTRY"
 #define LONGEST_NAME 128
 
-/* A request that has a name. It lives in the request's pool. */
+/* The state of a request that has a name. It lives in the request's pool. */
 struct watched {
     char name[LONGEST_NAME + 1];
     int is_own; /* whether the name was made here */
@@ -94,8 +94,8 @@ static void hang_up(void) {
     }
 }
 
-/* Reads and drops the daemon's answers, so that they do not fill its buffers. Returns whether the
- * daemon is still there. */
+/* Reads and drops the daemon's answers, so that they do not fill the socket's buffers. Returns
+ * whether the daemon is still connected. */
 static int swallow_answers(void) {
     char answers[4096];
     ssize_t length;
@@ -118,7 +118,8 @@ static int dial(void) {
     return 0;
 }
 
-/* A line is sent whole or not at all: after a part of a line, the connection is useless. */
+/* Sends a line whole, or ends the connection: after a part of a line, the connection is useless.
+ * Returns whether the line was sent. */
 static int send_line(const char *line, size_t length) {
     ssize_t sent = send(daemon_line.fd, line, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == (ssize_t)length) {
@@ -185,8 +186,8 @@ static void watch(request_rec *r, struct watched *watched) {
     }
 }
 
-/* A bucket without a known length (a pipe) is still being produced, even if the end-of-stream
- * bucket follows it. */
+/* Returns whether the whole answer has been produced. A bucket without a known length (a pipe) is
+ * still being produced, even if the end-of-stream bucket follows it. */
 static int is_produced(apr_bucket_brigade *answer) {
     for (apr_bucket *at = APR_BRIGADE_FIRST(answer); at != APR_BRIGADE_SENTINEL(answer); at = APR_BUCKET_NEXT(at)) {
         if (at->length == (apr_size_t)-1) {

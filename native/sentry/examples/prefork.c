@@ -22,7 +22,8 @@
 #include "bywash/sentry.h"
 
 static sigjmp_buf abandoned;
-/* The client that the work is for. A signal that comes late is for another client. */
+/* The descriptor of the client that the work is for. A signal that comes late is for another
+ * client. */
 static volatile sig_atomic_t working_for = -1;
 
 static void client_left(int signum, siginfo_t *info, void *context) {

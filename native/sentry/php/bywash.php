@@ -25,7 +25,7 @@ declare(strict_types=1);
 
 namespace Bywash;
 
-/** Returns the milliseconds within which the daemon must answer. */
+/** Returns the time in milliseconds within which the daemon must answer. */
 function patience(): int
 {
     return (int) (getenv('BYWASH_STOPD_PATIENCE') ?: 100);
@@ -54,7 +54,10 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
     }
 }
 
-/** Returns the number, or null on an error of the connection, which the work will meet itself. */
+/**
+ * Returns the database's number of the connection. Returns null after an error of the connection,
+ * which the work will meet itself.
+ */
 function number_if_known(\mysqli|\PDO|\PgSql\Connection $connection): ?int
 {
     try {
@@ -84,9 +87,9 @@ function number_of(\mysqli|\PDO|\PgSql\Connection $connection): ?int
 }
 
 /**
- * Ends a connection on the server's side, since closing a persistent one would only return it for
- * its next user. A cancellation that is under way may hit this statement, so it is repeated until
- * the connection fails.
+ * Ends a connection on the server's side. To close a persistent connection would only return it for
+ * its next user. A cancellation that is under way may hit the statement that ends the connection,
+ * so that statement is repeated until the connection fails.
  */
 function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
 {
@@ -165,7 +168,7 @@ final class Desk
     private int $number = 0;
     /** Whether the script is over: nothing is leased any more, so nothing has to be released. */
     private bool $is_over = false;
-    /** Connections by lease. */
+    /** The connections under a lease, by the name of the lease. */
     private array $held = [];
     /**
      * Connections at which a cancellation may be aimed. They are kept, so that no other request
@@ -270,7 +273,10 @@ final class Desk
         $this->doubtful = new \SplObjectStorage();
     }
 
-    /** Returns null if there is no answer in time. No line is sent any more then. */
+    /**
+     * Sends a line and returns the answer. Returns null if there is no answer in time; afterwards
+     * no further line is sent.
+     */
     private function ask(string $order): ?string
     {
         $number = ++$this->number;

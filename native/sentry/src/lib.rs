@@ -33,7 +33,7 @@ pub struct Options {
     cb: Option<extern "C" fn(u64, c_int)>,
 }
 
-/// Watches a socket and sends a signal to this thread when the peer leaves; see `sentry.h`.
+/// Watches a socket, and sends a signal to this thread when the peer leaves; see `sentry.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn socket_watch(sockfd: c_int, signum: c_int) -> c_int {
     call(true, || {
@@ -103,7 +103,8 @@ impl Options {
     }
 }
 
-/// Runs the body of a function that returns 0, or -1 and sets `errno`.
+/// Runs the body of a C function that returns 0, or -1 with `errno` set. `looks_for_sert` says
+/// whether to look for libsert first.
 ///
 /// `sert::leave` and the end of `Unsignalled` may not return: the request may be stopped, or a
 /// handler may jump. At that point, nothing is left to drop.

@@ -11,7 +11,7 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// A function of libsert with its name. The pointer is null until the function is found.
+/// A function of libsert and its name. The pointer is null until the function is found.
 struct Found(AtomicPtr<c_void>, &'static CStr);
 
 impl Found {
@@ -39,8 +39,8 @@ static LOOKED: AtomicBool = AtomicBool::new(false);
 
 type Terminate = extern "C" fn(u64, c_int) -> c_int;
 
-/// Begins an unaccounted section. If `looks` is true, looks libsert up once. Once is enough,
-/// because libsert is linked or preloaded.
+/// Begins an unaccounted section. If `looks` is true, looks up libsert, but only once per process.
+/// Once is enough, because libsert is linked or preloaded.
 pub(crate) fn enter(looks: bool) {
     if looks && !LOOKED.load(Ordering::Acquire) {
         // Look `END` up first, so that a thread that has found `BEGIN` also finds `END`.
@@ -52,7 +52,8 @@ pub(crate) fn enter(looks: bool) {
     nullary(&UNACCOUNTED_BEGIN);
 }
 
-/// Ends the unaccounted section. This may not return, because the request may be stopped here.
+/// Ends the unaccounted section. The function may not return, because the request may be stopped
+/// here.
 pub(crate) fn leave() {
     nullary(&UNACCOUNTED_END);
 }
@@ -65,8 +66,8 @@ fn nullary(function: &Found) {
     }
 }
 
-/// Returns the function that stops this thread's request, and the token to pass to it. `ENOTSUP`:
-/// the process has no libsert. `EINVAL`: the thread has no request.
+/// Returns the function of libsert that stops this thread's request, and the token to pass to it.
+/// Returns `ENOTSUP` if the process has no libsert, and `EINVAL` if the thread has no request.
 pub(crate) fn request() -> Result<(Terminate, u64), c_int> {
     let (token, terminate) = TOKEN.get().zip(TERMINATE.get()).ok_or(libc::ENOTSUP)?;
     // SAFETY: `sert.h` declares the function as `uint64_t (void)`.

@@ -1,9 +1,9 @@
 /* The common part of the tests: pairs of connected sockets, and the notifications about them.
  *
- * Signals are blocked and taken by sigwaitinfo, so they do not race with the test. A marker shows
- * that something was not told: it is a connection that leaves afterwards. One thread sends all
- * notifications in the order of the departures, so a notification that has not come before the
- * marker does not come. */
+ * Signals are blocked and taken by sigwaitinfo, so they do not race with the test. To show that
+ * something was not notified, a test uses a marker: a connection that leaves afterwards. One
+ * thread sends all notifications in the order of the departures. So a notification that has not
+ * come before the marker's does not come at all. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -28,7 +28,7 @@
         }                                                                                            \
     } while (0)
 
-/* Checks that a call fails with this error. */
+/* Checks that a call fails with `error`. */
 #define REFUSED(error, call)  \
     do {                      \
         errno = 0;            \
@@ -40,30 +40,31 @@ struct test {
     const char *word, *name;
     void (*run)(void);
 };
-/* Each file has a list that ends with an empty entry. */
+/* The lists of tests, one of each file. A list ends with an empty entry. */
 extern const struct test leaving_tests[], arguments_tests[], ways_tests[], processes_tests[], many_tests[], race_tests[];
 
-/* A client and its server. */
+/* The two connected sockets of a client and its server. */
 struct pair {
     int client, server;
 };
 
 struct pair tcp_pair(void);
 struct pair unix_pair(void);
-/* Resets a TCP connection by its client. */
+/* Resets a TCP connection from the side of its client. */
 void reset(int client);
 void put(int fd, const char *text);
 
-/* The signal of all tests. It is blocked in this thread and in those that it starts. */
+/* The signal of all tests. It is blocked in the main thread and in the threads that the main
+ * thread starts. */
 #define TOLD SIGRTMIN
 void block_signals(void);
-/* Checks that the next notification is this one. */
+/* Checks that the next notification is about the descriptor `fd` and has the reason `why`. */
 void expect(int fd, int why);
 /* Checks that there is no notification. */
 void expect_nothing(void);
-/* Checks that a child exits with 0. */
+/* Waits for a child process, and checks that it exits with 0. */
 void joined(pid_t child);
-/* Raises the limit to `files` open files. Returns false if that is not possible here. */
+/* Raises the limit of open files to `files`. Returns false if that is not possible here. */
 bool room_for(unsigned files);
 
 #endif

@@ -1,7 +1,7 @@
 """A private Apache (prefork, mod_php) with mod_bywash_sentry on loopback.
 
-It is for tests/apache, tests/lamp and scripts/stacks. Its folder is its own, and its address is a
-free one of 127/8.
+tests/apache, tests/lamp and scripts/stacks use it. It has a folder of its own, and a free
+address of 127/8.
 """
 
 import http.client
@@ -68,7 +68,7 @@ USER = "nobody"
 
 
 def missing(out):
-    """Return why it cannot be tested here, or None."""
+    """Return why Apache cannot be tested here; None if it can."""
     if shutil.which("apache2") is None:
         return "there is no apache2"
     if not php_module() or not (MODULES / "mod_mpm_prefork.so").exists():
@@ -83,9 +83,9 @@ def php_module():
 
 
 def sentry(root, out, daemon):
-    """Return the lines of its configuration for the sentry.
+    """Return the lines of Apache's configuration for the sentry.
 
-    Copy the prepended file to a place where Apache can read it.
+    Copy the prepended PHP file to a place where Apache can read it.
     """
     shutil.copy(PHP, root)
     return SENTRY.format(out=out, socket=daemon, prepend=root / PHP.name)
@@ -94,7 +94,8 @@ def sentry(root, out, daemon):
 class Apache:
     """A running Apache.
 
-    `pages` has texts by path, `more` has lines of the configuration. close() ends it.
+    `pages` has the texts of pages by path, and `more` further lines of the configuration.
+    close() ends Apache.
     """
 
     def __init__(self, root, out, pages, more, children):
@@ -150,7 +151,7 @@ class Apache:
 
 
 def answer(client):
-    """Return the body of an answer, which has a length or chunks, and its status."""
+    """Return the body and the status of an answer, which has a length or chunks."""
     got = http.client.HTTPResponse(client)
     got.begin()
     return got.read().decode(), got.status

@@ -1,9 +1,11 @@
-"""The differences between the databases of tests/lamp.
+"""The databases of tests/lamp: one adapter class for each kind of database.
 
-PHP and the test access them in different ways, and their answers differ.
+A class has the SQL statements, the PHP code and the error code of its database. It also runs
+queries through the database's command line client.
 
-A search combines three shelves of `books` titles each and counts the matches: a loop that waits for
-nothing, of any number of turns, in a database of a thousand rows.
+Each search is a join of three sets of `books` titles, which counts the matches. It waits for
+nothing, and its run time grows with the cube of `books`, although the table has only a thousand
+rows.
 """
 
 import os
@@ -77,9 +79,9 @@ def run(command, **environment):
 
 
 def installed():
-    """Return the databases that scripts/with-databases has started, and why there are none.
+    """Return the databases that scripts/with-databases has started, and why if there are none.
 
-    Each gets a table `book`.
+    Each database gets a table `book`.
     """
     found = [kind(os.environ[name]) for kind, name in [(MariaDB, "BYWASH_MARIADB"), (PostgreSQL, "BYWASH_POSTGRES")]
              if name in os.environ]

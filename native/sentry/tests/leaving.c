@@ -129,7 +129,7 @@ static void twice(void) {
     REFUSED(ESHUTDOWN, socket_watch(pair.server, TOLD));
 }
 
-/* Two descriptors of one socket are two watches. */
+/* Checks that two descriptors of one socket can be watched separately. */
 static void duplicated(void) {
     struct pair pair = tcp_pair();
     int copy = dup(pair.server);
@@ -155,7 +155,8 @@ static void reused(void) {
     expect_nothing();
 }
 
-/* As above, but another process keeps the first socket, so that the kernel goes on watching it. */
+/* Checks a number that is used again while another process keeps the first socket, so that the
+ * kernel continues to watch it. */
 static void reused_but_kept(void) {
     for (int watched = 0; watched < 2; watched++) {
         struct pair first = tcp_pair(), second = tcp_pair();
@@ -178,7 +179,8 @@ static void reused_but_kept(void) {
     }
 }
 
-/* The old socket comes back under its old number while the kernel still has the old watch. */
+/* Checks an old socket that comes back under its old number while the kernel still has the old
+ * watch. */
 static void came_back(void) {
     struct pair pair = tcp_pair();
     int number = pair.server, copy = dup(number);

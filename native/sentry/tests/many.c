@@ -24,8 +24,8 @@ static void count_up(uint64_t cookie, int why) {
     }
 }
 
-/* Connects all clients, closes most of them when it is told to, and the rest when the test is
- * over. */
+/* Connects all clients, closes most of them when it is told to, and closes the rest when the test
+ * is over. */
 static void clients(struct sockaddr *at, socklen_t size, int hears) {
     int connected[ALL];
     char byte;

@@ -134,8 +134,8 @@ static void fork_amid_threads(void) {
     expect_nothing();
 }
 
-/* Each round is a process that has not watched before: the fork comes during the first watch of
- * another thread. */
+/* Checks a fork during the first watch of another thread. Each round is a process that has not
+ * watched before. */
 static void fork_amid_the_first(void) {
     enum { ROUNDS = 300 };
     for (int i = 0; i < ROUNDS; i++) {
@@ -191,7 +191,8 @@ static int number_of_our_set(void) {
     abort();
 }
 
-/* Makes an epoll set at this number, and at all numbers around it sockets that the set watches. */
+/* Makes an epoll set at this number. At all numbers around it, makes sockets that the set watches.
+ */
 static void take_all_numbers(int set) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     int own = epoll_create1(EPOLL_CLOEXEC), silent = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -41,8 +41,8 @@ static void wait_until_closed(int thread) {
     }
 }
 
-/* Descriptors come and go in all threads, so a number soon belongs to another thread's
- * connection. */
+/* Runs the rounds of one thread. Descriptors come and go in all threads, so a number soon belongs
+ * to another thread's connection. */
 static void *rounds(void *number) {
     int thread = (int)(intptr_t)number;
     unsigned seed = (unsigned)thread + 1;

@@ -31,7 +31,7 @@ static void tell(uint64_t cookie, int why) {
     told = 1;
 }
 
-/* Never ends by itself, and allocates memory all the time. */
+/* Allocates memory all the time, and never ends by itself. */
 static void work(void) {
     for (;;) {
         char *text = strdup("of the request");

@@ -209,8 +209,8 @@ static void jumped_out_of(void) {
     expect(pair.server, ESHUTDOWN);
 }
 
-/* Returns how many signals and timers the user has queued: the limit counts those of all processes
- * of the user. Root becomes a user that has none. */
+/* Returns how many signals and timers the user has queued, since the limit counts those of all
+ * processes of the user. If the user is root, first switches to a user that has none. */
 static rlim_t queued_already(void) {
     CHECK(getuid() != 0 || setuid(64213) == 0);
     char line[128];

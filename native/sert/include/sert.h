@@ -34,7 +34,7 @@ extern "C" {
 #define SERT_PRESENT 1
 #endif
 
-/* Classes are numbered from 0. */
+/* The number of classes. Classes are numbered from 0. */
 #define SERT_CLASSES 64
 
 /* The settings of a class of requests. Zero in a field from `alpha` on stands for the default. */
@@ -56,9 +56,9 @@ struct sert_arg {
 #define SERT_COOPERATIVE 1u
 /* Also stop the first request of a thread. */
 #define SERT_NO_WARM_UP 2u
-/* Go on stopping a request that frees or resizes memory older than itself. By default it becomes
- * unstoppable, since the objects that point to such memory live longer. Use this where such memory
- * is part of the request's own description. */
+/* Continue to stop a request that frees or resizes memory older than itself. By default such a
+ * request becomes unstoppable, since the objects that point to this memory live longer. Use this
+ * flag where such memory is part of the request's own description. */
 #define SERT_FREES_OTHERS 4u
 
 /* Why a request was stopped: the return value of sigsetjmp at the rollback point, and of
@@ -77,8 +77,8 @@ enum sert_reason {
  * cannot be protected (stderr says why), and everything runs without terminations. EBUSY: the
  * signal has a handler. EALREADY: it was called already. */
 SERT_API int SERT_init_timer(int signum);
-/* Sets the class `arg->class_id`. The requests that this thread begins are of this class from now
- * on. EINVAL. */
+/* Sets the settings of the class `arg->class_id`. The requests that this thread begins are of this
+ * class from now on. EINVAL: a setting is invalid. */
 SERT_API int SERT_set_args(const struct sert_arg *arg);
 /* Sets where this thread goes on when a request is stopped: a sigjmp_buf that sigsetjmp has filled,
  * in a frame that outlives the request. Its saved signal mask may be 0: the library restores the
@@ -86,7 +86,7 @@ SERT_API int SERT_set_args(const struct sert_arg *arg);
  * SERT_init_timer was not called, or failed. EAGAIN: no more threads can be watched, or have a
  * timer. */
 SERT_API int SERT_register_rollbackpoint(void *sigjmp_buf_pointer);
-/* Begins a request. It first ends a request that an exception has left. EINVAL: there is no
+/* Begins a request. It first ends a request that an exception has left open. EINVAL: there is no
  * rollback point, or the class was not set. EBUSY: a request has begun already. ENOTSUP:
  * SERT_init_timer was not called, or failed. */
 SERT_API int SERT_start(void);
@@ -96,48 +96,51 @@ SERT_API int SERT_end(void);
 
 /* --- Additions --- */
 
-/* Makes the requests that this thread begins belong to this class. EINVAL: it was not set. */
+/* Makes the requests that this thread begins belong to the class `class_id`. EINVAL: the class was
+ * not set. */
 SERT_API int SERT_set_class(uint32_t class_id);
-/* Counts a request of the class that was refused before it began, as lost. Any thread may call it.
- * EINVAL. */
+/* Counts a request of the class that was refused before it began as lost. Any thread may call this
+ * function. EINVAL: the class was not set. */
 SERT_API int SERT_refused(uint32_t class_id);
 
-/* Mask stops: between these calls the request is not stopped. If it is overdue, it is stopped at
- * the unmask. They nest. Use them for shared structures without a pthread lock: a lock of another
- * library, reference counts, lists of your own. */
+/* Mask stops: between these two calls the request is not stopped. If it is overdue, it is stopped
+ * at the unmask. The calls nest. Use them for shared structures without a pthread lock: a lock of
+ * another library, reference counts, lists of your own. */
 SERT_API void SERT_mask(void);
 SERT_API void SERT_unmask(void);
-/* Between these calls, memory and files that are allocated or opened belong to the program and not
- * to the request: caches, shared objects. They mask stops, too. */
+/* Begin and end a section in which allocated memory and opened files belong to the program and not
+ * to the request. Use it for caches and shared objects. These calls mask stops, too. */
 SERT_API void SERT_unaccounted_begin(void);
 SERT_API void SERT_unaccounted_end(void);
 /* Registers `undo(arg)`, which is called if the request is stopped: the last one first, before
  * anything else is released. EINVAL: no request. ENOMEM: there are too many, and this request is
  * not stopped any more. */
 SERT_API int SERT_defer(void (*undo)(void *), void *arg);
-/* Removes the last registration like it, because the program has undone it by itself. ENOENT. */
+/* Removes the last registration of `undo` and `arg`, because the program has undone the action by
+ * itself. ENOENT: there is none. */
 SERT_API int SERT_undefer(void (*undo)(void *), void *arg);
 /* Makes this request unstoppable. */
 SERT_API void SERT_cancel(void);
-/* Allows stops also in the code of this shared object, and not only in the program's. The object is
- * named by the begin of its file name, such as "libranking.so". Use it only for objects that hold
- * no lock of their own, and after SERT_init_timer. ENOENT: not loaded. ENOSPC. */
+/* Allows stops also in the code of this shared object, and not only in the program's. The object
+ * is named by the beginning of its file name, such as "libranking.so". Use this function only for
+ * objects that hold no lock of their own, and after SERT_init_timer. ENOENT: the object is not
+ * loaded. ENOSPC: there are too many objects. */
 SERT_API int SERT_safe_module(const char *soname);
 
 /* Returns a token of the running request; 0 if there is none. No other request ever gets this
  * token. */
 SERT_API uint64_t SERT_token(void);
-/* Stops a request of any thread, however long it has run. It is stopped soon after, not before this
- * returns. ESRCH: the request is over. EINVAL: no such reason. EPERM: it must not be stopped
- * (SERT_cancel; not warm). */
+/* Stops a request of any thread, however long it has run. The request is stopped soon after this
+ * call, not before it returns. ESRCH: the request is over. EINVAL: no such reason. EPERM: the
+ * request must not be stopped (SERT_cancel; not warm). */
 SERT_API int SERT_terminate(uint64_t token, int reason);
-/* Returns 0, or why this request should give up. It also works for classes that are stopped
- * anyway. */
+/* Returns 0, or the reason why this request should give up. It also works for classes whose
+ * requests are stopped without it. */
 SERT_API int SERT_checkpoint(void);
 /* Returns the nanoseconds that this request has left; INT64_MAX if it is unlimited. */
 SERT_API int64_t SERT_left(void);
 
-/* The counts of a class since the start. */
+/* The counts of a class since the start of the process. */
 struct sert_stats {
     uint32_t size;     /* in: sizeof(struct sert_stats) */
     uint32_t class_id; /* in */
@@ -146,8 +149,8 @@ struct sert_stats {
     uint64_t gone;       /* stopped with SERT_CLIENT_GONE or SERT_ORDERED */
     /* became unstoppable: wrote to a client, made a thread, or called SERT_cancel */
     uint64_t cancelled;
-    /* Overdue, but at a place where a stop is not possible: masked, with a lock, or in a library's
-     * code. */
+    /* The numbers of overdue requests that could not be stopped where they were: with stops
+     * masked, with a lock held, or in a library's code. */
     uint64_t masked, locked, gated;
     uint64_t late;       /* signals that found nothing to do */
     uint64_t survivors;  /* blocks that completed requests left behind */

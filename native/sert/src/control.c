@@ -57,7 +57,7 @@ static struct sert_arg with_defaults(const struct sert_arg *arg) {
     return whole;
 }
 
-/* Returns what is wrong with `arg`, or NULL. The comparisons are false for NaN. */
+/* Returns a text that says what is wrong with `arg`, or NULL. The comparisons are false for NaN. */
 static const char *fault(const struct sert_arg *arg) {
     if (arg->size != sizeof *arg) return "size is not sizeof(struct sert_arg)";
     if (arg->class_id >= SERT_CLASSES) return "class_id is not below SERT_CLASSES";
@@ -83,8 +83,8 @@ static uint64_t threshold_for(const struct sert_arg *whole, double p) {
     return (uint64_t)(least + granted(whole, p) * (most - least));
 }
 
-/* Returns p. Without arrivals nothing was lost in an interval: stopped requests had arrived before
- * it. */
+/* Returns p, the lost fraction. Without arrivals it is 0: the requests that were stopped in the
+ * interval had arrived before it. */
 static double loss_of(uint64_t arrived, uint64_t lost) {
     return arrived ? fmin((double)lost / (double)arrived, 1.0) : 0.0;
 }
@@ -156,8 +156,8 @@ static uint64_t load(const _Atomic uint64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Sums the counts of all threads, also of those that have ended. `overshoot_max` is the maximum
- * instead. */
+/* Sums the counts of all threads, including those that have ended. For `overshoot_max`, takes the
+ * maximum instead. */
 static void sum(uint32_t class_id, struct sert_stats *into) {
     for (unsigned slot = 1; slot < thread_slots(); slot++) {
         const struct thread *thread = thread_at(slot);

@@ -9,18 +9,18 @@
 
 #include "sert.h"
 
-/* Returns EINVAL, or 0. */
+/* Stores the settings of a class. Returns 0, or EINVAL if a setting is invalid. */
 int control_set(const struct sert_arg *arg);
 bool control_is_set(uint32_t class_id);
-/* A class whose threshold, in nanoseconds, is below this lets each request arm its own timer. */
+/* The threshold in nanoseconds below which each request of a class arms a timer of its own. */
 #define CONTROL_LEAST_WATCHED 100000000u
 
-/* Returns the present threshold in nanoseconds. */
+/* Returns the present threshold of a class, in nanoseconds. */
 uint64_t control_threshold(uint32_t class_id);
-/* Returns when the threshold last changed. */
+/* Returns the time at which the threshold of a class last changed, in nanoseconds. */
 uint64_t control_changed(uint32_t class_id);
 bool control_has_flag(uint32_t class_id, uint32_t flag);
-/* Returns whether that time lies in the present interval. */
+/* Returns whether `time` lies in the present interval of the class. */
 bool control_is_of_interval(uint32_t class_id, uint64_t time);
 uint32_t control_warm_up(uint32_t class_id);
 void control_refused(uint32_t class_id);
@@ -28,7 +28,7 @@ void control_stats(struct sert_stats *stats);
 
 /* Starts the controller. Returns 0 or an errno. */
 int control_start(void);
-/* Resets the state in a forked child, which has no controller. */
+/* Resets the state of this module in a forked child, which has no controller. */
 void control_forked(void);
 
 #endif

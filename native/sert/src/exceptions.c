@@ -75,7 +75,7 @@ struct search {
     bool is_first;
 };
 
-/* Looks for the object. The program is the first one. */
+/* Looks for the object in `context`. The program is the first object. */
 static int look(struct dl_phdr_info *object, size_t size, void *context) {
     (void)size;
     struct search *search = context;

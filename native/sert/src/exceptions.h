@@ -6,7 +6,8 @@
 #ifndef SERT_EXCEPTIONS_H
 #define SERT_EXCEPTIONS_H
 
-/* The shared runtime, the program's own, and those of admitted modules. */
+/* The maximum number of C++ runtimes: the shared runtime, the program's own, and those of admitted
+ * modules. */
 #define EXCEPTIONS_RUNTIMES 4
 
 /* __cxa_eh_globals of the C++ ABI; libstdc++ and libc++abi have the same layout. */
@@ -15,9 +16,10 @@ struct exceptions {
     unsigned uncaught;
 };
 
-/* Finds the runtime of the objects whose names begin with `soname`, or of the program if it is
- * NULL. Returns why its record cannot be restored, or NULL. Only one thread at a time may call it,
- * and no request may run with a runtime that is found later. */
+/* Finds the C++ runtime of the objects whose names begin with `soname`, or of the program if
+ * `soname` is NULL. Returns why the runtime's record cannot be restored; NULL if it can. Only one
+ * thread at a time may call this function, and no request may run with a runtime that is found
+ * later. */
 const char *exceptions_find(const char *soname);
 
 /* Copy the calling thread's records, one of each runtime, and restore them. */

@@ -223,8 +223,8 @@ STANDS_BEFORE int dup(int fd) {
     return OPENED(REAL(dup)(fd));
 }
 
-/* `to` has been closed. If it did not belong to the request, the program has changed
- * permanently. */
+/* Records that `from` was duplicated to `to`, which closed `to`. If `to` did not belong to the
+ * request, the program has changed permanently. */
 static int replaced(int result, int from, int to, void *caller) {
     const struct thread *thread = thread_request();
     if (result >= 0 && from != to && thread && !resources_has_fd(thread, to)) {

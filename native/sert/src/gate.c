@@ -20,7 +20,7 @@ struct ranges {
 static struct ranges program, waiting;
 struct gate_range gate_libc, gate_loader;
 
-/* The object to look for, and where its ranges go. The program has no name of its own. */
+/* The object to look for, and the list for its ranges. The program is the object without a name. */
 struct search {
     const char *name;
     struct ranges *into;

@@ -1,4 +1,4 @@
-/* The owner of code.
+/* Decides whose code a thread is executing: the program's, or that of a library.
  *
  * A request is only abandoned while the thread is in the program's own code. In other code it may
  * hold, or be about to take, a lock that is not visible from outside (the C library has dozens). A
@@ -18,19 +18,20 @@ int gate_admit(const char *soname);
 /* Returns whether the file name in `path` begins with `name`. */
 bool gate_has_name(const char *path, const char *name);
 
-/* Returns whether the code is the program's, or an admitted object's. Safe in a signal handler. */
+/* Returns whether the code at `pc` is the program's, or an admitted object's. Safe in a signal
+ * handler. */
 bool gate_is_program(uintptr_t pc);
-/* Returns whether the code is the program's or libstdc++'s, which only passes a condition
- * variable's wait on. */
+/* Returns whether the code at `pc` is the program's or libstdc++'s. libstdc++ only passes a
+ * condition variable's wait on. */
 bool gate_may_wait(uintptr_t pc);
-/* The code of the C library, and of the loader. */
+/* The ranges of addresses that have the code of the C library and of the loader. */
 struct gate_range {
     uintptr_t from, to;
 };
 extern struct gate_range gate_libc, gate_loader __attribute__((visibility("hidden")));
 
-/* Returns whether the code is in one of them: their allocations belong to them. It is called for
- * every block. */
+/* Returns whether the code at `pc` is in one of these ranges. Allocations by such code belong to
+ * the C library or the loader. The function is called for every allocated block. */
 static inline bool gate_is_libc(uintptr_t pc) {
     return pc - gate_libc.from < gate_libc.to - gate_libc.from || pc - gate_loader.from < gate_loader.to - gate_loader.from;
 }

@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The function that returns a thread's record of exceptions (__cxa_eh_globals of the C++ ABI). */
+/* The name of the function that returns a thread's record of exceptions (__cxa_eh_globals of the
+ * C++ ABI). */
 #define IMAGE_RECORD "__cxa_get_globals"
 
-/* The running program. */
+/* The path of the running program's file. */
 #define IMAGE_OF_PROGRAM "/proc/self/exe"
 
 /* A whole ELF file for x86-64, mapped. */
@@ -21,9 +22,10 @@ struct image {
     size_t size;
 };
 
-/* Returns the `length` bytes at `from`, or NULL if they are not all in the file. */
+/* Returns a pointer to the `length` bytes at offset `from`, or NULL if they are not all in the
+ * file. */
 const void *image_part(const struct image *image, size_t from, size_t length);
-/* Returns the string at `from`, or NULL if it does not end in the file. */
+/* Returns the string at offset `from`, or NULL if it does not end in the file. */
 const char *image_text(const struct image *image, size_t from);
 /* Returns whether the file is ELF for x86-64. */
 bool image_is_known(const struct image *image);

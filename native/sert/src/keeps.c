@@ -173,7 +173,7 @@ static bool leaves_nothing(long number) {
 
 __attribute__((visibility("hidden"))) void *keeps_syscall(long number, void *caller);
 
-/* Called by calls.S, which goes on in the function that this returns. */
+/* Returns the function in which calls.S continues for this system call. calls.S calls it. */
 void *keeps_syscall(long number, void *caller) {
     if (!leaves_nothing(number)) {
         kept("makes a system call that may leave something behind", caller);

@@ -17,7 +17,8 @@
 
 bool lint_is_on;
 
-/* A finding and its place in the program, counted. The first ones are kept. */
+/* A finding and its place in the program, with the number of times that it occurred. Only the
+ * first places are kept. */
 struct place {
     _Atomic(const char *) what;
     void *caller;

@@ -1,8 +1,8 @@
 /* A report of what a stop would lose, to find out whether a service can be protected.
  *
- * With SERT_LINT=1 in the environment nothing is stopped. At its end, the process reports which
- * requests left memory, descriptors or locks behind and from where, and what made requests
- * unstoppable. */
+ * With SERT_LINT=1 in the environment, no request is stopped. At its end, the process reports two
+ * things: which requests left memory, descriptors or locks behind and from where, and what made
+ * requests unstoppable. */
 #ifndef SERT_LINT_H
 #define SERT_LINT_H
 

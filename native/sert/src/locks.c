@@ -18,15 +18,15 @@
 
 #define SLICE 20000000u
 
-/* Returns the end of a slice: when the request is due, or soon, because the threshold may fall or a
- * stop may be ordered. */
+/* Returns the end of a slice: the time at which the request is due, or an earlier time, because
+ * the threshold may fall or a stop may be ordered. */
 static struct timespec a_slice(const struct thread *thread) {
     uint64_t now = thread_now(), end = now + SLICE, due = thread->began + control_threshold(thread->class_id);
     end = due > now && due < end ? due : end;
     return (struct timespec){(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
 }
 
-/* Returns the request, if it can be stopped while it waits on behalf of `caller`. */
+/* Returns the request if it can be stopped while it waits on behalf of `caller`; otherwise NULL. */
 static struct thread *can_leave(void *caller) {
     struct thread *thread = thread_request();
     return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
@@ -187,8 +187,8 @@ STANDS_BEFORE void funlockfile(FILE *stream) {
 
 #define CONDITION(name) REAL_VERSION(name, "GLIBC_2.3.2")
 
-/* Returns the request if it can be stopped while it holds this one lock and no other; the lock is
- * held again when a slice ends. */
+/* Returns the request if it can be stopped while it holds this one lock and no other; otherwise
+ * NULL. The lock is held again when a slice ends. */
 static struct thread *can_leave_with(void *caller) {
     struct thread *thread = thread_request();
     if (thread == NULL || !gate_may_wait((uintptr_t)caller)) {

@@ -1,4 +1,4 @@
-/* A mask that ends with its block, also when an exception passes. */
+/* A mask against stops that ends with its block, also when an exception leaves the block. */
 #ifndef SERT_MASK_H
 #define SERT_MASK_H
 
@@ -13,8 +13,8 @@ static inline void mask_unaccounted_ends(const char *unused) {
     SERT_unaccounted_end();
 }
 
-/* SERT_unmask is called from the library here, so an overdue request is stopped at the next
- * opportunity. */
+/* Masks stops until the end of the block. The unmask at the end is called from the library's code,
+ * so an overdue request is stopped only at the next opportunity. */
 #define MASKED                                                                                         \
     __attribute__((cleanup(mask_ends), unused)) char masked_ = 0;                                      \
     SERT_mask()

@@ -19,12 +19,13 @@
 #include "thread.h"
 
 #define HEADER 16u
-/* A block that waits to be taken back contains a pointer to the next one. */
+/* The minimum size of a block in bytes. A block that waits to be taken back contains a pointer to
+ * the next one. */
 #define LEAST 8u
 #define FIRST_ROOM 1024u
 #define MOST_ROOM (1u << 26)
 #define TAKE_BACK_EVERY 256u
-/* A log that has grown beyond this is freed at the end of its request. */
+/* The number of entries beyond which a log is freed at the end of its request. */
 #define KEPT_ROOM (1u << 16)
 
 struct block {
@@ -36,7 +37,8 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == HEADER, "what malloc returns is aligned to 16");
 
-/* Memory for the time before the next allocator is known, while the loader looks it up. */
+/* Memory for allocations while the next allocator is not yet known, because the loader looks it
+ * up. */
 static alignas(16) char arena[16384];
 static size_t arena_used;
 
@@ -160,7 +162,7 @@ static inline __attribute__((always_inline)) void charge(struct thread *thread, 
     lint_allocated(block->index, caller);
 }
 
-/* Removes a block from the log. It leaves a hole, unless it was the last. */
+/* Removes a block from the log. Leaves a hole, unless the block was the last. */
 static void forget(struct thread *thread, uint32_t index) {
     thread->live--;
     thread->log[index] = NULL;
@@ -176,8 +178,8 @@ static bool is_logged(const struct thread *thread, void *seen) {
 
 /* --- Blocks of other threads' requests --- */
 
-/* Hands a block back that is in the log of another thread's running request, and so cannot be freed
- * here. Returns whether it did. */
+/* Hands back a block that is in the log of another thread's running request, and so cannot be
+ * freed here. Returns whether it was such a block. */
 static bool hand_back(struct block *block, void *seen, uint64_t owner) {
     struct thread *thread = thread_at(thread_slot_of(owner));
     uint64_t generation = thread_generation_of(owner);
@@ -257,7 +259,7 @@ static inline __attribute__((always_inline)) void *plain(void *whole, uint8_t sh
     return seen;
 }
 
-/* Returns a block that is charged to the thread's request, if it should be. */
+/* Returns a block in `whole`. Charges it to the thread's request, if it should be charged. */
 static inline __attribute__((always_inline)) void *begin(void *whole, uint8_t shift, void *caller) {
     char *seen = plain(whole, shift);
     struct thread *thread = thread_self;
@@ -360,16 +362,16 @@ STANDS_BEFORE size_t malloc_usable_size(void *seen) {
     return next.malloc_usable_size(base(seen)) - ((size_t)1 << header(seen)->shift);
 }
 
-/* Makes the request unstoppable, because it frees or moves memory older than itself: an object that
- * lives longer is changing. It may point to new memory of the request already, like a vector that
- * has grown. */
+/* Makes the request unstoppable, because it frees or moves memory older than itself. An object
+ * that lives longer is changing, and may already point to new memory of the request, like a vector
+ * that has grown. */
 static __attribute__((noinline)) void changes_others(const struct thread *thread, void *caller) {
     if (!gate_is_libc((uintptr_t)caller) && !control_has_flag(thread->class_id, SERT_FREES_OTHERS)) {
         stop_spoilt("frees memory that is older than the request", caller);
     }
 }
 
-/* Frees a block. The thread may only be stopped afterwards, when the block is gone. */
+/* Frees a block. The thread may only be stopped afterwards, when the block is freed. */
 static inline __attribute__((always_inline)) void release(void *seen, void *caller) {
     if (seen == NULL || is_first(seen)) {
         return;

@@ -11,15 +11,15 @@
 
 struct thread;
 
-/* Frees all blocks of a stopped request. Not while it is running. */
+/* Frees all blocks of a stopped request. Must not be called while the request is running. */
 void memory_free_all(struct thread *thread);
 /* Drops the log of a request that has ended normally. Returns how many blocks it leaves behind. */
 size_t memory_forget(struct thread *thread);
-/* Charges a block that libc has made for its caller to the request. */
+/* Charges a block to the request that libc has allocated for its caller. */
 void memory_adopt(struct thread *thread, void *seen);
 /* Returns whether a block that malloc has returned belongs to the running request. */
 bool memory_is_own(const struct thread *thread, const void *seen);
-/* Frees the blocks of its requests that other threads have freed. */
+/* Frees the blocks of the thread's requests that other threads have freed. */
 void memory_take_back(struct thread *thread);
 
 #endif

@@ -108,13 +108,15 @@ STANDS_BEFORE void __cxa_guard_abort(char *guard) {
 
 /* --- The request has become part of a larger object --- */
 
-/* A thread_local object has been made in the request's memory, and lives as long as the thread. */
+/* Registers the destructor of a thread_local object. The object has been made in the request's
+ * memory, and lives as long as the thread. */
 STANDS_BEFORE int __cxa_thread_atexit(void (*destroy)(void *), void *object, void *dso) {
     stop_spoilt("makes a thread_local object", __builtin_return_address(0));
     return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);
 }
 
-/* The same call from a C++ runtime that is linked into the program, and from other languages. */
+/* Is the same as __cxa_thread_atexit, for a C++ runtime that is linked into the program, and for
+ * other languages. */
 STANDS_BEFORE int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *dso) {
     stop_spoilt("makes a thread_local object", __builtin_return_address(0));
     return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);

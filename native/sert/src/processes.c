@@ -30,14 +30,15 @@ STANDS_BEFORE int system(const char *command) {
 __attribute__((visibility("hidden"))) void *processes_vfork(void);
 __attribute__((visibility("hidden"))) void *processes_dlopen(void);
 
-/* In a request, vfork becomes fork: a child that shares the memory would close the request's files
- * in our lists too. */
+/* Returns the function for vfork. In a request it is fork: a child that shares the memory would
+ * close the request's files in our lists too. */
 void *processes_vfork(void) {
     stop_spoilt("starts a process", NULL);
     return thread_request() ? (void *)REAL(fork) : (void *)REAL(vfork);
 }
 
-/* The allocations of a library while it is loaded are its own. */
+/* Returns the function for dlopen. The allocations of a library while it is loaded are the
+ * library's own. */
 void *processes_dlopen(void) {
     stop_spoilt("loads a library", NULL);
     return (void *)REAL(dlopen);

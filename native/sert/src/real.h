@@ -5,14 +5,15 @@
 /* Returns the next function of this name. Calls abort() if there is none, because nothing works
  * without it. */
 void *real_find(const char *name, const char *version);
-/* Is like real_find, but returns NULL if there is none. For C++ functions, which may not be visible
- * to us. */
+/* Returns the next function of this name, or NULL if there is none. Use it for C++ functions,
+ * which may not be visible to us. */
 void *real_or_null(const char *name);
 /* Checks whether a program's calls of replaced functions reach us. Returns the name of the first
  * that does not, or NULL. */
 const char *real_missing(void);
 
-/* REAL(close)(fd). The version matters where libc has two functions of one name. */
+/* Calls the original function `name`, in its `version` if libc has two functions of that name.
+ * Example: REAL(close)(fd). */
 #define REAL_VERSION(name, version)                                                                    \
     (__extension__({                                                                                   \
         static void *found_;                                                                           \
@@ -25,7 +26,7 @@ const char *real_missing(void);
     }))
 #define REAL(name) REAL_VERSION(name, NULL)
 
-/* Marks a function with a name of libc, which the program calls in place of libc's. */
+/* Marks a function with a name of libc that the program calls in place of libc's own. */
 #define STANDS_BEFORE __attribute__((visibility("default")))
 
 #endif

@@ -32,7 +32,8 @@ static int refuse(int error, enum tell what, const char *detail) {
 
 /* --- The process --- */
 
-/* Resources that a request shares with the child are no longer its own. */
+/* Prepares a fork: resources that a request shares with the child are no longer the request's own.
+ */
 static void before_fork(void) {
     stop_spoilt("forks", __builtin_return_address(0));
 }

@@ -48,7 +48,8 @@ void resources_add(struct thread *thread, struct resource resource) {
     thread->resources[thread->resource_count++] = resource;
 }
 
-/* Keeps the order of the others, because resources are released in the opposite order. */
+/* Removes a resource, and keeps the order of the others, because resources are released in the
+ * opposite order. */
 static void remove_at(struct thread *thread, size_t index) {
     thread->resource_count--;
     for (size_t i = index; i < thread->resource_count; i++) {
@@ -70,7 +71,7 @@ bool resources_remove_fd(struct thread *thread, int fd) {
     return false;
 }
 
-/* A stream's descriptor belongs to the request too. */
+/* Returns whether a descriptor belongs to the request. A stream's descriptor belongs to it too. */
 bool resources_has_fd(const struct thread *thread, int fd) {
     for (size_t i = thread->resource_count; i-- > 0;) {
         const struct resource *resource = &thread->resources[i];
@@ -146,8 +147,8 @@ void resources_unmap(struct thread *thread, uintptr_t at, size_t length) {
     }
 }
 
-/* Discards output that is still to be sent: it would be half a message, and sending it might
- * block. */
+/* Discards output that is still to be sent. Part of a message would be useless, and sending it
+ * might block. */
 static void discard(FILE *stream) {
     struct stat is;
     int fd = fileno_unlocked(stream);

@@ -15,7 +15,7 @@ STANDS_BEFORE int sigaction(int signum, const struct sigaction *action, struct s
     return REAL(sigaction)(signum, &with_ours, before);
 }
 
-/* signal() and its variants call our sigaction here, because libc's versions make the system call
+/* Calls our sigaction for signal() and its variants, because libc's versions make the system call
  * directly. */
 static void (*set_handler(int signum, void (*handler)(int), int flags))(int) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;

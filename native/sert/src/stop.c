@@ -133,8 +133,8 @@ void stop_without_timer(struct thread *thread) {
     timer_delete(thread->timer);
 }
 
-/* At most one signal is on its way to a thread, because their number is limited for the whole
- * user. */
+/* Sends the signal to a thread, unless one is on its way to it. The number of queued signals is
+ * limited for the whole user. */
 void stop_nudge(struct thread *thread) {
     pid_t tid = atomic_load(&thread->tid);
     if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && tgkill(getpid(), tid, signal_number) != 0) {
@@ -175,7 +175,7 @@ static void restore(struct thread *thread) {
     }
 }
 
-/* Releases everything and goes on at the rollback point. */
+/* Releases everything that the request holds, and continues at the rollback point. */
 static _Noreturn void abandon(struct thread *thread, int reason, uint64_t now) {
     thread->running = 0;
     thread->ending = true;
@@ -194,8 +194,8 @@ static _Noreturn void abandon(struct thread *thread, int reason, uint64_t now) {
     siglongjmp(*thread->point, reason);
 }
 
-/* Returns whether it is the stack on which the request began, not a coroutine's or a signal
- * stack. */
+/* Returns whether `sp` is on the stack on which the request began, not on a coroutine's or a
+ * signal stack. */
 static bool is_on_stack(const struct thread *thread, uintptr_t sp) {
     return sp >= thread->stack_low && sp < thread->stack_high;
 }

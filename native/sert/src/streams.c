@@ -61,7 +61,7 @@ STANDS_BEFORE FILE *fdopen(int fd, const char *mode) {
     return stream;
 }
 
-/* The stream stays, or is gone. */
+/* Records the result of reopening a stream: the stream stays, or it is gone. */
 static FILE *reopened(FILE *stream, FILE *result, void *caller) {
     struct thread *thread = resources_opener(caller);
     bool was_own = thread && resources_remove(thread, KIND_FILE, stream);

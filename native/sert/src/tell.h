@@ -1,4 +1,4 @@
-/* Messages to the operator: each one once in a process, on stderr, without allocating. */
+/* Messages to the operator on stderr. Each is written once in a process, without allocating. */
 #ifndef SERT_TELL_H
 #define SERT_TELL_H
 

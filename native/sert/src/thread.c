@@ -19,7 +19,7 @@ static _Atomic unsigned used;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Called when the thread ends. Its slot, with its counts, waits for the next thread. */
+/* Releases the slot of a thread that ends. The slot, with its counts, waits for the next thread. */
 static void leave(void *self) {
     struct thread *thread = self;
     thread->running = 0;

@@ -68,7 +68,8 @@ struct thread {
     uintptr_t stack_low, stack_high;
     timer_t timer;
     _Atomic uint64_t armed_for;    /* 0: not armed; the controller arms it, too */
-    /* The number of our signals; a call that returned EINTR checks whether one came. */
+    /* The number of our signals that the thread has received. A call that returned EINTR checks
+     * whether one came. */
     unsigned fired;
 
     /* --- Shared with other threads --- */
@@ -84,12 +85,13 @@ struct thread {
 
 extern _Thread_local struct thread *thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The class of the requests that this thread begins, also if it is not watched yet. */
+/* The class of the requests that this thread begins, even if the thread is not watched yet. */
 extern _Thread_local uint32_t thread_next_class __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Returns the calling thread, which is watched from now on. NULL: the table is full. */
+/* Returns the calling thread's structure. The thread is watched from now on. NULL: the table is
+ * full. */
 struct thread *thread_watch(void);
-/* Returns a bound: slots in use are below it. */
+/* Returns an upper bound of the slots in use: all of them are below it. */
 unsigned thread_slots(void);
 /* Returns the thread of a slot; NULL if the slot was never used. */
 struct thread *thread_at(unsigned slot);
@@ -107,7 +109,7 @@ static inline void thread_count(_Atomic uint64_t *counter, uint64_t more) {
     atomic_store_explicit(counter, was + more, memory_order_relaxed);
 }
 
-/* A token names a request: the thread's slot, and the number of the request. */
+/* Returns the token of a request, made from the thread's slot and the number of the request. */
 static inline uint64_t thread_token(uint32_t slot, uint64_t generation) {
     return (uint64_t)slot << 48 | generation;
 }
@@ -118,14 +120,14 @@ static inline uint64_t thread_generation_of(uint64_t token) {
     return token & (((uint64_t)1 << 48) - 1);
 }
 
-/* Returns this thread, if it runs a request. */
+/* Returns this thread if it runs a request; otherwise NULL. */
 static inline struct thread *thread_request(void) {
     struct thread *thread = thread_self;
     return thread && thread->running ? thread : NULL;
 }
 
-/* Returns this thread also if its request is being stopped, for functions that release
- * resources. */
+/* Returns this thread if it runs a request or its request is being stopped; otherwise NULL.
+ * Functions that release resources use it. */
 static inline struct thread *thread_owner(void) {
     struct thread *thread = thread_self;
     return thread && (thread->running || thread->ending) ? thread : NULL;

@@ -25,7 +25,8 @@
 
 long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f);
 
-/* Returns the request, if it can be stopped in a call that the program makes itself. */
+/* Returns the request if it can be stopped in a call that the program makes itself; otherwise
+ * NULL. */
 static struct thread *can_leave(void *caller) {
     struct thread *thread = thread_request();
     return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
@@ -54,7 +55,7 @@ bool waits_is_over(int fd, int option, uint64_t began) {
     return is_over;
 }
 
-/* ENTER(thread, number, up to six arguments) */
+/* Makes a system call by waits_enter: ENTER(thread, number, up to six arguments). */
 #define ENTER(thread, number, ...) \
     UNDISTURBED(ENTER_(thread, __builtin_return_address(0), number, __VA_ARGS__, 0, 0, 0, 0, 0, 0))
 /* Receives from a socket. */
@@ -125,7 +126,7 @@ STANDS_BEFORE int connect(int fd, const struct sockaddr *to, socklen_t length) {
 
 /* --- Not restarted: continued with the time that is left --- */
 
-/* The end of a wait. `end` is 0 for an unlimited wait. */
+/* The end of a wait. `end` is 0 if the wait is unlimited. */
 struct left {
     uint64_t end;
     struct timespec is;
@@ -145,7 +146,7 @@ static struct left for_time(const struct timespec *timeout) {
     return timeout && !is_long ? until((uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec) : (struct left){0};
 }
 
-/* Returns the time that is left for the next attempt; NULL if it is unlimited. */
+/* Returns the time that is left for the next attempt; NULL if the wait is unlimited. */
 static struct timespec *again(struct left *left) {
     if (left->end == 0) {
         return NULL;
@@ -223,7 +224,7 @@ static int sleep_until(clockid_t clock, const struct timespec *end, void *caller
     return error;
 }
 
-/* The duration does not depend on changes of the clock. */
+/* Sleeps for a duration, which does not depend on changes of the clock. */
 static int sleep_for(clockid_t clock, const struct timespec *time, struct timespec *rest, void *caller) {
     struct timespec now;
     clock = clock == CLOCK_REALTIME ? CLOCK_MONOTONIC : clock;
@@ -287,7 +288,7 @@ static bool is_blocking(int fd, int flags) {
     return is >= 0 && !(is & O_NONBLOCK);
 }
 
-/* Each call with one of these flags is an event of its own. */
+/* The flags with which each call is an event of its own, so that it cannot be continued. */
 #define NOT_IN_PARTS (MSG_ZEROCOPY | MSG_OOB | MSG_EOR | MSG_FASTOPEN)
 
 /* Returns whether the rest must be sent, because our signal cut the call short. If the request is
@@ -326,7 +327,8 @@ ssize_t waits_write(int fd, const void *from, size_t size) {
     return sent;
 }
 
-/* Sends what is left of several pieces, one by one. For a stream and a pipe that is equivalent. */
+/* Sends what is left of several pieces, one by one. For a stream and a pipe that is equivalent to
+ * one call. */
 static ssize_t send_rest(int fd, const struct iovec *from, size_t count, ssize_t sent, int flags, bool by_write) {
     size_t before = 0, all = (size_t)sent;
     for (size_t i = 0; i < count; before += from[i++].iov_len) {

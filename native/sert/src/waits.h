@@ -8,12 +8,13 @@
 
 #include "thread.h"
 
-/* Returns how many of our signals this thread has seen, to find out whether one came meanwhile. */
+/* Returns the number of our signals that this thread has received. A difference between two calls
+ * shows that one came meanwhile. */
 static inline unsigned waits_fired(void) {
     return thread_self ? thread_self->fired : 0;
 }
 
-/* Repeats `call` as long as one of our signals makes it fail. */
+/* Repeats `call` as long as it fails because of one of our signals. */
 #define UNDISTURBED(call)                                                                              \
     __extension__({                                                                                    \
         unsigned before_;                                                                              \
@@ -25,10 +26,12 @@ static inline unsigned waits_fired(void) {
         result_;                                                                                       \
     })
 
-/* The same for a socket, which may have a time limit of its own. Only such a call is interrupted,
- * and each attempt would have the whole limit. */
+/* Repeats `call` on a socket as long as it fails because of one of our signals and the socket's
+ * time limit is not over. Without the check of the limit, each attempt would have the whole limit.
+ */
 #define UNDISTURBED_SOCKET(fd, option, call) UNDISTURBED_WHILE(!waits_is_over(fd, option, began_), call)
-/* `more` may use `began_`. */
+/* Repeats `call` as long as it fails because of one of our signals and `more` is true. `more` may
+ * use `began_`, the time of the first attempt. */
 #define UNDISTURBED_WHILE(more, call)                                                                  \
     __extension__({                                                                                    \
         unsigned before_;                                                                              \
@@ -40,10 +43,11 @@ static inline unsigned waits_fired(void) {
         } while (result_ == -1 && errno == EINTR && waits_fired() != before_ && (more));               \
         result_;                                                                                       \
     })
-/* Returns whether the time limit of a socket is over, and sets errno accordingly. */
+/* Returns whether the time limit of a socket is over for a call that began at `began`. If so, sets
+ * errno as the call would. */
 bool waits_is_over(int fd, int option, uint64_t began);
 
-/* Like send and write, but continued if our signal has cut them short. */
+/* Send and write like libc's functions, but continue if our signal has cut them short. */
 ssize_t waits_send(int fd, const void *from, size_t size, int flags);
 ssize_t waits_write(int fd, const void *from, size_t size);
 ssize_t waits_writev(int fd, const struct iovec *from, int count);

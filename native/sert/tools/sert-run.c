@@ -22,7 +22,7 @@
 #define LIBRARY "libsert.so.1"
 #endif
 
-/* Returns why a program with this loader cannot be protected, or NULL. */
+/* Returns why a program with this loader cannot be protected; NULL if it can. */
 static const char *fault_of_loader(const char *loader) {
     return loader == NULL ? "it is linked statically"
         : strstr(loader, "ld-linux-x86-64") == NULL ? "its C library is not glibc for x86-64" : NULL;
@@ -56,7 +56,7 @@ static const char *fault_of(const char *path) {
     return image_open(&image, path) ? fault_of_program(&image) : "it cannot be read";
 }
 
-/* Returns where execvp would find the program; NULL if nowhere. */
+/* Returns the path where execvp would find the program; NULL if there is none. */
 static const char *find(const char *name, char into[PATH_MAX]) {
     if (strchr(name, '/')) {
         return name;

@@ -1,4 +1,5 @@
-// A sentence has at most 40 words, and those of a page 25 on average.
+// The rule for the length of sentences: at most 40 words each, and at most 25 words on average on a
+// page.
 import { sentences } from './text.js';
 
 const MOST = 40;

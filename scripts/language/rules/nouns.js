@@ -1,4 +1,4 @@
-// Everyday nouns are not terms.
+// The rule against everyday nouns that a text uses as technical terms.
 import { words } from './text.js';
 
 export default words([

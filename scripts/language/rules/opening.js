@@ -1,4 +1,5 @@
-// A doc comment does not continue the name of its item: it begins with a verb or a noun.
+// The rule for the first word of a doc comment. The comment begins with a verb or a noun, and does
+// not continue the name of its item.
 import { rule } from './text.js';
 
 const OPENING = new RegExp(

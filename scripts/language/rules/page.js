@@ -1,4 +1,5 @@
-// A page says first for whom it is, and what the reader can do after it.
+// The rule for the beginning of a page. A page says first for whom it is, and what the reader can
+// do after reading it.
 export default ({ Syntax, report, getSource, RuleError }, { guide }) => ({
     [Syntax.Document](node) {
         const first = node.children.find(child => child.type === Syntax.Paragraph);

@@ -1,4 +1,4 @@
-// A sentence has a subject that the reader knows.
+// The rule for the subject of a sentence. A sentence has a subject that the reader knows.
 import { rule } from './text.js';
 
 const BEGINNING = /^(?:who|whoever|whom|whose|whatever|what|of)\b/i;

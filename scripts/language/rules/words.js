@@ -1,4 +1,4 @@
-// Words that a reader of English stumbles over.
+// The rule against words and phrases that make readers of English stop.
 import { words } from './text.js';
 
 const COMPARED = 'longer|more|less|fewer|such|worse|better|larger|smaller|faster|slower|later|different|other';

@@ -50,7 +50,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// aTurn returns the microseconds for one query.
+// aTurn returns the mean time of one query, in microseconds.
 func aTurn(b *testing.B, ctx context.Context, db *sql.DB) float64 {
 	db.SetMaxOpenConns(1)
 	start := time.Now()

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything before it fails.
+// patience is the maximum time of a wait. A longer wait fails the test.
 const patience = 30 * time.Second
 
 type daemon struct {
@@ -92,7 +92,7 @@ func write(t testing.TB, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// dies kills the daemon, as in a crash.
+// dies kills the daemon process, as in a crash.
 func (d *daemon) dies() {
 	if d.command.ProcessState == nil {
 		_ = d.command.Process.Kill()
@@ -100,7 +100,7 @@ func (d *daemon) dies() {
 	}
 }
 
-// number returns one of the daemon's metrics; 0 for one that has not been counted yet.
+// number returns the value of one of the daemon's metrics; 0 if it has not been counted yet.
 func (d *daemon) number(name string) float64 {
 	response, err := http.Get("http://" + d.admin + "/metrics")
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *daemon) number(name string) float64 {
 
 const leases = "bywash_stopd_leases"
 
-// A `voice` is a conversation with the daemon, as a gateway or another application holds it.
+// A `voice` is a conversation with the daemon, in the role of a gateway or of another application.
 type voice struct {
 	d      *daemon
 	stream net.Conn
@@ -165,7 +165,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// until waits for something that another process does.
+// until waits until holds returns true, because another process has done something. It fails the
+// test with the message what if that takes too long.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {

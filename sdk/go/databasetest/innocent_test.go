@@ -66,8 +66,8 @@ func TestOfRequestsThatShareConnectionsOnlyTheStoppedOnesAreHit(t *testing.T) {
 	})
 }
 
-// stopped runs a request that is stopped at some moment of its query, or after it. It returns 1 if
-// the query was hit.
+// stopped runs a request that is stopped at a random moment, during its query or after it. It
+// returns 1 if the query was cancelled, else 0.
 func (s *shop) stopped(name, query string, gateway *voice, chance *rand.Rand) int64 {
 	ctx, token := s.request(name)
 	ctx, cancel := context.WithCancel(ctx)

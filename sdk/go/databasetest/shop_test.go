@@ -21,7 +21,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// kind is a database with a driver.
+// kind is a kind of database together with a driver for it.
 type kind struct {
 	name, variable, scheme string
 	connector              func(address string) (driver.Connector, error)
@@ -92,8 +92,8 @@ func withEach(t *testing.T, test func(*testing.T, kind)) {
 	}
 }
 
-// shop is an application: a controller, a stop client, and its database twice, with leases and for
-// observation.
+// shop is an application: a controller, a stop client, and two handles of its database. One is
+// leased, and the other observes.
 type shop struct {
 	t          testing.TB
 	kind       kind
@@ -127,7 +127,7 @@ func openAt(t testing.TB, kind kind, d *daemon, socket string) *shop {
 	return s
 }
 
-// request begins a request of this name and returns its context.
+// request begins a request with the name, and returns its context and its token.
 func (s *shop) request(name string) (context.Context, *bywash.Token) {
 	s.t.Helper()
 	token, err := s.controller.Begin("search")
@@ -157,7 +157,7 @@ func (s *shop) count(query string) (count int) {
 	return count
 }
 
-// table creates a table of one column.
+// table creates a table with one column and a unique name. It returns the name.
 func (s *shop) table(name string) string {
 	name = fmt.Sprintf("%s_%d", name, time.Now().UnixNano())
 	_, err := s.watch.Exec("CREATE TABLE " + name + " (a INT)")
@@ -186,7 +186,8 @@ func drain(rows *sql.Rows) (int, error) {
 	return count, rows.Err()
 }
 
-// serve serves a handler of requests that can be terminated. visit sends requests to it.
+// serve starts a server whose requests of this handler can be terminated. visit sends requests to
+// it.
 func (s *shop) serve(handle http.HandlerFunc) *httptest.Server {
 	s.t.Helper()
 	wrap, err := s.controller.Middleware("search")
@@ -196,8 +197,8 @@ func (s *shop) serve(handle http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// visit sends a request and returns a function that makes the client leave. An empty name sends
-// none.
+// visit sends a request with the name, and returns a function that makes the client leave. With an
+// empty name, the request has no name.
 func (s *shop) visit(server *httptest.Server, name string) context.CancelFunc {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(context.Background())

@@ -20,7 +20,7 @@ const open = {
   mysql2: () => require('mysql2/promise').createPool({ uri: KINDS.mysql2.url, connectionLimit: 1 })
 }
 
-/** Returns the microseconds for one query. */
+/** Returns the mean time of one query, in microseconds. */
 async function turn (pool) {
   const start = performance.now()
   for (let i = 0; i < QUERIES; i++) await pool.query('SELECT 1')

@@ -14,7 +14,8 @@ const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 const controller = new Controller({ search: { runMin: 600_000, runMax: 600_000 } })
 
 /**
- * By driver and style: the kind of its pool, and a query on it or on a connection that it lends.
+ * The ways to run a query, by driver and style. Each has the kind of the pool, and runs a query on
+ * the pool or on a connection that the pool lends.
  */
 const STYLES = {
   'pg, promises': { kind: 'pg', ask: (pool, sql) => pool.query(sql) },

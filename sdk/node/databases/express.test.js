@@ -1,5 +1,5 @@
 'use strict'
-// The examples of README.md: Express, with pg and with mysql2.
+// Tests of the examples of README.md: Express, with pg and with mysql2.
 
 const assert = require('node:assert/strict')
 const { readFileSync } = require('node:fs')
@@ -10,7 +10,9 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { listen } = require('../testing/server')
 const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 
-/** Returns the objects that the README's example with this word in it makes. */
+/**
+ * Returns the objects that an example of README.md defines: the one that contains the word `word`.
+ */
 function example (word) {
   const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
   const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))

@@ -50,14 +50,17 @@ async function until (holds, what = () => 'it did not come about') {
   assert.fail(what())
 }
 
-/** Resolves to the answer of a daemon at this socket to a line; rejects if there is none. */
+/**
+ * Resolves to the answer to a line of the daemon at the socket `path`. Rejects if there is no
+ * daemon or no answer.
+ */
 async function say (path, line) {
   const stream = connect(path)
   stream.write(`${line}\n`)
   for await (const text of stream.setEncoding('utf8')) return text.trim()
 }
 
-/** Starts a daemon of this test's own. */
+/** Starts a daemon for one test. */
 async function daemon (t) {
   const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
   const path = join(folder, 'stopd.sock')

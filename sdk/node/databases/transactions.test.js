@@ -1,6 +1,6 @@
 'use strict'
-// Tests that a transaction of a request that is over ends, so that the connection's next user is
-// not within it.
+// Tests that a transaction ends if its request is over, so that the connection's next user does not
+// work within it.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
@@ -11,7 +11,8 @@ const { KINDS, PATIENCE, daemon } = require('./stage')
 const controller = new Controller({ search: { runMin: 600_000, runMax: 600_000 } })
 
 /**
- * By driver: a pool of one connection, a connection that it lends, and the rows of a query on that.
+ * The ways to use a pool of one connection, by driver: the pool, a connection that it lends, and
+ * the rows of a query on that connection.
  */
 const DRIVERS = {
   pg: {

@@ -27,7 +27,10 @@ class SettingError extends Error {
   }
 }
 
-/** Returns the checked settings of a class, with the defaults. */
+/**
+ * Returns the settings of a class, checked and completed by the defaults. Throws a `SettingError`
+ * if one is invalid.
+ */
 function checked (name, given) {
   const wrong = (text) => new SettingError(`class ${name}: ${text}`)
   const settings = { name }

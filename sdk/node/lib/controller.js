@@ -1,31 +1,31 @@
 'use strict'
-// The controller of how long a request may run, per class.
+// The controller: for each class, it decides how long a request may run.
 //
 // Source: paper 2, SERT §3.2, as in crates/engine/src/terminate/loss.rs. Both must agree with
-// lab/golden/termination.csv. The fraction p of the requests of a class that arrived in an
-// interval was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
+// lab/golden/termination.csv. The fraction p of the requests of a class that arrived in an interval
+// was lost: refused, terminated by the threshold, or ended by a deadline after they had run for
 // runMin. The threshold of the next interval follows from p. A client that leaves, and a deadline
-// before runMin, say nothing about the load: a request that ends so in the interval of its arrival
-// counts as not arrived.
+// before runMin, say nothing about the load. A request that ends in this way in the interval of its
+// arrival counts as not arrived.
 //
 // JavaScript has one thread, so there is no lock. A worker thread has a controller of its own.
 
 const { SettingError, checked, granted } = require('./classes')
 const { Token } = require('./token')
 
-/** A class with its counts and its threshold. Internal. */
+/** A class of a controller: its settings, its counts and its threshold. Internal. */
 class Granted {
   constructor (settings, now) {
     this.settings = settings
     this.totals = { arrived: 0, lost: 0, ran_too_long: 0, deadline: 0, client_left: 0, deferred: 0 }
     this.running = 0
     this.p = 0
-    /** The begin of this interval. */
+    /** The begin of the present interval, by the controller's clock. */
     this.since = now
     this.nowArrived = this.nowLost = 0
   }
 
-  /** The end of this interval. The threshold does not change before it. */
+  /** The end of the present interval. The threshold does not change before it. */
   get until () {
     return this.since + this.settings.interval
   }
@@ -50,7 +50,10 @@ class Granted {
     this.totals.arrived++
   }
 
-  /** Uncounts a request of the interval that began at `came`, which has ended and was not lost. */
+  /**
+   * Uncounts a request that arrived at `came` and ended without being lost, if it arrived in the
+   * present interval.
+   */
   departed (came, now) {
     this.tick(now)
     if (came === this.since) this.nowArrived--
@@ -68,8 +71,8 @@ class Controller {
   #classes = new Map()
 
   /**
-   * Creates a controller. `classes` has settings by name. `clock` returns milliseconds and never
-   * goes backwards.
+   * Creates a controller. `classes` has the settings of each class by name. `clock` returns
+   * milliseconds and never goes backwards.
    */
   constructor (classes, { clock = () => performance.now() } = {}) {
     this.clock = clock
@@ -81,9 +84,9 @@ class Controller {
   }
 
   /**
-   * Begins a request now and returns its token. `left` is the milliseconds of a deadline that it
-   * brought along. `request` is the name that it came with. `passedOn` has the fields that
-   * `outgoing` returns unchanged.
+   * Begins a request now and returns its token. `left` is the number of milliseconds that the
+   * caller of the request allows. `request` is the request's name. `passedOn` has the header fields
+   * that `outgoing` returns unchanged.
    */
   begin (name, left = Infinity, request = null, passedOn = {}) {
     return new Token(this.#of(name), this.clock, left, request, passedOn)
@@ -102,7 +105,7 @@ class Controller {
     this.#of(name).lost(this.clock())
   }
 
-  /** Returns how long a request of this class may run now, in milliseconds. */
+  /** Returns the time for which a request of this class may run at present, in milliseconds. */
   threshold (name) {
     return this.#of(name).threshold(this.clock())
   }

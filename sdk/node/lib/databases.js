@@ -3,12 +3,12 @@
 //
 // The objects stay the same; only their `query`, `execute` and `connect` are replaced. A driver
 // calls back in the context of its socket or its pool, which may belong to another request. So each
-// callback is run in the context of its caller; otherwise the caller's next query would be leased
+// callback is run in the context of its caller. Otherwise the caller's next query would be leased
 // for another request.
 //
-// One query at a time is leased on a connection. Later ones wait for their turn, leased or not,
+// One query at a time is leased on a connection. Later queries wait for their turn, leased or not,
 // because they must not run on a connection at which a cancellation may still be aimed. Transaction
-// control is never leased, nor refused (unleased.js).
+// control is never leased and never refused (unleased.js).
 
 const { SettingError } = require('./classes')
 const { Query, Taken } = require('./lease')
@@ -35,7 +35,10 @@ function leased (of, stopClient, database) {
   return of
 }
 
-/** Chooses by the object's methods and fields. */
+/**
+ * Returns the function that leases this kind of object. The object's methods and fields show its
+ * kind.
+ */
 function makerOf (core) {
   if (typeof core.getConnection === 'function') return poolOfMysql2
   if (typeof core.execute === 'function' && 'threadId' in core) return connectionOfMysql2
@@ -129,8 +132,8 @@ function onLent (pool, name, args) {
 }
 
 /**
- * Returns a queue of turns. A leased query waits for all before it, and all later ones wait for it.
- * The others are left to the driver.
+ * Returns a queue of turns. A leased query waits for all queries before it, and all later queries
+ * wait for it. The driver orders the other queries.
  */
 function turns () {
   let last = null
@@ -149,7 +152,9 @@ function turns () {
   }
 }
 
-/** Runs a query in its turn, and calls back if there is a callback. */
+/**
+ * Runs a leased query in its turn. Calls back if there is a callback; otherwise returns a promise.
+ */
 function leasedCall (take, query, callback, run) {
   const { isLeased } = query
   const work = isLeased ? () => query.run(run) : () => cancelled(query, run())
@@ -162,8 +167,8 @@ function controlCall (take, callback, run) {
 }
 
 /**
- * Emits an event outside of any request: a new connection is set up for all requests that will use
- * it.
+ * Emits an event outside of any request, because a new connection is set up for all requests that
+ * will use it.
  */
 function emitUnleased (pool, name) {
   const { emit } = pool
@@ -173,7 +178,7 @@ function emitUnleased (pool, name) {
   }
 }
 
-/** Maps the error of a query without a lease. */
+/** Returns the error of a query that ran without a lease, as the caller should see it. */
 function cancelled (query, running) {
   return running.catch(async (error) => { throw await query.over(error) })
 }
@@ -185,8 +190,8 @@ function submitted (take, query, run) {
 }
 
 /**
- * Binds a callback to the caller's request. Node's `AsyncResource.bind` does more, and costs as
- * much as a query.
+ * Binds a callback to the request of the caller. Node's `AsyncResource.bind` does more, and costs
+ * as much as a query.
  */
 function inOwn (callback) {
   const token = current()
@@ -201,7 +206,10 @@ function callbackOf (args) {
   return inOwn(callback)
 }
 
-/** Returns the callback that pg also accepts in its configuration. */
+/**
+ * Returns the callback in the query's configuration object, which pg accepts instead of an
+ * argument.
+ */
 function ownCallbackOf (args) {
   const callback = args[0]?.callback
   if (typeof callback !== 'function') return null
@@ -209,7 +217,7 @@ function ownCallbackOf (args) {
   return inOwn(callback)
 }
 
-/** The arguments of a mysql2 callback after its error. */
+/** The arguments of a mysql2 callback that follow its error. */
 class Results {
   constructor (all) {
     this.all = all
@@ -228,7 +236,10 @@ function called (callback, promise) {
   )
 }
 
-/** Retries with another connection if the first was leased by another client too. */
+/**
+ * Runs `run`. Runs it once more, with another connection, if another client had leased the first
+ * connection too.
+ */
 async function again (run) {
   try {
     return await run()

@@ -28,16 +28,16 @@ const TITLES = {
   client_left: 'The client of this request has left.'
 }
 
-/** The error codes of streams whose client has left. */
+/** The codes of stream errors that mean that the client has left. */
 const GONE = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** The key of a response's header fields from before its handler began. */
+/** The key under which a response keeps its header fields from before its handler began. */
 const FIELDS = Symbol('bywash.fields')
 
 /**
  * Returns a handler for `http.createServer` whose requests can be terminated. `classOf` is the name
- * of a class, or a function from the request to one or to null. A request without a class passes
- * untouched, as does one with a token of an outer middleware.
+ * of a class, or a function that returns the class of a request or null. A request without a class
+ * passes untouched. So does a request that has a token of an outer middleware.
  */
 function terminable (controller, classOf, handler, options) {
   const begin = beginner(controller, classOf, options)
@@ -92,7 +92,7 @@ function answerTerminated (error, req, res, next) {
 }
 
 /**
- * Returns whether a beginning request is over already: no time is left to it, or its client has
+ * Returns whether a request is over at its beginning: no time is left to it, or its client has
  * left.
  */
 function isOver (token) {
@@ -136,7 +136,7 @@ function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
   return token
 }
 
-/** Makes listeners of this request or response work for it. */
+/** Makes the listeners of a request or response run with the token as the current one. */
 function emitFor (token, emitter) {
   const { emit } = emitter
   emitter.emit = function (...args) {
@@ -145,21 +145,22 @@ function emitFor (token, emitter) {
 }
 
 /**
- * Returns whether a closed response was sent to its end. In HTTP/2, a response reports that it is
+ * Returns whether a closed response was sent completely. In HTTP/2, a response reports that it is
  * finished however it ended.
  */
 function isComplete (req, res) {
   return req.httpVersionMajor < 2 ? res.writableFinished : res.writableEnded && res.stream.rstCode === 0
 }
 
-/** The callbacks of the responses that wait for their turn, by connection. */
+/** The callbacks of the responses that wait for their turn on a connection, by connection. */
 const waiting = new WeakMap()
 
 /**
- * Calls `ended`, maybe twice, when a response is over. That may have been earlier, if something
- * delayed the request in front of the middleware. A response that waits behind another of the same
- * connection (pipelining) has no socket yet and is not notified of the connection's end. So there
- * is a listener for each connection, since any number of responses may wait.
+ * Calls `ended`, maybe twice, when a response is over. The response may have been over before this
+ * call, if something delayed the request in front of the middleware. A response that waits behind
+ * another one of its connection (pipelining) has no socket yet, and is not notified of the
+ * connection's end. So there is one listener for each connection, since any number of responses may
+ * wait.
  */
 function onceClosed (req, res, ended) {
   if (req.httpVersionMajor < 2 ? req.socket.destroyed : res.stream.destroyed) return ended()
@@ -175,7 +176,10 @@ function onceClosed (req, res, ended) {
   res.once('close', () => all.delete(ended))
 }
 
-/** Runs a handler to its end, and answers in its place if it was terminated. */
+/**
+ * Runs a handler to its end. If the request was terminated and the handler has not answered,
+ * answers in the handler's place.
+ */
 async function concluded (token, handler, req, res) {
   try {
     await handler(req, res)
@@ -189,7 +193,10 @@ async function concluded (token, handler, req, res) {
   if (token.reason !== null) answer(req, res, token.terminated())
 }
 
-/** Warns of an error of a terminated request, unless it only reports the termination. */
+/**
+ * Emits a warning for an error of a terminated request, unless the error only reports the
+ * termination.
+ */
 function warn (error, { reason }) {
   const isTermination = error instanceof Terminated || error?.name === 'AbortError'
   const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
@@ -198,27 +205,27 @@ function warn (error, { reason }) {
 }
 
 /**
- * Returns the deadline that a request brings along, in milliseconds. Anything but 1 to 9 digits
- * counts as none.
+ * Returns the time that is left to a request by the deadline in its header, in milliseconds.
+ * Anything but 1 to 9 digits counts as no deadline.
  */
 function timeLeft (value) {
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : Infinity
 }
 
 /**
- * Returns the request's name. Node joins several values with a comma, which is not a valid name
- * either.
+ * Returns the name of a request from its header, or null if it is not valid. Node joins several
+ * values with a comma, and the result is not valid either.
  */
 function nameOf (value) {
   return value !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(value) ? value : null
 }
 
-/** Returns a name for a request that brings none, like mod_bywash_sentry. */
+/** Returns a name for a request without one, in the format of the names of mod_bywash_sentry. */
 function newName () {
   return randomBytes(8).toString('hex')
 }
 
-/** Returns the fields that calls to other services carry unchanged. */
+/** Returns the header fields that calls to other services carry unchanged. */
 function passedOn ({ traceparent, tracestate }, called) {
   const fields = called === null ? {} : { [REQUEST]: called }
   if (traceparent === undefined || traceparent.includes(',')) return fields
@@ -229,8 +236,8 @@ function passedOn ({ traceparent, tracestate }, called) {
 }
 
 /**
- * Answers 504: problem+json (RFC 9457) if the client accepts JSON, else a line of text. Does
- * nothing if the response has begun.
+ * Answers a terminated request with 504. The body is problem+json (RFC 9457) if the client accepts
+ * JSON, else a line of text. Does nothing if the response has begun.
  */
 function answer (req, res, { reason, retryAfterSeconds: again }) {
   if (res.headersSent) return

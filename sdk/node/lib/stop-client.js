@@ -1,27 +1,27 @@
 'use strict'
-// The client of the stop daemon (`bywash stopd`) in a process: one conversation, which is
-// optional.
+// The client of the stop daemon (`bywash stopd`): it holds the one conversation of this process
+// with the daemon. The daemon is optional.
 //
-// Source: crates/lease/src/lib.rs, and sdk/README.md, "Down to the query". The conversation is
-// numbered lines over a UNIX socket, answered in any order. It begins when it is first needed, and
-// again no sooner than 200 ms after it ended or no daemon was found. It is over, permanently, when
-// the daemon closes, sends a line that is not an answer, or owes an answer for 100 ms. Its socket
-// and timers do not keep the process alive.
+// Source: crates/lease/src/lib.rs, and sdk/README.md, "Down to the query". The conversation
+// consists of numbered lines over a UNIX socket, answered in any order. It begins when it is first
+// needed. After it has ended, or if no daemon was found, it begins again no sooner than 200 ms
+// later. The conversation is over, permanently, when the daemon closes it, sends a line that is not
+// an answer, or owes an answer for 100 ms. Its socket and timers do not keep the process alive.
 
 const { connect } = require('node:net')
 
 const SOCKET = '/run/bywash-stopd/stopd.sock'
 
-/**
- * Milliseconds within which the daemon must answer (tests of other things allow more), and until
- * the next attempt to connect.
- */
+/** The time in milliseconds within which the daemon must answer. Some tests allow more. */
 const PATIENCE = 100
+/** The minimum time in milliseconds between two attempts to connect to the daemon. */
 const AGAIN = 200
 
-/** Limits: answers that are awaited at once, unsent bytes, and bytes of a line. */
+/** The maximum number of answers that are awaited at once. */
 const MOST_ASKED = 4096
+/** The maximum number of unsent bytes. */
 const MOST_UNSENT = MOST_ASKED * 512
+/** The maximum length of a line from the daemon, in bytes. */
 const LONGEST = 1024
 
 const REASONS = ['ran_too_long', 'client_left', 'deadline']
@@ -33,11 +33,12 @@ const WARNINGS = {
 }
 
 /**
- * The answer to a line that could not be sent. null means that a line was sent and not answered.
+ * The answer to a line that could not be sent. (null stands for a line that was sent and not
+ * answered.)
  */
 const UNSAID = ''
 
-/** One connection to the daemon. Internal. */
+/** One conversation with the daemon. Internal. */
 class Conversation {
   #socket
   #asked = new Map()
@@ -58,7 +59,7 @@ class Conversation {
     this.#socket.unref()
   }
 
-  /** Sends a line. Resolves soon to its answer. */
+  /** Sends a line. Resolves to its answer, `UNSAID`, or null. */
   ask (words) {
     return new Promise((resolve) => {
       if (!this.say(words)) return resolve(UNSAID)
@@ -71,8 +72,8 @@ class Conversation {
   }
 
   /**
-   * Sends a line without waiting for the answer, which `heard` gets. Returns whether the line could
-   * be sent.
+   * Sends a line without waiting for the answer, which is passed to `heard`. Returns whether the
+   * line could be sent.
    */
   say (words, heard) {
     if (this.isOver || this.#asked.size >= MOST_ASKED || this.#socket.writableLength > MOST_UNSENT) return false
@@ -116,8 +117,8 @@ class Conversation {
 }
 
 /**
- * The client of the stop daemon at `path`, else at BYWASH_STOPD, else at
- * /run/bywash-stopd/stopd.sock. There is one for each process.
+ * The client of the stop daemon. Its socket is `path`, else the value of BYWASH_STOPD, else
+ * /run/bywash-stopd/stopd.sock. A process needs only one client.
  */
 class StopClient {
   #conversation = null
@@ -131,7 +132,8 @@ class StopClient {
   }
 
   /**
-   * Returns the present conversation, if there is one. It never waits. For wrappers of databases.
+   * Returns the present conversation, or null if there is none. It never waits. Wrappers of
+   * databases use it.
    */
   conversation () {
     if (this.#conversation === null && this.clock() >= this.#notBefore) {
@@ -145,9 +147,9 @@ class StopClient {
   }
 
   /**
-   * Tells the daemon to stop what this process has leased for this request. The scope is this
-   * process's leases (`scope=own`), because callers and called services work on under the same
-   * name.
+   * Tells the daemon to stop what this process has leased for the request. The scope is this
+   * process's leases (`scope=own`), because callers and called services continue to work under the
+   * name of the request.
    */
   stop (request, reason) {
     this.conversation()?.say(`STOP ${request} ${reason} scope=own`, (answer) => {
@@ -155,7 +157,10 @@ class StopClient {
     })
   }
 
-  /** Adds one to a count. The first of a kind that indicates a wrong set-up emits a warning. */
+  /**
+   * Adds one to a count. If the count indicates a wrong set-up, the first call for it emits a
+   * warning.
+   */
   count (what) {
     if (++this.#counts[what] > 1 || !(what in WARNINGS)) return
     process.emitWarning(WARNINGS[what](this.path), 'BywashWarning')
@@ -172,7 +177,7 @@ class StopClient {
   }
 }
 
-/** Returns why the request was stopped, if an answer to a lease says so. */
+/** Returns the reason of the stop if an answer to a lease says that the request was stopped. */
 function stopped (words) {
   const [verb, reason] = (words ?? '').split(' ')
   return verb === 'STOPPED' && REASONS.includes(reason) ? reason : null

@@ -1,15 +1,16 @@
 'use strict'
 // The token of one request, which says whether the request may go on.
 //
-// States: running, then one of settled (its response has begun), deferred (it asked not to be
-// terminated) and terminated; from any of them ended. When its client leaves, a running or settled
-// request is terminated, because its response will not be read. A deferred one goes on. Time
-// terminates a request when its handler is notified: at a checkpoint, or by a timer if its signal
-// has been read. A request that does neither is done too late at worst, and counts as served.
+// States: a request is first running. Then it becomes settled (its response has begun), deferred
+// (it asked not to be terminated) or terminated. From any of these states it becomes ended. When
+// its client leaves, a running or settled request is terminated, because its response will not be
+// read. A deferred request goes on. Time terminates a request only when its handler is notified: at
+// a checkpoint, or by a timer if the handler has read the signal. A request without either is
+// finished too late at worst, and counts as served.
 //
-// `notBefore` makes a checkpoint cheap: before that moment nothing can terminate the request. A
-// threshold changes only at the end of an interval and never falls below runMin, so until then the
-// clock alone decides. A timer has to look again at that moment as well.
+// `notBefore` makes a checkpoint cheap: before that time nothing but the client can terminate the
+// request. A threshold changes only at the end of an interval and never falls below runMin, so
+// until then the clock alone decides. A timer must check again at that time.
 
 const { AsyncLocalStorage } = require('node:async_hooks')
 
@@ -23,8 +24,8 @@ class Terminated extends Error {
     this.name = 'Terminated'
     this.className = className
     /**
-     * The gateway's names (crates/engine/src/reason.rs), and `deadline`, which only the application
-     * knows.
+     * The reason. It is one of the gateway's names (crates/engine/src/reason.rs) or `deadline`,
+     * which only the application knows.
      */
     this.reason = reason
     this.retryAfter = retryAfter
@@ -66,13 +67,12 @@ class Token {
     const now = clock()
     this.#of = of
     this.#clock = clock
-    /** The begin of the request, by the controller's clock. */
+    /** The begin of the request in milliseconds, by the controller's clock. */
     this.start = now
-    /** Why it was terminated, once its handler has been notified. */
+    /** Why the request was terminated; null until its handler has been notified. */
     this.reason = null
     /**
-     * The request's name, if it came with an accepted one. Its connections are leased under this
-     * name.
+     * The name of the request, or null if it has none. Its connections are leased under this name.
      */
     this.request = request
     this.#passedOn = passedOn
@@ -89,8 +89,8 @@ class Token {
   }
 
   /**
-   * Aborts once the request is terminated, with the `Terminated` as its reason. Once it has been
-   * read, a timer tells.
+   * An `AbortSignal` that aborts when the request is terminated, with the `Terminated` as its
+   * reason. Once a handler has read the signal, a timer checks whether the request is overdue.
    */
   get signal () {
     if (!this.#abort) {
@@ -104,8 +104,8 @@ class Token {
   }
 
   /**
-   * When the request will be terminated at the present threshold, by the controller's clock;
-   * Infinity if no time terminates it.
+   * The time, by the controller's clock in milliseconds, at which the request will be terminated at
+   * the present threshold. It is Infinity if no time terminates the request.
    */
   get deadline () {
     const isBound = this.#state === 'running' || this.#state === 'terminated'
@@ -113,14 +113,14 @@ class Token {
   }
 
   /**
-   * Whether it is over, also if it is overdue and its handler has not been notified yet. Reading
-   * this changes nothing.
+   * Whether the request is over, even if it is overdue and its handler has not been notified yet.
+   * Reading this property changes nothing.
    */
   get isTerminated () {
     return this.#state === 'terminated' || this.#isOverdue(this.#clock())
   }
 
-  /** Returns the milliseconds that are left at the present threshold. */
+  /** Returns the number of milliseconds that are left to the request at the present threshold. */
   left () {
     return this.#state === 'terminated' ? 0 : Math.max(this.deadline - this.#clock(), 0)
   }
@@ -160,7 +160,7 @@ class Token {
     if (this.#state === 'running') this.#becomes('settled')
   }
 
-  /** Records that the client has left. */
+  /** Records that the client has left, which terminates a running or settled request. */
   leave () {
     if (this.#state !== 'running' && this.#state !== 'settled') return
     const now = this.#clock()
@@ -182,9 +182,9 @@ class Token {
   }
 
   /**
-   * Returns whether connections may be leased for it. If so, the token notifies `stopClient` when it
-   * is over. This is for wrappers of databases. Nothing is leased if the request is over, or if
-   * nothing ends it any more.
+   * Returns whether connections may be leased for the request. If so, the token notifies
+   * `stopClient` when the request is over. Wrappers of databases use this. Nothing is leased if the
+   * request is over, or if nothing ends it any more.
    */
   leasesWith (stopClient) {
     if (this.#state !== 'running' && this.#state !== 'settled') return false
@@ -193,8 +193,8 @@ class Token {
   }
 
   /**
-   * Counts a lease. While there is one, a timer looks whether the request is over, since a waiting
-   * query calls no checkpoint.
+   * Counts a lease of the request. While there is one, a timer checks whether the request is over,
+   * since a waiting query calls no checkpoint.
    */
   holds () {
     this.#held++
@@ -206,8 +206,8 @@ class Token {
   }
 
   /**
-   * Records that the stop daemon has stopped the request. Returns the error, or null if nothing
-   * ends it any more.
+   * Records that the stop daemon has stopped the request. Returns the error to throw, or null if
+   * nothing ends the request any more.
    */
   stopped (reason) {
     if (this.#state === 'running' || this.#state === 'settled') {
@@ -218,14 +218,17 @@ class Token {
     return this.told()
   }
 
-  /** Returns the error to throw if the request is over and its handler has been notified. */
+  /**
+   * Returns the error to throw if the request is over and its handler has been notified; otherwise
+   * null.
+   */
   told () {
     return this.#state === 'terminated' ? this.terminated() : null
   }
 
   /**
-   * Returns the milliseconds until time ends it at the latest, at any threshold; Infinity if time
-   * does not end it.
+   * Returns the number of milliseconds after which time ends the request at the latest, at any
+   * threshold. Returns Infinity if time does not end it.
    */
   latest () {
     if (this.#state !== 'running') return Infinity
@@ -242,15 +245,15 @@ class Token {
     return { ...this.#passedOn, ...deadline }
   }
 
-  /** Returns the error to throw. */
+  /** Returns the `Terminated` of this request. */
   terminated () {
     const { name, retryAfter } = this.#of.settings
     return new Terminated(name, this.reason, retryAfter)
   }
 
   /**
-   * Starts a timer that looks whenever the request may be overdue, as long as a signal or a lease
-   * needs it.
+   * Starts a timer that checks the request whenever it may be overdue, as long as a signal or a
+   * lease needs the timer.
    */
   #watch () {
     if (this.#state !== 'running' || this.#timer !== undefined) return
@@ -300,7 +303,9 @@ class Token {
 
 const requests = new AsyncLocalStorage()
 
-/** Returns the token of the request that this code works for, if there is one. */
+/**
+ * Returns the token of the request that the calling code works for, or undefined if there is none.
+ */
 function current () {
   return requests.getStore()
 }

@@ -2,17 +2,17 @@
 // Statements that run without a lease, even if their request is over: transaction control, and
 // other clean-up.
 //
-// If a ROLLBACK were refused, the connection would go back with its transaction open, and the next
-// request would work within that. So transaction control passes when it is its turn: no line is
-// sent to the daemon, and no cancellation is aimed at it. For other clean-up (pg_advisory_unlock,
-// RESET) there is `unleased`.
+// If a ROLLBACK were refused, the connection would go back to its pool with its transaction open,
+// and the next request would work within that transaction. So transaction control runs when it is
+// its turn: no line is sent to the daemon, and no cancellation is aimed at it. `unleased` does the
+// same for other clean-up (pg_advisory_unlock, RESET).
 
 const { requests } = require('./token')
 
 /**
- * The words that such statements begin with, and those that may come second; null allows any. BEGIN
- * also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. It is
- * equal in every language: sdk/conformance/statements.json.
+ * The words that statements of transaction control begin with, and those that may come second; null
+ * allows any. BEGIN also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run
+ * for long. The words are the same in every language: sdk/conformance/statements.json.
  */
 const CONTROL = new Map([
   ...['COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'].map(word => [word, null]),
@@ -37,8 +37,8 @@ function unleased (work) {
 }
 
 /**
- * Returns whether this is transaction control. It takes a text, or an object that pg or mysql2
- * accept instead.
+ * Returns whether a query is transaction control. The query is a text, or an object that pg or
+ * mysql2 accept instead.
  */
 function isControl (query) {
   const text = typeof query === 'string' ? query : query?.text ?? query?.sql

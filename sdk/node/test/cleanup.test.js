@@ -1,6 +1,6 @@
 'use strict'
-// Tests that transaction control is neither leased nor refused, in its turn. They have drivers of
-// their own. Which texts are control: conformance.test.js.
+// Tests that transaction control is neither leased nor refused, and runs in its turn. The tests
+// have fake drivers. conformance.test.js tests which texts are transaction control.
 
 const assert = require('node:assert/strict')
 const { EventEmitter } = require('node:events')
@@ -14,7 +14,7 @@ const { until } = require('../testing/server')
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
 
-/** A client like pg's. */
+/** A fake client like pg's. */
 class Client {
   processID = 4711
   ran = []
@@ -35,7 +35,10 @@ class Pool extends EventEmitter {
     this.options = options
   }
 
-  /** Emits in the context of the first caller, as a pool does when it makes a connection. */
+  /**
+   * Connects, and emits the event in the context of the first caller, as a pool does when it makes
+   * a connection.
+   */
   async connect () {
     const client = new Client()
     await this.options.onConnect?.(client)
@@ -46,7 +49,7 @@ class Pool extends EventEmitter {
   query () {}
 }
 
-/** A connection like mysql2's. */
+/** A fake connection like mysql2's. */
 class Connection {
   threadId = 4711
   ran = []

@@ -1,5 +1,6 @@
 'use strict'
-// Tests of the thresholds and of the settings. The laws of the controller: conformance.test.js.
+// Tests of the thresholds and of the settings. conformance.test.js tests the rules of the
+// controller.
 
 const assert = require('node:assert/strict')
 const { readFileSync } = require('node:fs')

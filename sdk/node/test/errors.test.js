@@ -1,6 +1,5 @@
 'use strict'
-// Tests of responses that were begun before the middleware, and of errors of requests that are
-// over.
+// Tests of responses that began before the middleware, and of errors of requests that are over.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')

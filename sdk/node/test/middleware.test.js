@@ -20,7 +20,7 @@ clock.now = 0
 
 const ended = []
 
-/** Lets the time pass and every armed timer fire. */
+/** Advances the clock, and waits until every armed timer has fired. */
 async function outlast () {
   clock.now += ENDLESS
   await sleep(SHORT.runMax * 3)
@@ -87,7 +87,7 @@ const handlers = {
 const handle = (req, res) => handlers[req.url.slice(1)](req, res)
 const classOf = (req) => req.url === '/untouched' ? null : 'search'
 
-/** The function that makes a server's handler of ours, by style. */
+/** The function that turns a handler of ours into one of a server, by style. */
 const STYLES = {
   plain: (controller) => terminable(controller, classOf, handle),
   connect: (controller) =>
@@ -104,7 +104,7 @@ async function serve (t, settings, style = 'plain') {
     return app(req, res)
   })
   const stats = () => controller.stats().search
-  /** Resolves to the answer to a request that has run for `after` milliseconds. */
+  /** Resolves to the answer to a request whose handler has run for `after` milliseconds. */
   const getOverdue = async (path, headers, after = SHORT.runMax) => {
     const answer = get(path, headers)
     await until(() => stats().running === 1)

@@ -87,7 +87,7 @@ test('of two middlewares the outer one decides', async (t) => {
   assert.equal((await get('/')).body, 'nested nested', 'the outer one has nothing to do with it')
 })
 
-/** A `classOf` that throws or names an undeclared class, by path. */
+/** A `classOf` that throws or names an undeclared class, depending on the path. */
 function wrong (req) {
   if (req.url === '/throws') throw new RangeError('no')
   if (req.url === '/nothing') throw undefined // eslint-disable-line no-throw-literal

@@ -1,6 +1,6 @@
 'use strict'
-// Tests of signals and timers of a token, on a clock that the test advances. Its states:
-// conformance.test.js.
+// Tests of signals and timers of a token, on a clock that the test advances. conformance.test.js
+// tests the states.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')

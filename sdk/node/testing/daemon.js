@@ -15,8 +15,8 @@ function newPath (t) {
 }
 
 /**
- * Starts a listener that answers by `answer`, a function from a line's words to the answer's, or to
- * null for none.
+ * Starts a fake daemon. `answer` is a function from the words of a line to those of the answer, or
+ * to null for no answer.
  */
 async function daemon (t, path = newPath(t)) {
   const lines = []
@@ -26,7 +26,7 @@ async function daemon (t, path = newPath(t)) {
     path,
     clients,
     answer: (words) => words.startsWith('STOP ') ? 'OK cancelled=0 spared=0' : 'OK',
-    /** Returns the text to send for a line, or null for none. */
+    /** Returns the text to send as the answer to a line; null for no answer. */
     reply (number, words) {
       const answer = self.answer(words)
       return answer === null ? null : `${number} ${answer}`

@@ -24,7 +24,10 @@ function search () {
   return { controller, stats: () => controller.stats().search }
 }
 
-/** A small Connect: runs handlers in a row, and passes errors to those that take four arguments. */
+/**
+ * A small Connect: runs handlers one after the other. An error goes to the handlers that take four
+ * arguments.
+ */
 function row (...steps) {
   return (req, res) => {
     let turn = 0
@@ -55,7 +58,10 @@ async function listen (t, handler) {
   return { get, port }
 }
 
-/** Sends a text over a socket, and resolves to everything that it reads until the end. */
+/**
+ * Sends a text over a socket, and resolves to everything that the server sends until it closes the
+ * connection.
+ */
 async function raw (port, text) {
   const stream = connect(port, '127.0.0.1')
   stream.write(text)
@@ -72,7 +78,7 @@ async function until (holds) {
   assert.fail('it did not come about')
 }
 
-/** Returns the names and texts of this process's warnings, as they come. */
+/** Returns a list that gets the name and the text of each warning of this process. */
 function warnings (t) {
   const said = []
   const listener = ({ name, message }) => said.push(`${name}: ${message}`)

@@ -1,11 +1,11 @@
 'use strict'
-// The steps of the vectors of sdk/conformance: a controller, its clock and its requests.
+// Runs the steps of the vectors of sdk/conformance: a controller, its clock and its requests.
 
 const assert = require('node:assert/strict')
 const { Controller, Terminated } = require('..')
 const { flat, microClock } = require('./conformance')
 
-/** The fields of `stats()` that the vectors call by other names. */
+/** The names of fields of `stats()` that differ in the vectors. */
 const FIELDS = { client_left: 'clientLeft' }
 const BOUNDS = { runMin: 1000, runMax: 9000 }
 
@@ -66,7 +66,10 @@ class Steps {
   }
 }
 
-/** Checks that a call passes, or that it throws the error of a request that is over. */
+/**
+ * Checks that a call passes if `reason` is null, or else that it throws the error of a request that
+ * is over for this reason.
+ */
 function passes (token, call, reason) {
   if (reason === null) {
     call()
@@ -78,7 +81,10 @@ function passes (token, call, reason) {
   assert.deepEqual([token.signal.aborted, token.signal.reason.reason], [true, reason])
 }
 
-/** Compares milliseconds to a ten-thousandth; null stands for the absence of a time. */
+/**
+ * Checks that two times in milliseconds differ by less than a ten-thousandth; null stands for the
+ * absence of a time.
+ */
 function isAbout (time, expected) {
   if (expected === null) assert.equal(time, Infinity)
   else assert.ok(Math.abs(time - expected) < 1e-4, `${time} is not ${expected}`)

@@ -1,5 +1,5 @@
 'use strict'
-// A request, and queries of it, on a fake daemon.
+// The common part of tests of leases: a request, and queries of it, on a fake daemon.
 
 const { Controller, Query, StopClient } = require('..')
 const { requests } = require('../lib/token')

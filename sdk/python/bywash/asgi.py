@@ -109,7 +109,7 @@ class _Exchange:
         await self._conclude()
 
     async def _give_up(self) -> None:
-        """Handle the cancellation of this task by the server."""
+        """Abandon the request, because the server has cancelled this task."""
         # Leave first, so that threads that work for the request are told, and the handler's
         # clean-up sees the reason.
         self._token.leave()
@@ -130,7 +130,9 @@ class _Exchange:
             log.warning("a request that the server had cancelled ended with an error", exc_info=error)
 
     async def _conclude(self) -> None:
-        """Pass on the error of a handler that is done, or answer in its place if it was terminated.
+        """Pass on the error of a handler that has ended.
+
+        If the request was terminated and the handler has not answered, answer in its place.
         """
         if self._token.reason is None:
             try:
@@ -178,7 +180,7 @@ class _Exchange:
         self._handler.cancel()
 
     def _tells(self) -> None:
-        """Record the task or thread in which a checkpoint has raised."""
+        """Record the task or thread in which a checkpoint has reported the termination."""
         # A RuntimeError means that no loop runs: it is another thread.
         with contextlib.suppress(RuntimeError):
             if asyncio.current_task() is self._handler:
@@ -189,7 +191,7 @@ class _Exchange:
             self._watcher = asyncio.ensure_future(self._watch())
 
     async def _watch(self) -> None:
-        """Read ahead until the client leaves."""
+        """Read what the client sends ahead, until it leaves."""
         try:
             while True:
                 message = await self._from_client()
@@ -207,7 +209,7 @@ class _Exchange:
         self._end(message)
 
     def _end(self, last: Union[Message, Exception]) -> None:
-        """Record that the client sends nothing more."""
+        """Record that the client sends nothing more. `last` is its last message, or the error."""
         self._last = last
         self._repeat_last()
 

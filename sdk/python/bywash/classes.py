@@ -22,19 +22,19 @@ class Class:
     """A class of requests that can be terminated. Times are in seconds."""
 
     name: str
-    #: No request is terminated before it has run for this long (LB).
+    #: The time for which every request may run: none is terminated earlier (LB).
     run_min: float
-    #: A request that runs longer is useless to its client (UB).
+    #: The maximum run time. The answer to a longer request is useless to its client (UB).
     run_max: float
-    #: How fast the threshold falls as the loss rises: 1 is a straight line.
+    #: The exponent of the curve by which the threshold falls with the loss: 1 is a straight line.
     alpha: float = 4.0
-    #: Up to this loss, a request may run for `run_max`.
+    #: The loss up to which a request may run for `run_max`.
     low: float = 0.05
-    #: From this loss on, a request may run for `run_min`.
+    #: The loss from which on a request may only run for `run_min`.
     high: float = 0.15
     #: The period over which the loss is counted.
     interval: float = 10.0
-    #: After how long clients of terminated requests may retry; None means `interval`.
+    #: The time after which clients of terminated requests may retry; None means `interval`.
     retry_after: Optional[float] = None
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Class:
         return self.run_min + part * (self.run_max - self.run_min)
 
     def come_again(self) -> float:
-        """Return the seconds after which the client of a terminated request may retry."""
+        """Return the number of seconds after which the client of a terminated request may retry."""
         return self.interval if self.retry_after is None else self.retry_after
 
     def _lies(self, field: str, least: float, most: float) -> None:

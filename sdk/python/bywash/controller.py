@@ -1,15 +1,16 @@
-"""The controller of how long a request may run, per class.
+"""The controller: for each class, it decides how long a request may run.
 
 Source: paper 2, SERT §3.2, as in `crates/engine/src/terminate/loss.rs`. Both must agree with
-`lab/golden/termination.csv`. The fraction p of the requests of a class that arrived in an interval
-was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
-`run_min`. The threshold of the next interval follows from p. A client that leaves, and a deadline
-before `run_min`, say nothing about the load: a request that ends so in the interval of its arrival
-counts as not arrived.
+`lab/golden/termination.csv`. The fraction p of the requests of a class that arrived in an
+interval was lost: refused, terminated by the threshold, or ended by a deadline after they had
+run for `run_min`. The threshold of the next interval follows from p. A client that leaves, and a
+deadline before `run_min`, say nothing about the load. A request that ends in this way in the
+interval of its arrival counts as not arrived.
 
-One lock for each class guards its counts and the states of its tokens. It is held for a few steps
-and never while anything waits. It is reentrant, since a signal handler that calls `stats()` may run
-between two of these steps. A checkpoint of a request that has time left takes no lock (`token.py`).
+One lock for each class guards its counts and the states of its tokens. It is held for a few
+steps and never during a wait. The lock is reentrant, since a signal handler that calls `stats()`
+may run between two of these steps. A checkpoint of a request that has time left takes no lock
+(`token.py`).
 """
 
 import threading
@@ -23,7 +24,7 @@ from .token import Token
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of a class since the start, and its present values."""
+    """The counts of a class since the start, and its present values."""
 
     #: Requests that have arrived.
     arrived: int
@@ -47,7 +48,7 @@ class Stats:
 
 
 class Granted:
-    """A class with its counts, its threshold and its lock."""
+    """A class of a controller: its settings, its counts, its threshold and its lock."""
 
     def __init__(self, settings: Class, now: float) -> None:
         self.settings = settings
@@ -61,7 +62,7 @@ class Granted:
 
     @property
     def until(self) -> float:
-        """The end of this interval. The threshold does not change before it."""
+        """The end of the present interval. The threshold does not change before it."""
         return self.since + self.settings.interval
 
     def tick(self, now: float) -> None:
@@ -76,7 +77,7 @@ class Granted:
         self._arrived = self._lost = 0
 
     def threshold(self, now: float) -> float:
-        """Return how long a request may run. The caller holds the lock."""
+        """Return the time in seconds for which a request may run. The caller holds the lock."""
         self.tick(now)
         return self.settings.granted(self.p)
 
@@ -87,9 +88,9 @@ class Granted:
         self.totals["arrived"] += 1
 
     def departed(self, came: float, now: float) -> None:
-        """Uncount a request of the interval that began at `came`, which has ended and was not lost.
+        """Uncount a request that ended without being lost, if it arrived in the present interval.
 
-        The caller holds the lock.
+        `came` is the time of its arrival. The caller holds the lock.
         """
         self.tick(now)
         self._arrived -= came == self.since
@@ -122,8 +123,8 @@ class Controller:
     ) -> Token:
         """Begin a request now and return its token.
 
-        `left` is the seconds of a deadline that it brought along, and `request` the name that it
-        came with. `passed_on` has the fields that `outgoing` returns unchanged.
+        `left` is the number of seconds that the caller of the request allows. `request` is the
+        name of the request. `passed_on` has the header fields that `outgoing` returns unchanged.
         """
         granted, now = self._of(name), self.clock()
         with granted.lock:
@@ -147,7 +148,7 @@ class Controller:
             granted.lost(self.clock())
 
     def threshold(self, name: str) -> float:
-        """Return how long a request of this class may run now, in seconds."""
+        """Return the time for which a request of this class may run at present, in seconds."""
         granted = self._of(name)
         with granted.lock:
             return granted.threshold(self.clock())

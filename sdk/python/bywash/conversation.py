@@ -48,9 +48,9 @@ class Conversation:
     """One connection to the daemon. It is safe for use by several threads."""
 
     def __init__(self, path: str, clock: Callable[[], float], patience: float) -> None:
-        """Raise `OSError` if no daemon listens.
+        """Connect to the daemon; raise `OSError` if no daemon listens.
 
-        This does not block: with a UNIX socket that is known at once.
+        The call does not block: with a UNIX socket, the result is known at once.
         """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
         self._lock, self._reading, self._telling = threading.RLock(), threading.Lock(), threading.Lock()
@@ -80,9 +80,11 @@ class Conversation:
     def ask(self, words: str, heard: Optional[Heard] = None) -> Optional[int]:
         """Send a line.
 
-        `heard` is called once, soon, in any thread, unless the number is forgotten (`forget`).
+        `heard` is called with the answer, once, soon, and in any thread. It is not called if the
+        number is forgotten before (`forget`).
 
-        Return the line's number; None if it cannot be sent, in which case `heard` is not called.
+        Return the line's number; None if the line cannot be sent, in which case `heard` is not
+        called.
         """
         with self._lock:
             if self.is_over or len(self._asked) >= MOST_ASKED or len(self._unsent) >= MOST_UNSENT:
@@ -98,37 +100,43 @@ class Conversation:
         return number
 
     def forget(self, number: int) -> bool:
-        """Forget this answer, because its caller waits no longer.
+        """Forget the answer to the line of this number, because its caller no longer waits.
 
-        Return False if it has been heard.
+        Return False if the answer has come.
         """
         with self._lock:
             return self._asked.pop(number, None) is not None
 
     def own(self, number: int, stop: Callable[[str], None]) -> None:
-        """Register `stop` for the own lease of this number. It is called in another thread."""
+        """Register the callback `stop` for the lease of own work with this number.
+
+        It is called in another thread, with the reason.
+        """
         with self._telling:
             self._own[number] = stop
 
     def disown(self, number: int) -> None:
-        """Remove the callback of this number."""
+        """Remove the callback of the lease of own work with this number."""
         with self._telling:
             self._own.pop(number, None)
 
     def hold(self, lease: object, token: Token) -> None:
-        """Check regularly whether the token is over while this lease is held."""
+        """Check regularly whether the request of the token is over while this lease is held."""
         if token.is_running:
             with self._lock:
                 self._held[lease] = token
                 self._look_at = min(self._look_at, _next_look(token))
 
     def let_go(self, lease: object) -> None:
-        """Stop checking for this lease. The moment to look stays: at worst it finds no lease."""
+        """Stop the checks for this lease.
+
+        The time of the next check stays: at worst it finds no lease.
+        """
         with self._lock:
             self._held.pop(lease, None)
 
     def pump(self) -> None:
-        """Read what has come. This does not wait for the daemon."""
+        """Read what the daemon has sent, without waiting for more."""
         with self._reading:
             if not self.is_over and not self._hear():
                 self.end()
@@ -158,10 +166,10 @@ class Conversation:
         self._socket.close()
 
     def _send(self) -> bool:
-        """Send what fits.
+        """Send as much as the socket accepts.
 
         The rest follows as answers come, since unsent lines are always behind lines that will be
-        answered.
+        answered. Return False if the daemon is gone.
         """
         try:
             while self._unsent:
@@ -187,17 +195,17 @@ class Conversation:
                 self._socket.close()
 
     def _patience_of_poll(self) -> Optional[int]:
-        """Return the milliseconds until the next check.
+        """Return the number of milliseconds until the next check; None if there is none.
 
-        They are rounded up, so that the poll does not wake too early.
+        It is rounded up, so that the poll does not end too early.
         """
         wait = self._look_at - time.monotonic()
         return None if wait == inf else max(ceil(wait * 1000), 0)
 
     def _look(self) -> None:
-        """Check all holders of leases.
+        """Check all requests with leases.
 
-        A token that is over tells the daemon, which must happen outside the lock.
+        A token whose request is over tells the daemon, which must happen outside the lock.
         """
         with self._lock:
             tokens = set(self._held.values())
@@ -208,7 +216,10 @@ class Conversation:
             self._look_at = min(map(_next_look, set(self._held.values())), default=inf)
 
     def _hear(self) -> bool:
-        """Return False if the daemon is gone, or sent a line that is not an answer."""
+        """Handle the received lines.
+
+        Return False if the daemon is gone, or sent a line that is not an answer.
+        """
         try:
             came = self._socket.recv(65536)
         except (BlockingIOError, InterruptedError):
@@ -255,7 +266,7 @@ def _next_look(token: Token) -> float:
 
 
 def is_answer(words: str) -> bool:
-    """Return whether this is a valid answer.
+    """Return whether `words` is a valid answer.
 
     `OK` and `ERR` may be followed by more than is known here.
     """
@@ -264,6 +275,6 @@ def is_answer(words: str) -> bool:
 
 
 def stopped(words: str) -> Tuple[bool, str]:
-    """Return whether an answer to a lease says that its request was stopped, and why."""
+    """Return whether an answer to a lease says that its request was stopped, and the reason."""
     verb, _, reason = words.partition(" ")
     return verb == "STOPPED" and reason in REASONS, reason

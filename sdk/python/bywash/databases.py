@@ -2,9 +2,9 @@
 
 A connection keeps its class, and only the class of its cursors changes. These drivers have an
 attribute or a parameter for that, so pools and frameworks work as before. One query at a time is
-leased on a connection. Threads or tasks that share it wait for their turn, and hold no lease while
-they wait. Statements that run without a lease wait for the release as well: for example transaction
-control (`unleased.py`), which is neither leased nor refused.
+leased on a connection. Threads or tasks that share the connection wait for their turn, and hold
+no lease while they wait. Statements that run without a lease also wait until the lease is
+released. An example is transaction control (`unleased.py`), which is neither leased nor refused.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ _RUN_SQLITE = ("execute", "executemany", "executescript", "fetchmany", "fetchall
 
 
 def leased(connection: Any, stop_client: StopClient, database: str) -> Any:
-    """Make this connection lease its queries from now on.
+    """Make this connection lease its queries from now on, and return it.
 
-    `database` is its name in the daemon's configuration.
+    `database` is the name of the database in the daemon's configuration.
     """
     named(database)
     attribute = next((each for each in ("cursor_factory", "cursorclass") if hasattr(connection, each)), None)
@@ -92,14 +92,14 @@ def sqlite_factory(stop_client: StopClient) -> Type[Any]:
 
 
 def named(database: str) -> str:
-    """Return the name if it is valid; else raise `SettingError`."""
+    """Return the name of a database if it is valid; else raise `SettingError`."""
     if not _NAME.fullmatch(database) or database == "self":
         raise SettingError(f"database is {database!r}, and must be 1 to 32 letters, digits or any of _ -, and not self")
     return database
 
 
 def number_of(connection: Any) -> int:
-    """Return the database's number of a driver's connection."""
+    """Return the number that the database has for this connection of a driver."""
     for name in ("get_backend_pid", "get_server_pid", "thread_id"):
         ask = getattr(connection, name, None)
         if ask is not None:
@@ -108,7 +108,7 @@ def number_of(connection: Any) -> int:
 
 
 def close(connection: Any) -> Any:
-    """Close the connection, or return the coroutine that does."""
+    """Close the connection, or return the coroutine that closes it."""
     with contextlib.suppress(Exception):
         # Some drivers raise an error if it is closed already.
         return connection.close()
@@ -179,7 +179,7 @@ def _default(connection: Any) -> Type[Any]:
 
 @functools.lru_cache(maxsize=64)
 def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
-    """Return the cursor class with leased queries. There are few, so each is cached."""
+    """Return the class of cursors with leased queries. There are few, so each is cached."""
     if getattr(base, "_is_leased", False):
         return base
     wrapped = _wrapped_async if is_async else _wrapped

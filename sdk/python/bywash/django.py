@@ -51,7 +51,7 @@ class LeaseQueries:
 
 
 def spoil(wrapper: Any) -> None:
-    """Let the connection end with the request."""
+    """Make the connection close at the end of the request, instead of being reused."""
     if wrapper.settings_dict["OPTIONS"].get("pool"):
         close(wrapper.connection)
     else:

@@ -24,9 +24,9 @@ _PLAIN = "about:blank"
 
 
 def seconds_left(values: Iterable[bytes]) -> Optional[float]:
-    """Return the deadline that a request brings along.
+    """Return the time in seconds that is left to a request by the deadline in its header.
 
-    Anything but a single number of 1 to 9 digits counts as none.
+    Anything but a single number of 1 to 9 digits counts as no deadline.
     """
     values = list(values)
     if len(values) != 1 or not _MILLISECONDS.fullmatch(values[0]):
@@ -35,24 +35,25 @@ def seconds_left(values: Iterable[bytes]) -> Optional[float]:
 
 
 def name_of(values: Iterable[bytes]) -> Optional[str]:
-    """Return the request's name.
+    """Return the name of a request from its header.
 
-    Anything but a single value of 1 to 128 of these characters counts as no name.
+    Anything but a single value of 1 to 128 of the allowed characters counts as no name.
     """
     values = list(values)
     return values[0].decode() if len(values) == 1 and _NAME.fullmatch(values[0]) else None
 
 
 def new_name() -> str:
-    """Return a name for a request that brings none.
+    """Return a name for a request without one.
 
-    The names are like those of mod_bywash_sentry: names of different processes differ.
+    It has the format of the names of mod_bywash_sentry, so that the names of different processes
+    differ.
     """
     return os.urandom(8).hex()
 
 
 def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> Dict[str, str]:
-    """Return the fields that calls to other services carry unchanged."""
+    """Return the header fields that calls to other services carry unchanged."""
     fields = {} if request is None else {REQUEST: request}
     traces = values("traceparent")
     # A server for WSGI joins several values with commas.
@@ -66,12 +67,12 @@ def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> D
 
 
 def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], bytes]:
-    """Return head and body of the 504.
+    """Return the head and the body of the 504 response to a terminated request.
 
     The body is problem+json (RFC 9457) if the client accepts JSON, else a line of text.
 
-    `Retry-After` is only sent after `ran_too_long`. The caller omits the body in the response to a
-    HEAD.
+    `Retry-After` is only sent if the reason is `ran_too_long`. The caller omits the body in the
+    response to a HEAD.
     """
     reason, again = terminated.reason, max(math.ceil(terminated.retry_after), 1)
     problem = {"type": _PLAIN, "title": "The deadline of this request has passed."}

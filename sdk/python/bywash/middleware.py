@@ -43,7 +43,7 @@ class Middleware:
     def _begin(
         self, request: Dict[str, Any], values: Callable[[Dict[str, Any], str], List[bytes]]
     ) -> Optional[Token]:
-        """Return a request's token, or None if it passes untouched.
+        """Return the token of a request, or None if the request passes untouched.
 
         `values` returns the values of a header field.
         """

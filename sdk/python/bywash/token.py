@@ -1,14 +1,14 @@
 """The token of one request, which says whether the request may go on.
 
-States: `running`, then one of `settled` (its response has begun), `deferred` (it asked not to be
-terminated) and `terminated`; from any of them `ended`. When its client leaves, a running or settled
-request is terminated, because its response will not be read. A deferred one goes on. The state
-changes under the lock of the class, and never because the token is only read: a request is
-`terminated` once its handler has been notified.
+States: a request is first `running`. Then it becomes `settled` (its response has begun),
+`deferred` (it asked not to be terminated) or `terminated`. From any of these states it becomes
+`ended`. When its client leaves, a running or settled request is terminated, because its response
+will not be read. A deferred request goes on. The state changes under the lock of the class, and
+reading a token never changes it: a request is `terminated` once its handler has been notified.
 
-`not_before` makes a checkpoint cheap: before that moment nothing can terminate the request. A
-threshold changes only at the end of an interval and never falls below `run_min`, so until then the
-clock alone decides. A timer has to look again at that moment as well.
+`not_before` makes a checkpoint cheap: before that time nothing but the client can terminate the
+request. A threshold changes only at the end of an interval and never falls below `run_min`, so
+until then the clock alone decides. A timer must check again at that time.
 """
 
 import contextvars
@@ -110,34 +110,34 @@ class Token:
 
     @property
     def deadline(self) -> float:
-        """When the request will be terminated at the present threshold.
+        """The time at which the request will be terminated at the present threshold.
 
-        It is a time of the controller's clock; infinity if no time terminates it.
+        It is by the controller's clock; infinity if no time terminates the request.
         """
         with self._granted.lock:
             return self._due(self._clock()) if self._state in (RUNNING, TERMINATED) else inf
 
     @property
     def is_running(self) -> bool:
-        """Whether time can still terminate it."""
+        """Whether time can still terminate the request."""
         return self._state == RUNNING
 
     @property
     def is_deferred(self) -> bool:
-        """Whether nothing terminates it any more, not even a client that leaves."""
+        """Whether nothing terminates the request any more, not even a client that leaves."""
         return self._state == DEFERRED
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it is over, also if it is overdue and its handler has not been notified yet.
+        """Whether the request is over, even if its handler has not been notified yet.
 
-        Reading this changes nothing.
+        An overdue request is over. Reading this property changes nothing.
         """
         with self._granted.lock:
             return self._state == TERMINATED or self._is_overdue(self._clock())
 
     def left(self) -> float:
-        """Return the seconds that are left at the present threshold."""
+        """Return the number of seconds that are left to the request at the present threshold."""
         return max(self.deadline - self._clock(), 0.0) if self._state != TERMINATED else 0.0
 
     def checkpoint(self) -> None:
@@ -173,7 +173,7 @@ class Token:
     def settle(self) -> bool:
         """Record that the first byte of the response is sent: no time ends the request any more.
 
-        Return False if it is over.
+        Return False if the request is over.
         """
         with self._granted.lock:
             if self._state == RUNNING:
@@ -193,10 +193,11 @@ class Token:
         return True
 
     def leases_with(self, stop_client: "StopClient") -> bool:
-        """Return whether connections may be leased for it.
+        """Return whether connections may be leased for the request.
 
-        If so, `stop_client` learns when it is over. This is for wrappers of databases. Nothing is
-        leased if the request is over, or if nothing ends it any more.
+        If so, the token notifies `stop_client` when the request is over. Wrappers of databases
+        use this method. Nothing is leased if the request is over, or if nothing ends it any
+        more.
         """
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
@@ -208,7 +209,7 @@ class Token:
     def stopped(self, reason: str) -> Optional[Terminated]:
         """Record that the stop daemon has stopped the request.
 
-        Return the error, or None if nothing ends it any more.
+        Return the error to raise, or None if nothing ends the request any more.
         """
         with self._granted.lock:
             if self._state in (RUNNING, SETTLED):
@@ -222,20 +223,20 @@ class Token:
         return self._told() if self._state == TERMINATED else None
 
     def before_look(self) -> float:
-        """Return the seconds in which nothing but its client can end it."""
+        """Return the number of seconds in which only its client can end the request."""
         return max(self.not_before - self._clock(), 0.0)
 
     def latest(self) -> Optional[float]:
-        """Return the seconds until time ends it at the latest.
+        """Return the number of seconds after which time ends the request at the latest.
 
-        This holds at any threshold. It is None if time cannot end it.
+        It holds at any threshold. It is None if time cannot end the request.
         """
         if self._state != RUNNING:
             return None
         return min(self.start + self._granted.settings.run_max, self._own) - self._clock()
 
     def outgoing(self) -> Dict[str, str]:
-        """Return the fields for a call to another service: name, trace and time left."""
+        """Return the header fields for a call to another service: name, trace and time left."""
         fields = dict(self._passed_on)
         left = self.left()
         if left != inf:
@@ -257,7 +258,7 @@ class Token:
                 self._state, self.not_before = ENDED, inf
 
     def terminated(self) -> Terminated:
-        """Return the error to raise."""
+        """Return the `Terminated` of this request."""
         settings = self._granted.settings
         return Terminated(settings.name, self.reason or RAN_TOO_LONG, settings.come_again())
 
@@ -310,7 +311,7 @@ _current: "contextvars.ContextVar[Optional[Token]]" = contextvars.ContextVar("by
 
 
 def current() -> Optional[Token]:
-    """Return the token of the request that this code works for, if there is one."""
+    """Return the token of the request that the calling code works for; None if there is none."""
     return _current.get()
 
 
@@ -322,6 +323,9 @@ def checkpoint() -> None:
 
 
 def outgoing() -> Dict[str, str]:
-    """Return the fields for a call to another service, for the current request; else no fields."""
+    """Return the header fields for a call to another service on behalf of the current request.
+
+    There are none if there is no current request.
+    """
     token = _current.get()
     return {} if token is None else token.outgoing()

@@ -2,10 +2,10 @@
 
 They run even if their request is over.
 
-If a `ROLLBACK` were refused, the connection would go back with its transaction open, and the next
-request would work within that. So transaction control passes when it is its turn: no line is sent
-to the daemon, and no cancellation is aimed at it. For other clean-up (`pg_advisory_unlock`,
-`RESET`) there is `unleased`.
+If a `ROLLBACK` were refused, the connection would go back to its pool with its transaction open,
+and the next request would work within that transaction. So transaction control runs when it is
+its turn: no line is sent to the daemon, and no cancellation is aimed at it. `unleased` does the
+same for other clean-up (`pg_advisory_unlock`, `RESET`).
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]*")
 
 @contextlib.contextmanager
 def unleased() -> Iterator[None]:
-    """Run the block outside of any request.
+    """Run the block of a `with` outside of any request.
 
     Its statements are not leased, not refused, and not cancelled.
     """
@@ -48,9 +48,9 @@ def unleased() -> Iterator[None]:
 
 
 def is_control(statement: Any, context: Any = None) -> bool:
-    """Return whether this is transaction control.
+    """Return whether a statement is transaction control.
 
-    `context` is the driver's cursor, for what psycopg composes.
+    `context` is the driver's cursor, which psycopg needs for composed statements.
     """
     if isinstance(statement, (bytes, bytearray)):
         statement = statement.decode("latin-1")

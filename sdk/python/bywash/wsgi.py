@@ -31,9 +31,9 @@ class TerminateWsgi(Middleware):
 
 
 class _Sized:
-    """A response with a length, as its body has one.
+    """A response with a length, for a body that has one.
 
-    Some servers ask for it to set `Content-Length`.
+    Some servers read the length to set `Content-Length`.
     """
 
     def __init__(self, response: "_Response", body: Sized) -> None:
@@ -115,7 +115,7 @@ class _Response:
         return chunk
 
     def _ask(self, what: Callable[[], Any]) -> Any:
-        """Run a part of the handler's work with its token as the current one."""
+        """Call `what`, a part of the handler's work, with the token as the current one."""
         was = _current.set(self._token)
         try:
             return what()
@@ -136,7 +136,7 @@ class _Response:
         return written
 
     def _refuse(self, terminated: Terminated) -> None:
-        """Replace the handler's answer by ours."""
+        """Replace the handler's answer by the one for terminated requests."""
         if self._token.reason is None:
             raise RuntimeError(NOT_ITS_OWN) from terminated
         if self._has_begun:

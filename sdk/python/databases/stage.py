@@ -1,4 +1,4 @@
-"""The real daemon and the databases of scripts/with-databases, for these tests."""
+"""The common part of these tests: the real daemon and the databases of scripts/with-databases."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ def mariadb(**more):
 
 
 class Stage:
-    """A daemon of its own for each class of tests."""
+    """The common part of classes of tests. Each class has a daemon of its own."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
@@ -137,7 +137,7 @@ def controller():
 
 @contextlib.contextmanager
 def request(of, name):
-    """Run the block as work for a request of this name."""
+    """Run the block of a `with` as work for a request of this name."""
     token = of.begin("search", request=name)
     was = _current.set(token)
     try:

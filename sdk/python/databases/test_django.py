@@ -57,7 +57,7 @@ class OnDjango(unittest.TestCase):
         cls.watch.connection.close()
 
     def get(self, name, query):
-        """Do in this thread what a server does."""
+        """Handle one request in this thread, as a server does."""
         environ = {
             "REQUEST_METHOD": "GET",
             "PATH_INFO": "/search",
@@ -88,9 +88,10 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("p2", "SELECT 1"), (200, "1"))
 
     def stop_in_turn(self, turn, leased):
-        """Wait for the lease of every other request before its stop.
+        """Stop the request of this turn at some time of its query.
 
-        This makes the test independent of how slow a busy machine is.
+        Every other request is only stopped once it has its lease. So the test does not depend on
+        the speed of the machine.
         """
         latest = time.monotonic() + PATIENCE
         while turn % 2 and self.stats().leased == leased and time.monotonic() < latest:
@@ -111,7 +112,7 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("t", "SELECT pg_backend_pid()"), first, "one connection")
 
     def ask(self, name, query):
-        """Query outside of Django's handling of requests, and in no transaction."""
+        """Run a query outside of Django's handling of requests, and in no transaction."""
         from django.db import connection
 
         with request(controller(), name), connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from stage import thread, until
 
 
 class Driver:
-    """The tests that each driver of threads must pass."""
+    """The tests that each driver for threads must pass."""
 
     kind = name = None
 

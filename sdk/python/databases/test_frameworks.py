@@ -22,7 +22,7 @@ ONE = {"pool_size": 1, "max_overflow": 0}
 
 
 def example(word):
-    """Return the names that the README's example with this word in it defines."""
+    """Return the names that an example of README.md defines: the one that contains `word`."""
     (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
     names = {}
     exec(compile(text, str(README), "exec"), names)
@@ -62,7 +62,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.addAsyncCleanup(stop)
 
     def called(self, name):
-        """Return a name of this test's own.
+        """Return a name that is unique to this test.
 
         The daemon remembers stopped requests for a minute.
         """
@@ -181,7 +181,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
 
 
 class OnSqlAlchemy(unittest.TestCase):
-    """Engines of threads."""
+    """Tests of engines that are used by threads."""
 
     @classmethod
     def setUpClass(cls):

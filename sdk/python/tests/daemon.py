@@ -1,4 +1,4 @@
-"""A fake stop daemon. `scripts/test-sdk-databases` tests with the real one."""
+"""A fake stop daemon. `scripts/test-sdk-databases` tests with the real daemon."""
 
 import os
 import queue
@@ -12,9 +12,10 @@ PATIENCE = 60
 
 
 class Daemon:
-    """A listener that answers each line by `answer`.
+    """A listener that answers each line as `answer` says.
 
-    `answer` is a function from a line's words to those of the answer, or to None for none.
+    `answer` is a function from the words of a line to those of the answer, or to None for no
+    answer.
     """
 
     def __init__(self, case, path=None):
@@ -53,7 +54,7 @@ class Daemon:
             client.close()
 
     def reply(self, number, words):
-        """Return the text to send for a line; none if it is empty."""
+        """Return the text to send as the answer to a line; an empty text sends nothing."""
         answer = self.answer(words)
         return "" if answer is None else f"{number} {answer}\n"
 
@@ -61,11 +62,11 @@ class Daemon:
         self.clients[-1].sendall(text.encode())
 
     def next(self):
-        """Return the words of the next line."""
+        """Return the words of the next received line."""
         return self.said.get(timeout=PATIENCE)[1]
 
     def lines(self):
-        """Return the lines that have come."""
+        """Return the lines that were received so far."""
         lines = []
         while not self.said.empty():
             lines.append(self.said.get()[1])

@@ -1,7 +1,7 @@
-"""The middleware on a real server, uvicorn, over loopback. Its clients are plain sockets.
+"""Tests of the middleware on a real server, uvicorn, over loopback. Clients are plain sockets.
 
-The test advances the controller's clock. Timers use real time, but only look at that clock, every
-`RUN_MAX` at most.
+The test advances the controller's clock. Timers use real time, but only look at that clock,
+every `RUN_MAX` at most.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ async def respond(send, body=b"done\n", status=200):
 
 
 class App:
-    """An application with one path for each way to run for long.
+    """An application with one path for each way in which a handler can run for long.
 
     It records how each request ended.
     """
@@ -54,7 +54,7 @@ class App:
             raise
 
     async def outlast(self):
-        """Let the time pass and every armed timer fire."""
+        """Advance the clock, and wait until every armed timer has fired."""
         self.clock.go(ENDLESS)
         await asyncio.sleep(RUN_MAX * 3)
         bywash.checkpoint()
@@ -63,7 +63,7 @@ class App:
         await respond(send)
 
     async def unasked(self, scope, receive, send):
-        """Leave the body unread, and leave time to read it ahead."""
+        """Leave the body unread, and wait so long that the middleware could read it ahead."""
         await asyncio.sleep(0.01)
         await respond(send)
 
@@ -213,7 +213,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((self.stats().terminated, self.stats().lost, self.stats().arrived), (4, 4, 5))
 
     async def test_a_handler_is_told_no_sooner_than_it_is_overdue(self):
-        """The timer of the request checks again until it is overdue."""
+        """Check that a timer of the request checks again until the request is overdue."""
         asking = asyncio.ensure_future(self.get("/await_long"))
         await self.app.begun.get()
         self.clock.go(RUN_MAX - 0.001)

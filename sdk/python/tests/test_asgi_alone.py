@@ -99,7 +99,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
 
     async def test_a_server_that_tells_of_the_end_before_its_last_send_is_back_is_not_left(self):
-        """Holds for every kind of last message of a body; behind it the handler goes on."""
+        """Check every kind of last message of a body; the handler goes on behind it."""
         lasts = [
             [{"type": "http.response.body", "body": b"a"}],
             [{"type": "http.response.body", "body": b"a", "more_body": True}, {"type": "http.response.body"}],
@@ -243,7 +243,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.sent, [503, b"done"])
 
     async def left_by(self, handler):
-        """Return how a handler ends that decides itself when its client leaves."""
+        """Return how a handler ends that decides itself what to do when its client leaves."""
         gone = asyncio.Event()
         ended = []
 

@@ -1,6 +1,6 @@
-"""Tests that transaction control is neither leased nor refused, in its turn.
+"""Tests that transaction control is neither leased nor refused, and runs in its turn.
 
-They have drivers of their own. Which texts are control: `test_conformance.py`.
+The tests have fake drivers. `test_conformance.py` tests which texts are transaction control.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from .test_stop_client import ENDLESS, LEASE, RELEASE, Case
 from .test_stop_client_async import Case as AsyncCase
 
 class Cursor:
-    """A cursor like those of drivers of threads."""
+    """A fake cursor, like those of drivers for threads."""
 
     def __init__(self, connection):
         self.connection = connection

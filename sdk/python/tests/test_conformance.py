@@ -13,7 +13,7 @@ from .conformance import MicroClock, flat, is_made, seconds, vectors
 
 
 class Exchange:
-    """One request without a server, through the middleware for ASGI and through that for WSGI."""
+    """A request without a server, sent through the middleware for ASGI or for WSGI."""
 
     def __init__(self, run_max, retry_after=None):
         self.clock = MicroClock()
@@ -182,7 +182,7 @@ class Statements(unittest.TestCase):
 
 
 class Steps:
-    """A controller, its clock and its requests, for the steps of one vector."""
+    """The state for the steps of one vector: a controller, its clock and its requests."""
 
     def __init__(self, case):
         self.case = case

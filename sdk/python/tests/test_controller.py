@@ -1,4 +1,4 @@
-"""Tests of the thresholds and of the settings. The laws of the controller: `test_conformance.py`."""
+"""Tests of the thresholds and the settings. `test_conformance.py` tests the controller's rules."""
 
 import csv
 import pathlib
@@ -48,9 +48,9 @@ class Thresholds(unittest.TestCase):
         self.assertEqual(rows, 105)
 
     def test_a_signal_handler_may_ask_for_numbers_although_its_thread_holds_the_lock(self):
-        """The handler runs between two steps of that thread.
+        """Check a signal handler that runs while its thread holds the lock.
 
-        Here it runs in the clock, which is read with the lock held.
+        Here the handler runs in the clock, which is read with the lock held.
         """
         stats, signals = [], []
 

@@ -1,4 +1,4 @@
-"""Tests of coroutines that talk to the stop daemon, and of requests in the middleware that do."""
+"""Tests of coroutines that use the stop daemon, also within requests of the middleware."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Tests of a token on a clock that the test advances. Its states: `test_conformance.py`."""
+"""Tests of a token on a clock that the test advances. `test_conformance.py` tests its states."""
 
 import copy
 import pickle
@@ -56,7 +56,7 @@ class Tokens(unittest.TestCase):
             self.assertEqual(str(made), "class search: deadline")
 
     def test_a_checkpoint_is_never_late_whatever_the_loads(self):
-        """Compare with a reference that asks the controller at each step.
+        """Compare the checkpoints with a reference that reads the threshold at each step.
 
         The loads are random; the seed is 7.
         """

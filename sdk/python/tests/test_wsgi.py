@@ -1,4 +1,4 @@
-"""The middleware on the standard library's server over loopback. Handlers advance the clock."""
+"""Tests of the middleware on the standard library's server. Handlers advance the clock."""
 
 import http.client
 import socket
@@ -111,7 +111,7 @@ class OnWsgiref(unittest.TestCase):
         return self.controller.stats()["search"]
 
     def idle(self):
-        """Wait until no request runs, because an answer may come before its thread is done."""
+        """Wait until no request runs, because an answer may come before its thread has ended."""
         for _ in range(PATIENCE * 100):
             if not self.stats().running:
                 return
@@ -195,7 +195,7 @@ class Broken(Exception):
 
 
 class Body:
-    """A body that behaves as the test says, and records whether it was closed."""
+    """A response body that behaves as the test says, and records whether it was closed."""
 
     def __init__(self, on_iter=None, on_next=None, on_close=None):
         self._on = {"iter": on_iter, "next": on_next, "close": on_close}
@@ -227,7 +227,7 @@ class WithoutAServer(unittest.TestCase):
         return self.controller.stats()["search"]
 
     def call(self, app, start_response=lambda *_: None, chunks=None, **environ):
-        """Do what a server does: call, read `chunks` chunks, close."""
+        """Do what a server does: call the application, read `chunks` chunks, and close the body."""
         body = TerminateWsgi(app, self.controller, "search")({"REQUEST_METHOD": "GET", **environ}, start_response)
         try:
             read = []
@@ -334,7 +334,10 @@ class WithoutAServer(unittest.TestCase):
             self.assertIsInstance(caught.exception.__cause__, bywash.Terminated)
 
     def test_it_never_gets_through_to_the_server(self):
-        """An error that is not an Exception may end a server's worker."""
+        """Check that `Terminated` never reaches the server.
+
+        It is not an Exception, so it may end a server's worker.
+        """
         heard = []
 
         def own_words_and_more(environ, start_response):

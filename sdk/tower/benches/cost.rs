@@ -62,7 +62,7 @@ fn checkpoints(controller: &Controller) {
     println!("checkpoint: {:.0} ns", median((0..TURNS).map(turn).collect()));
 }
 
-/// Sends [`REQUESTS`] requests one after the other, and returns the mean time of one in
+/// Sends [`REQUESTS`] requests one after the other, and returns the mean time of one request in
 /// microseconds.
 async fn turn(stream: &mut TcpStream) -> f64 {
     let start = Instant::now();

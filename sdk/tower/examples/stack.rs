@@ -1,6 +1,6 @@
-//! A hyper handler for `scripts/stacks`, run once without and once with the terminate layer. The
-//! handler works in small steps and has no checkpoints: a termination drops its future, and the
-//! drop is reported.
+//! A hyper handler for `scripts/stacks`, which runs it once without and once with the terminate
+//! layer. The handler works in small steps and has no checkpoints. A termination drops its future,
+//! and the handler reports the drop.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,8 +24,8 @@ use tower_service::Service;
 const STEPS: usize = 40;
 const STEP: Duration = Duration::from_millis(20);
 
-/// Reports the progress of one request to the observer over UDP. If it is dropped before the
-/// request has ended, it reports `told`.
+/// A guard that reports the progress of one request to the observer over UDP. If it is dropped
+/// before the request has ended, it reports `told`.
 struct ProgressReport {
     name: String,
     observer: Arc<UdpSocket>,

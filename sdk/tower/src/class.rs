@@ -31,11 +31,12 @@ pub struct Class {
     /// The exponent of the curve by which the threshold falls as the loss rises. With 1 the
     /// threshold falls linearly.
     pub alpha: f64,
-    /// If the loss, a fraction from 0 to 1, is at most this, a request may run for `run_max`.
+    /// The loss, a fraction from 0 to 1, up to which a request may run for `run_max`.
     pub low: f64,
-    /// If the loss, a fraction from 0 to 1, is at least this, a request may run only for `run_min`.
+    /// The loss, a fraction from 0 to 1, from which on a request may run only for `run_min`.
     pub high: f64,
-    /// The period over which the loss is counted. The threshold changes only at its end.
+    /// The period over which the loss is counted. The threshold changes only at the end of a
+    /// period.
     pub interval: Duration,
     /// The time after which clients of terminated requests may retry. `None` means `interval`.
     pub retry_after: Option<Duration>,
@@ -125,7 +126,8 @@ impl Class {
         self.retry_after.unwrap_or(self.interval)
     }
 
-    /// Returns the settings of the termination policy, or the first error in this declaration.
+    /// Returns the settings of the termination policy. Returns the first error if the declaration
+    /// is invalid.
     pub(crate) fn policy(&self) -> Result<TerminationSettings, SettingError> {
         if self.name.is_empty() {
             return Err(SettingError::Nameless);

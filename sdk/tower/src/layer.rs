@@ -67,15 +67,15 @@ impl TerminateLayer {
         Self { class_of, trusts_deadline: true, trusts_request: true }
     }
 
-    /// Ignores the deadlines in the header fields of requests ([`HEADER`](crate::HEADER)). By
-    /// default they are used.
+    /// Makes the layer ignore the deadlines in the header fields of requests
+    /// ([`HEADER`](crate::HEADER)). By default it uses them.
     #[must_use]
     pub fn distrust_deadline(self) -> Self {
         Self { trusts_deadline: false, ..self }
     }
 
-    /// Ignores the names in the header fields of requests, and gives each request a new name. Use
-    /// this for servers that clients can reach without passing the gateway.
+    /// Makes the layer ignore the names in the header fields of requests, and give each request a
+    /// new name. Use this for servers that clients can reach without passing the gateway.
     #[must_use]
     pub fn distrust_request(self) -> Self {
         Self { trusts_request: false, ..self }
@@ -169,8 +169,8 @@ pin_project! {
     }
 }
 
-/// The token and the response format of a request that has not ended. A drop before the response
-/// means that the client has left.
+/// The token and the response format of a request that has not ended. If this value is dropped
+/// before the response, the client has left.
 struct Guarded {
     token: Token,
     format: RefusalFormat,
@@ -183,8 +183,8 @@ impl Drop for Guarded {
 }
 
 impl Guarded {
-    /// Ends a request that was dropped before its response, which means that its client has left.
-    /// The handler goes on as a task if it has asked for that, and is dropped otherwise.
+    /// Ends a request whose client has left: it was dropped before its response. The handler
+    /// continues as a task if it has asked for that. Otherwise it is dropped.
     fn left_by_its_client(self, handler: impl Future + Send + 'static) {
         // Terminate the request before the handler is dropped, so that the handler's destructors
         // see the reason.
@@ -199,8 +199,8 @@ impl Guarded {
         }
     }
 
-    /// Returns the handler's own result, or a 504 if the handler's error only passes on the
-    /// termination.
+    /// Returns the handler's own result. If the handler's error only passes on the termination,
+    /// returns a 504 instead.
     fn answer<R: From<Bytes>, E: 'static>(
         self,
         own: Result<Response<R>, E>,
@@ -261,8 +261,8 @@ where
     }
 }
 
-/// Returns ready when the request's future must be dropped. Otherwise it arranges to be polled
-/// again when that may have become necessary.
+/// Returns ready when the request's future must be dropped. Otherwise arranges to be polled again
+/// at the time when that may become necessary.
 fn poll_overdue(
     token: &Token,
     mut sleep: Pin<&mut Option<Sleep>>,

@@ -89,8 +89,8 @@ pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_millis(digits.iter().fold(0, number)))
 }
 
-/// Returns a new name of 16 random hexadecimal digits, in the format of the names that
-/// `mod_bywash_sentry` makes. The digits are the hash of nothing with a random seed: the system
+/// Returns a new name of 16 random hexadecimal digits, in the format of the names of
+/// `mod_bywash_sentry`. The digits are the hash of an empty input with a random seed. The system
 /// seeds each thread once, and the seed changes with each call.
 fn new_name() -> Option<RequestId> {
     format!("{:016x}", RandomState::new().build_hasher().finish()).parse().ok()

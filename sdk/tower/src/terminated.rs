@@ -35,7 +35,7 @@ pub struct Terminated {
     pub class: String,
     /// The reason why the request was terminated.
     pub reason: Reason,
-    /// The time after which the client may retry. It has a meaning only for [`Reason::RanTooLong`],
+    /// The time after which the client may retry. It is meaningful only for [`Reason::RanTooLong`],
     /// because the other reasons say nothing about the load.
     pub retry_after: Duration,
 }

@@ -1,5 +1,5 @@
-// One class: its outcomes, response times and waiting requests over time, how it is treated, and
-// its last decisions.
+// The panel of one class: its outcomes, response times and waiting requests over time, the mode in
+// force, and its last decisions.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart } from '../chart';

@@ -1,4 +1,4 @@
-// All classes: the requests that came, their outcomes, and how each class is treated.
+// The table of all classes: the requests that came, their outcomes, and the mode of each class.
 import { useMemo } from 'preact/hooks';
 import { useDocument } from '../document';
 import { count, duration, number, percent, perSecond } from '../format';

@@ -1,5 +1,5 @@
 // The editable parts of a rule: the texts of the fields, and the change that they make. The change
-// contains only the fields that differ, so that untouched fields keep the values that the gateway
+// contains only the fields that differ, so that the other fields keep the values that the gateway
 // proposes.
 import { spanMs } from '../format';
 import type { Change, RuleLimits } from '../shapes';
@@ -27,7 +27,7 @@ export function changeOf(now: Edited, usual: RuleLimits): Change {
         const value = Number(now[field].replace(',', '.'));
         return now[field].trim() !== '' && now[field] !== before[field] && Number.isFinite(value) ? value : undefined;
     };
-    /** Returns whether a limit was emptied, which removes it. */
+    /** Returns whether the operator has emptied the field, which removes the limit. */
     const isGone = (field: 'rate' | 'bytes'): boolean => before[field] !== '' && now[field].trim() === '';
     const [maxConcurrency, rate, queue, wait, bytes] = [
         differs('max_concurrency'),

@@ -22,8 +22,8 @@ const WHYS: Record<Verb, readonly string[]> = {
     undo: ['The peak is over', 'It did harm', 'It was the wrong one'],
 };
 /**
- * How long after an undo no rule begins without an operator's approval, as for
- * `bywash elephants undo`.
+ * The time after an undo in which no rule begins without an operator's approval. `bywash elephants
+ * undo` has the same default.
  */
 const LEFT_ALONE = '24h';
 const NAMES: Record<Verb, string> = { approve: 'Approve', try: 'Try for 60 s', reject: 'Reject', undo: 'Undo' };
@@ -79,7 +79,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
     );
 }
 
-/** Explains that a rule is for requests and not for a client. */
+/** Explains that a rule applies to requests and not to a client. */
 function forWhom({ found }: Elephant): string {
     const one = found?.one_client;
     const least = one

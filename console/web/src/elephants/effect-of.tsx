@@ -1,5 +1,6 @@
-// The effect of a rule since it began: one sentence, the other requests before and now, the use of
-// the resource, and the requests that wait under the rule. The gateway has measured all of it.
+// The panel with the effect of a rule since it began: one sentence, the other requests before and
+// now, the use of the resource, and the requests that wait under the rule. The gateway has measured
+// all of it.
 import { useMemo } from 'preact/hooks';
 import { axis } from '../axis';
 import { Chart } from '../chart';
@@ -110,8 +111,8 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
 }
 
 /**
- * Returns the average use of the resource in the minute before `without`, and in the last minute
- * since the rule began.
+ * Returns the average use of the resource in two periods: the minute before the time `without`, and
+ * the last minute since the rule began. An average is undefined if nothing was measured.
  */
 function usedAround(
     use: Use,

@@ -1,17 +1,18 @@
-// The effect of a rule in one sentence: how all other requests fare under it. There is no verdict
-// until the requests that waited before the rule are answered, and none from few requests.
+// Describes the effect of a rule in one sentence: how all other requests fare under it. There is no
+// verdict until the requests that waited before the rule are answered, and none from few requests.
 import { duration, lasting, percent, perSecond } from '../format';
 import type { Elephant, Gauge, ResponseStats, Rule } from '../shapes';
 import { ruleOf } from './words';
 
 /**
- * Bounds in seconds of the time after which no request waits any more since before the rule,
- * approximately. The time itself is three times the p99 of the others before the rule.
+ * The bounds in seconds of the settling time. After this time, approximately no request that waited
+ * before the rule is still waiting. The settling time is three times the p99 of the other requests
+ * before the rule.
  */
 const [LEAST, MOST] = [30, 60];
 /**
- * A relative change of response times below `SAME` counts as none, and so does a change of the
- * answered fraction below `SAME_PART`.
+ * The relative change of response times below which nothing has changed (`SAME`), and the change of
+ * the answered fraction below which nothing has changed (`SAME_PART`).
  */
 const [SAME, SAME_PART] = [0.2, 0.05];
 /** The number of requests below which there is no verdict. */
@@ -23,9 +24,9 @@ export interface Verdict {
 }
 
 /**
- * Compares the time before a rule with the time under it. `held` is the number of seconds for which
- * the rule has been in force. `others` says whether another rule has begun or ended since the time
- * before.
+ * Compares the measurement before a rule with the one under it. `held` is the number of seconds for
+ * which the rule has been in force. `others` says whether another rule has begun or ended since the
+ * first measurement began.
  */
 export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number, others = false): Verdict {
     if (before === undefined || before.seconds === 0)
@@ -63,8 +64,9 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
 }
 
 /**
- * Returns whether a rule for other requests has begun or ended since the start of the time that
- * this rule is compared with. Such a rule affects all requests.
+ * Returns whether a rule for other requests has begun or ended since the start of the measurement
+ * before this rule. Such a rule affects all requests, so that the comparison is not only of this
+ * rule.
  */
 export function isDisturbed(number: number, { since, before }: Rule, others: readonly Elephant[]): boolean {
     const begun = Date.parse(before?.at ?? since) - (before?.seconds ?? 0) * 1000;
@@ -78,7 +80,8 @@ const part = ({ answered, refused }: ResponseStats): number | undefined =>
 const told = (of: ResponseStats): string =>
     `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 within ${duration((of.p99 ?? 0) * 1000)}`;
 /**
- * Describes the median response times, which are the cost of the rule to the requests that wait.
+ * Describes the median response times before and under the rule. They are the cost of the rule to
+ * the requests that wait.
  */
 const halves = (was: ResponseStats, is: ResponseStats): string =>
     was.p50 && is.p50 ? `, half of them within ${duration(is.p50 * 1000)} (before: ${duration(was.p50 * 1000)})` : '';

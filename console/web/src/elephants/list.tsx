@@ -1,4 +1,4 @@
-// The elephants, the largest share first.
+// The table of the elephants, sorted by their share, the largest first.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { percent, perSecond } from '../format';
@@ -35,7 +35,7 @@ export function List({
     );
 }
 
-/** Returns the columns. Costs are drawn on one scale for each resource. */
+/** Returns the columns of the table. Costs of the same resource are drawn on one scale. */
 function columns(all: readonly Elephant[]): Column<Elephant>[] {
     const most = new Map<string, number>();
     for (const { found } of all)
@@ -113,7 +113,10 @@ export const Names = ({ of }: { of: Elephant }) => {
     );
 };
 
-/** The fraction of one client, and its address if that is much. */
+/**
+ * Shows the maximum fraction of a route's service time that one client can have caused. Adds the
+ * client's address if it surely caused a tenth.
+ */
 export const ByOne = ({ of }: { of: Pick<Route, 'by_one' | 'one_client'> }) => (
     <>
         {percent(of.by_one)}

@@ -1,11 +1,17 @@
-// The predicted effect of a rule, in one sentence.
+// Describes the predicted effect of a rule in one sentence.
 import { percent, perSecond } from '../format';
 import type { Effect, Found, RuleLimits } from '../shapes';
 
-/** The average use of a rule's capacity (0 to 1) above which some requests find it full. */
+/**
+ * The average utilisation of a rule's slots (0 to 1) above which some requests find all of them
+ * taken.
+ */
 const MUCH = 0.5;
 
-/** Returns the largest use under the rule. A rule never increases the use. */
+/**
+ * Returns the maximum use under the rule, as a fraction of the resource's capacity. A rule never
+ * increases the use.
+ */
 export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now, effect.elephants_most);
 
 export function predictedText(

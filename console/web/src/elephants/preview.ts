@@ -1,4 +1,4 @@
-// The effect of a rule while it is edited, requested a moment after the last key.
+// Fetches the predicted effect of a rule while an operator edits it, a moment after the last key.
 import { useEffect, useState } from 'preact/hooks';
 import { post, Refused } from '../client';
 import type { Elephant, Previewed } from '../shapes';
@@ -6,8 +6,8 @@ import type { Elephant, Previewed } from '../shapes';
 const DEBOUNCE = 250;
 
 /**
- * Returns the effect of the rule as edited. While nothing is changed, the elephant itself contains
- * the effect.
+ * Returns the predicted effect of the edited rule. If the operator has changed nothing, the effect
+ * is that in `elephant`.
  */
 export function usePreview(
     elephant: Elephant,

@@ -1,5 +1,5 @@
-// The resources that are measured, each with its use, or with the reason why it cannot be read. A
-// click shows which requests use it.
+// The list of measured resources, each with its use, or with the reason why it cannot be read. A
+// click on a resource shows which requests use it.
 import { visible } from '../visible';
 import { lasting, percent } from '../format';
 import type { Elephants } from '../shapes';

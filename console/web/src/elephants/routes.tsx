@@ -1,4 +1,4 @@
-// All routes that are distinguished, up to ten thousand.
+// The table of all routes that the gateway counts separately, up to ten thousand.
 import { visible } from '../visible';
 import { useMemo, useState } from 'preact/hooks';
 import { post } from '../client';
@@ -17,7 +17,8 @@ import { href } from '../view';
 import { ByOne } from './list';
 
 /**
- * Formats slots. The average decays and never reaches zero, so a very small one is shown as zero.
+ * Formats a number of slots. The weighted average decays and never reaches zero, so a very small
+ * average is shown as zero.
  */
 const slots = (route: Route): string => number(route.slots < 0.001 ? 0 : route.slots);
 

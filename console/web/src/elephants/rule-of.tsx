@@ -1,4 +1,4 @@
-// The effect that a rule would have, while it is edited, and the buttons to decide.
+// The panel with the predicted effect of a rule while it is edited, and the buttons to decide.
 import { useMemo, useState } from 'preact/hooks';
 import { mayNotDecide, token } from '../operator';
 import { Panel } from '../page';
@@ -42,8 +42,8 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     const fields = now ?? (usual ? edited(usual) : undefined);
     const wrong = fields && wrongOf(fields);
     /**
-     * Returns the reason why a button is disabled. Errors in the fields matter only to decisions
-     * that make a rule.
+     * Returns why the button of this decision is disabled; undefined if it is enabled. Errors in
+     * the fields disable only decisions that begin a rule.
      */
     const whyNot = (verb: Doing['verb']): string | undefined =>
         mayNot ?? (verb === 'approve' || verb === 'try' ? wrong : undefined);

@@ -1,6 +1,6 @@
-// The points from which a cost was read, and the line through them. Each point is a window: how
-// many of these requests were worked on, and how much of the resource was used without what the
-// others cost.
+// A chart of the points from which a cost was estimated, and the line through them. Each point is a
+// window. Its coordinates are the number of the elephant's requests that were worked on, and the
+// use of the resource without the estimated cost of the other requests.
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { useDocument } from '../document';
@@ -69,7 +69,7 @@ function Points({ of }: { of: Evidence }) {
 
 const HEIGHT = 220;
 
-/** Returns the points ordered by rate, as a chart needs them. */
+/** Returns the points sorted by the rate of requests, as a chart needs them. */
 function aligned(of: Evidence): uPlot.AlignedData {
     const order = of.requests_per_s.map((_, at) => at).sort((a, b) => of.requests_per_s[a]! - of.requests_per_s[b]!);
     return [order.map(at => of.requests_per_s[at]!), order.map(at => of.without_others[at]!)];
@@ -109,7 +109,7 @@ function options(latest: { current: Evidence }, width: number): uPlot.Options {
     };
 }
 
-/** Draws the line through the middle of the points, with the slope that was found. */
+/** Draws the regression line through the mean of the points, with the estimated slope. */
 function line(plot: uPlot, of: Evidence): void {
     const mean = (list: readonly number[]): number =>
         list.reduce((sum, one) => sum + one, 0) / Math.max(1, list.length);

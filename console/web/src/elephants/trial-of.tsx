@@ -1,4 +1,5 @@
-// The result of a trial: the state of the site before it, for as long as the trial, and during it.
+// The result of a trial: the state of the site before the trial, over a period as long as the
+// trial, and during the trial.
 import { Comparison } from '../comparison';
 import { lasting, percent } from '../format';
 import { Panel } from '../page';

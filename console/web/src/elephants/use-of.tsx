@@ -1,5 +1,6 @@
-// The requests that use a resource: the costs that were found times what was worked on, stacked,
-// under the line that was measured. The area between them is not explained, and stays visible.
+// A chart of the requests that use a resource. For each elephant, it stacks the estimated cost
+// times the number of requests that were worked on. The measured use is a line above the stack. The
+// area between them is use that nothing explains, and stays visible.
 import { visible } from '../visible';
 import { useMemo } from 'preact/hooks';
 import { axis } from '../axis';

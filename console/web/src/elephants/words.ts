@@ -1,4 +1,4 @@
-// The findings about an elephant, in words and with units.
+// Describes the findings about an elephant in words and with units.
 import { visible } from '../visible';
 import { bytes, duration, number, percent, perSecond, moment } from '../format';
 import type { Elephant, Found, RuleLimits, Rule } from '../shapes';
@@ -17,7 +17,10 @@ export function amount(of: Found | undefined, value: number): string {
     }
 }
 
-/** Returns whether the resource is counted and not estimated: slots and bytes of the gateway. */
+/**
+ * Returns whether the use of the resource is counted from requests and not estimated. That is so
+ * for slots and bytes.
+ */
 export const isCounted = (of: Found): boolean => of.resource === 'slots' || of.resource === 'bytes';
 
 export const intervalText = (of: Found): string =>
@@ -27,7 +30,7 @@ export const intervalText = (of: Found): string =>
           ? 'provisional, no interval yet'
           : `${amount(of, of.interval[0] ?? 0)} to ${amount(of, of.interval[1] ?? 0)}`;
 
-/** Returns the fraction of the resource's capacity that these requests use. */
+/** Returns the fraction of the resource's capacity that the elephant's requests use. */
 export const ofCapacity = (of: Found): number => (of.capacity > 0 ? (of.cost * of.rate) / of.capacity : 0);
 
 export const ruleOf = (one: Elephant): Rule | undefined =>
@@ -78,7 +81,10 @@ export function limitsText(of: RuleLimits): string {
     return `${parts.join(', ')}.`;
 }
 
-/** Returns all patterns that the elephant may be. */
+/**
+ * Returns the patterns of the routes any of which may cause the load: the elephant's own, and those
+ * that always occur together with it.
+ */
 export const names = (one: Elephant): string[] => [
     one.pattern,
     ...(one.found?.twins ?? []).filter(twin => twin !== one.pattern),

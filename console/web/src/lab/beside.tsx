@@ -1,5 +1,5 @@
-// Two results side by side, with their differences: in percentage points, and as a fraction of the
-// first.
+// Two results of the laboratory side by side, with their differences: in percentage points, and as
+// a fraction of the first result.
 import { percent } from '../format';
 import { type Column, Table } from '../table';
 import { difference, type Pair, pairs } from './compare';

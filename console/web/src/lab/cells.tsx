@@ -1,4 +1,4 @@
-// The cells of a result: a table, and useful and wasted work as bars.
+// Shows the cells of a laboratory result as a table, and their useful and wasted work as bars.
 import { duration, number, percent } from '../format';
 import { type Column, Table } from '../table';
 import { nameOf } from './compare';

@@ -1,4 +1,5 @@
-// Two results next to each other: cells of the same policy, load and visibility of disconnects.
+// Pairs the cells of two laboratory results: those of the same policy, load and visibility of
+// disconnects.
 import type { Cell, Result } from './result';
 
 export interface Pair {
@@ -19,7 +20,7 @@ export function pairs(left: Result, right: Result): Pair[] {
 
 export interface Difference {
     absolute: number;
-    /** The difference as a fraction of the first value; `undefined` where that is zero. */
+    /** The difference as a fraction of the first value; `undefined` if the first value is zero. */
     relative: number | undefined;
 }
 

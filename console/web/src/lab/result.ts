@@ -1,6 +1,6 @@
-// A result of the laboratory, as `bywash lab … --json` writes it (lab/crates/scenario/src/result.rs).
-// It is parsed with care, because a file may be of another version, or not be a result at all.
-// Missing values are unknown.
+// Reads a result of the laboratory, as `bywash lab … --json` writes it
+// (lab/crates/scenario/src/result.rs). Every field is checked, because a file may come from another
+// version, or may not be a result at all. Missing values are unknown.
 
 export interface Cell {
     policy: string;
@@ -21,14 +21,14 @@ export interface Cell {
 export interface Result {
     scenario: string;
     seeds: number;
-    /** The reason why the figures must not be used. */
+    /** Why the figures must not be used; undefined if they are valid. */
     invalid: string | undefined;
     cells: Cell[];
 }
 
 type Fields = Record<string, unknown>;
 
-/** Parses the text of a file. Returns the reason if it is not a result. */
+/** Parses the text of a file. Returns the result, or the reason why the text is not a result. */
 export function readText(text: string): Result | string {
     try {
         return readResult(JSON.parse(text));
@@ -74,7 +74,10 @@ function cellOf(cell: Fields): Cell {
     };
 }
 
-/** Returns a quantile from pairs of milliseconds and fractions, both rising. */
+/**
+ * Returns a quantile from pairs of milliseconds and cumulative fractions, both ascending. Returns
+ * `undefined` if there is no such pair.
+ */
 function quantile(of: unknown, share: number): number | undefined {
     if (!Array.isArray(of)) return undefined;
     const found: unknown = of.find(

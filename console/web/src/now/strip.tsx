@@ -1,5 +1,7 @@
-// The outcomes of requests second by second, the decisions of that time, and the effect that
-// enforcing would have had on requests that are only observed.
+// The panel "Requests by outcome": a chart of the requests that ended, per second and by outcome.
+// Marks on the chart and a list show the audit log's decisions in the range. In mode observe, a
+// note counts the requests that mode enforce would have refused or stopped. A dashed line shows
+// these requests over time.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart, type Series } from '../chart';

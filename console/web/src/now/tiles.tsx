@@ -1,5 +1,5 @@
-// The state in six numbers, of the last minute or of now, each with its course over the last 15
-// minutes.
+// The state of the gateway in six numbers, of the last minute or of now. Each has a small chart of
+// the last 15 minutes.
 import { useMemo } from 'preact/hooks';
 import { buckets } from '../buckets';
 import { count, duration, number, percent } from '../format';
@@ -90,8 +90,8 @@ export function Tiles({ status }: { status: Status | undefined }) {
 const POINT = 15;
 
 /**
- * The first tile: the revenue, if there is any; otherwise the transactions, if a class is of that
- * tier; otherwise all answers.
+ * The three variants of the first tile. It shows the revenue, if there is any. Otherwise it shows
+ * the transactions, if a class is of tier `transaction`. Otherwise it shows all answers.
  */
 const FIRST = {
     revenue: {

@@ -1,4 +1,4 @@
-// The button that makes the gateway a plain proxy, and the one that ends that.
+// The button that makes the gateway a plain proxy, and the button that ends this.
 import { useState } from 'preact/hooks';
 import { mayNotDecide, token } from '../operator';
 import type { Policy } from '../shapes';

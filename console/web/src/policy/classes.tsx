@@ -1,5 +1,5 @@
-// How each class is treated, the mode of the file, and the override with its author and its end.
-// Buttons change it.
+// The table of the classes: the mode in force, the mode in the configuration file, and the override
+// with its author and its end. Buttons change the mode.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';

@@ -1,6 +1,6 @@
 // The dialogs that set the mode of a class, undo an override, and switch the bypass. Each sends the
-// revision of the policy that the operator has seen, so that the second of two operators gets a
-// conflict.
+// revision of the policy that the operator has seen. So if two operators decide at the same time,
+// the second gets a conflict.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';
@@ -36,7 +36,10 @@ const CHOICES = [
     { id: 'observe', name: 'Only observe', mode: 'observe', percent: 100 },
 ] as const;
 
-/** Returns the next step from the mode in force. */
+/**
+ * Returns the option that the dialog selects at first: the next step from the mode in force towards
+ * enforcing for all.
+ */
 const next = (of: ClassPolicy): string =>
     of.mode === 'observe' ? '10' : of.enforce_percent < 50 ? '50' : of.enforce_percent < 100 ? '100' : 'observe';
 
@@ -149,7 +152,7 @@ export function BypassDialog({ policy, reload, onClose }: Shared) {
     );
 }
 
-/** The overrides that are in force now. */
+/** The list of the overrides that are in force now, shown after a conflict. */
 const Meanwhile = ({ policy }: { policy: Policy }) => (
     <div class="hostile">
         <b>In force now:</b>

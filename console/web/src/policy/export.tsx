@@ -1,5 +1,5 @@
-// All decisions in force in addition to the file, in the syntax of the file, to be copied into
-// it.
+// The decisions in force that are not in the configuration file, in the syntax of that file, to be
+// copied into it.
 import { visibleLines } from '../visible';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';

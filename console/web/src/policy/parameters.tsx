@@ -1,4 +1,5 @@
-// A policy with its parameters. Each is shown in words, and its key in the configuration as a tooltip.
+// A policy with its parameters. Each parameter is shown in words, with its key in the configuration
+// as a tooltip.
 import { words } from '../reason';
 import type { PolicyInForce } from '../shapes';
 

@@ -1,4 +1,5 @@
-// The effect that enforcing would have had on requests that were only observed, in sentences.
+// Describes, in sentences, the effect that mode enforce would have had on requests that were only
+// observed.
 import { count, percent } from '../format';
 import type { Sums } from '../sums';
 
@@ -15,7 +16,10 @@ export const shadowed = ({ shadow }: Sums): Shadowed => ({
     all: shadow.run + shadow.refused + shadow.stopped + shadow.waiting,
 });
 
-/** Describes each class that enforcing would have affected, and in one sentence all others. */
+/**
+ * Returns one sentence for each class that enforcing would have affected, and one sentence for all
+ * other classes.
+ */
 export function sentences(classes: readonly (readonly [string, Shadowed])[], window: string): string[] {
     const isCalm = (of: Shadowed): boolean => of.refused + of.stopped + of.waiting === 0;
     const calm = classes.filter(([, of]) => isCalm(of));

@@ -1,5 +1,5 @@
-// The effect of enforcing the observed classes: the decisions that were recorded for their requests
-// in shadow.
+// The panel with the effect of enforcing the observed classes: the decisions that the gateway
+// recorded for their requests and did not carry out.
 import { Chart, type Series } from '../chart';
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';

@@ -1,6 +1,6 @@
-// The life of one request: when it came, its class, how long it waited, the decision and its
-// reason, where it ran, and how it ended. For a request that was only observed, it shows what would
-// have been decided.
+// The details of one request: when it came, its class, how long it waited, the decision and its
+// reason, where it ran, and how it ended. For a request that was only observed, the decision is the
+// one that would have been carried out.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import type { ComponentChildren } from 'preact';

@@ -1,4 +1,5 @@
-// Requests that have ended, one a line. Each line leads to the life of its request.
+// The table of requests that have ended, one a line. Each line is a link to the details of its
+// request.
 import { visible } from '../visible';
 import { duration, exactly } from '../format';
 import { outcomeOf } from '../outcome';
@@ -37,7 +38,8 @@ export function RequestTable({ caption, requests }: { caption: string; requests:
 }
 
 /**
- * Returns the decision. For a request that was only observed, that is what would have been decided.
+ * Returns the decision about a request in words. For a request that was only observed, it is the
+ * decision that would have been carried out.
  */
 export const decisionText = (one: Request): string =>
     one.decision == null

@@ -1,12 +1,12 @@
-// An estimate of the work that was saved: requests that never ran, each times the mean service time
-// of its class in the window. The estimate is too high where quick requests were refused, or where
-// a refused client would have left before its turn.
+// Estimates the work that was saved: the number of requests that never ran, times the mean service
+// time of their class in the window. The estimate is too high if mostly quick requests were
+// refused, or if refused clients would have left before their requests ran.
 import type { ClassRows, Rows } from '../rows';
 import { sums } from '../sums';
 
 export interface Saved {
     requests: number;
-    /** Service time in ms. */
+    /** The estimated service time that was saved, in ms. */
     ms: number;
 }
 
@@ -17,7 +17,10 @@ export function savedBy(rows: Rows, of: ClassRows, from: number): Saved {
     return { requests, ms: requests * (ran > 0 ? (usefulMs + wastedMs) / ran : meanOf(rows, from)) };
 }
 
-/** Returns the mean service time of all classes in ms, for a class of which no request ran. */
+/**
+ * Returns the mean service time of all classes in ms. It is used for a class of which no request
+ * ran.
+ */
 function meanOf(rows: Rows, from: number): number {
     const mean = rows.gauge('mean_service_us').slice(from);
     return mean.length > 0 ? mean.reduce((sum, us) => sum + us, 0) / mean.length / 1000 : 0;

@@ -1,4 +1,4 @@
-// Work by class, and the requests that were refused, stopped or orphaned.
+// The table of work by class, and of the requests that were refused, stopped or orphaned.
 import { useMemo } from 'preact/hooks';
 import { count, duration, percent } from '../format';
 import type { Rows } from '../rows';

@@ -1,5 +1,6 @@
-// Terminations: how many requests were stopped. For each class that can be stopped, how long a
-// request may run, next to the fraction of its requests that was lost meanwhile.
+// The panel of terminations: how many requests were stopped. For each class whose requests can be
+// stopped, a chart shows how long a request may run, and the fraction of its requests that was
+// lost.
 import { useMemo } from 'preact/hooks';
 import { seconds } from '../axis';
 import { Chart } from '../chart';
@@ -86,7 +87,7 @@ export function Terminations({ rows, version, terminate, cancellable, window }: 
 
 const MOST = 8;
 
-/** The threshold and the losses of one class. */
+/** A chart of the threshold and the losses of one class. */
 function Threshold({
     rows,
     version,
@@ -130,7 +131,7 @@ function Threshold({
     );
 }
 
-/** Returns the lost fraction of the ended requests, row by row. */
+/** Returns the fraction of the ended requests that was lost, row by row; null if none ended. */
 function lostOf(of: ClassRows, from: number): (number | null)[] {
     const lists = LOST.map(name => of.column(name));
     const every = OUTCOMES.map(one => of.column(one.name));

@@ -1,5 +1,5 @@
-// Useful and wasted work over time, in seconds of service a second: the slots that were busy with
-// it.
+// The chart of useful and wasted work over time, in seconds of service per second: the mean number
+// of slots that were busy with each.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart, type Series } from '../chart';
@@ -7,7 +7,10 @@ import { number } from '../format';
 import type { Rows } from '../rows';
 import { WINDOW_TEXT, WINDOWS, type WindowName } from '../sums';
 
-/** Returns the text of the window. A chart of ten seconds would show nothing, so it has 60. */
+/**
+ * Returns the text for the time range of the chart. The chart shows 60 seconds instead of ten,
+ * because ten would show nothing.
+ */
 export const spanOf = (window: WindowName): string => WINDOW_TEXT[window === '10s' ? '60s' : window];
 
 export const firstOf = (rows: Rows, window: WindowName): number =>

@@ -1,6 +1,6 @@
-// The graph of sessions. Each class is a circle, whose size shows its visits and whose label shows
+// The graph of sessions. Each class is a circle. Its size shows the number of visits, and its label
 // the worth of a session there. An arrow leads to each class that is requested next, and its width
-// shows the probability. The table below says the same.
+// shows the probability. The table below the graph has the same values.
 import { useState } from 'preact/hooks';
 import { number, percent } from '../format';
 import { type Edge, layout, type Node } from './layout';

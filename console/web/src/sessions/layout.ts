@@ -1,6 +1,6 @@
-// The places of classes in the graph of sessions. Columns lead from where sessions begin to where
-// they order, with the classes of transactions on the right. Within a column, the most visited
-// classes are in the middle.
+// Computes the positions of classes in the graph of sessions. Columns lead from the class where
+// most sessions begin to the transactions, which are on the right. Within a column, the most
+// visited classes are in the middle.
 import type { ClassLearned } from '../shapes';
 
 export interface Node {
@@ -63,8 +63,8 @@ export function layout(classes: readonly ClassLearned[], isTransaction: (name: s
 export const visitsOf = (of: ClassLearned): number => of.first_visits + of.later_visits;
 
 /**
- * Returns the column of each class: the number of steps from where most sessions begin. The classes
- * of transactions come after all others.
+ * Returns the column of each class: its number of transitions from the class where most sessions
+ * begin. The classes of transactions come after all others.
  */
 function columns(known: readonly ClassLearned[], isTransaction: (name: string) => boolean): Map<string, number> {
     const steps = new Map<string, number>();
@@ -82,7 +82,10 @@ function columns(known: readonly ClassLearned[], isTransaction: (name: string) =
     return steps;
 }
 
-/** Walks breadth first, along transitions that are likely enough. */
+/**
+ * Writes the distance of each class of `among` to `steps`, by a breadth-first search along the more
+ * probable transitions. The classes of `begin` get the distance `step`.
+ */
 function walk(
     begin: readonly ClassLearned[],
     step: number,
@@ -100,7 +103,10 @@ function walk(
     );
 }
 
-/** Puts the first in the middle, and the others above and below it in turn. */
+/**
+ * Returns the list with its first element in the middle, and the following ones alternately after
+ * and before it.
+ */
 function fromTheMiddle<T>(list: readonly T[]): T[] {
     const placed: T[] = [];
     list.forEach((one, at) => (at % 2 ? placed.unshift(one) : placed.push(one)));

@@ -82,7 +82,10 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
     );
 }
 
-/** The resource of the largest elephant, if there is one. */
+/**
+ * Returns the name of the resource that the largest elephant uses; undefined if there is no
+ * elephant.
+ */
 function usedMost({ elephants, resources }: Shown): string | undefined {
     const [largest] = elephants
         .flatMap(one => one.found ?? [])

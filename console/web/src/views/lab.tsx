@@ -1,5 +1,6 @@
-// The view "What did the laboratory measure?": results of the laboratory, from the folder that the
-// file names or from a file of this computer, alone or two next to each other.
+// The view "What did the laboratory measure?": results of the laboratory, one alone or two side by
+// side. They come from the folder that the configuration file names, or from a file of this
+// computer.
 import { useMemo, useState } from 'preact/hooks';
 import type { Refused } from '../client';
 import { useDocument } from '../document';
@@ -141,7 +142,7 @@ function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result 
     );
 }
 
-/** Returns one of the gateway's results, once it has been read. */
+/** Returns the result `name` of the gateway, once it has been read. */
 function useResult(name: string | undefined): { result: Result | string | undefined; problem: Refused | undefined } {
     const { value, problem } = useDocument('/v1/lab/{name}', {
         filled: { name: name ?? '' },

@@ -1,5 +1,5 @@
-// The view "What is in force, and what would change?": policies with their parameters, how each class
-// is treated and what overrides the file, the effect of enforcing, and the audit log.
+// The view "What is in force, and what would change?": policies with their parameters, the mode of
+// each class, the overrides of the configuration file, the effect of enforcing, and the audit log.
 import { useCourse } from '../course';
 import { useDocument } from '../document';
 import { moment } from '../format';

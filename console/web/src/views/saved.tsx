@@ -1,5 +1,5 @@
-// The view "How much work was useful, and how much was saved?": useful and wasted work by class, the requests that were
-// refused or stopped, and an estimate of the work that this saved.
+// The view "How much work was useful, and how much was saved?": useful and wasted work by class,
+// the requests that were refused or stopped, and an estimate of the work that was saved.
 import { useMemo } from 'preact/hooks';
 import { useCourse } from '../course';
 import { useDocument } from '../document';

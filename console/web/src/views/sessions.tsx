@@ -1,5 +1,5 @@
-// The view "What do sessions do, and what are they worth?": the graph that was learned, the same as
-// a table, and the signals that sessions begin with.
+// The view "What do sessions do, and what are they worth?": the learned graph of sessions, a table
+// of the same values, and the signals with which sessions begin.
 import { useDocument } from '../document';
 import { count, duration, number, percent } from '../format';
 import { Page, Panel } from '../page';

@@ -1,4 +1,5 @@
-// The view "Why was this request treated this way?": the last requests, and the life of one request.
+// The view "Why was this request treated this way?": the last requests, and the details of one
+// request.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';
@@ -121,7 +122,10 @@ function Select({
     name: string;
     at: string | undefined;
     of: readonly string[];
-    /** Returns the text of an option, if that is not its value. The value is then a tooltip. */
+    /**
+     * Returns the text of an option, if the text differs from the option's value. The value is then
+     * shown as a tooltip.
+     */
     text?: (one: string) => string;
     onChange: (name: string, text: string) => void;
 }) {

@@ -37,7 +37,7 @@ pub struct Advice {
     pub classes: Vec<Proposed>,
     /// The template whose successful requests are orders; `None` if none is known.
     pub order: Option<String>,
-    /// Whether the operator named the order; otherwise it is a guess.
+    /// Whether the operator named the order. If not, the template in `order` is a guess.
     pub order_was_told: bool,
     /// The number of orders that succeeded.
     pub orders: u64,
@@ -45,16 +45,18 @@ pub struct Advice {
     pub(crate) order_answers: Answers,
     /// Other templates that may be the order, the most probable first.
     pub other_orders: Vec<OtherOrder>,
-    /// The estimate of how long clients wait before they leave.
+    /// The estimate of how long visitors wait before they leave.
     pub patience: Leaving,
     /// The peak load; `None` if the log has no requests.
     pub busy: Option<Busy>,
     /// The proposed concurrency limit.
     pub limit: Limit,
-    /// Among the pages that exist, the share whose path has a segment that ends in `.php`.
+    /// The share of PHP pages among the pages that exist. A page is a PHP page if its path has a
+    /// segment that ends in `.php`.
     pub php: f64,
-    /// The hosts with at least a tenth of the pages, or of their total service time, the largest
-    /// first. Empty if there is only one host, or if the log names none.
+    /// The hosts with at least a tenth of the pages, or of their total service time, the one with
+    /// most pages first. The list is empty if there is only one such host, or if the log names
+    /// none.
     pub hosts: Vec<Host>,
     /// The mean utilisation of each resource that was recorded while the log was written.
     resources: Vec<Utilisation>,
@@ -72,9 +74,9 @@ pub struct Advice {
 pub struct OtherOrder {
     /// The pattern of the template.
     pub pattern: String,
-    /// The number of its requests by visitors, without those of robots.
+    /// The number of the template's requests by visitors, without those of robots.
     pub requests: u64,
-    /// The number of requests by visitors that succeeded.
+    /// The number of the template's requests by visitors that succeeded.
     pub succeeded: u64,
 }
 
@@ -102,7 +104,7 @@ pub struct Counts {
     pub refused: u64,
     /// The number of requests without a complete answer (status 502 or 504, or broken off).
     pub failed: u64,
-    /// The number of requests answered with another 5xx.
+    /// The number of requests answered with a 5xx status that no other count includes.
     pub errors: u64,
     /// The number of requests with a known duration.
     pub timed: u64,
@@ -123,7 +125,7 @@ pub struct Clients {
     pub sessions: u64,
     /// The number of sessions that were ended early because too many were open.
     pub evicted: u64,
-    /// The number of sessions that were not over at the end of the log.
+    /// The number of sessions that were still open at the end of the log.
     pub open: usize,
     /// The distribution of requests per session, including files.
     pub requests: Option<Quantiles>,
@@ -142,7 +144,7 @@ pub struct Page {
     pub template: Option<String>,
     /// The role of the proposed class that contains the template's requests.
     pub class: Role,
-    /// The number of requests.
+    /// The number of requests of the template.
     pub requests: u64,
     /// The template's share of all requests of the log.
     pub share: f64,
@@ -164,11 +166,11 @@ pub struct Transition {
     pub to: Option<String>,
     /// The number of transitions.
     pub times: u64,
-    /// The number of these transitions, divided by the number of visits to the first template.
+    /// The probability that a visit to the first template continues with this transition.
     pub probability: f64,
 }
 
-/// The peak load, by two measures.
+/// The two minutes of the log with the highest load, by two measures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Busy {
     /// The minute with the most requests.
@@ -179,7 +181,7 @@ pub struct Busy {
 }
 
 impl Advice {
-    /// Returns a warning for the operator if the log has several hosts, otherwise `None`.
+    /// Returns a warning for the operator if the log has several hosts; otherwise returns `None`.
     pub(crate) fn several_hosts(&self) -> Option<String> {
         let host = |host: &Host| {
             format!(
@@ -307,7 +309,7 @@ impl Summary {
         all.map(one).collect()
     }
 
-    /// Returns the mean worth of a visit to the pages of each role, indexed by role.
+    /// Returns the mean worth of a visit to the pages of each role. The result is indexed by role.
     fn of_roles(&self, assignment: &RoleAssignment, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {

@@ -114,7 +114,7 @@ impl Summary {
     }
 }
 
-/// Appends the caveats about the estimate of patience.
+/// Appends the caveats about the estimate of patience to `notes`.
 fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     if advice.counts.left == 0 {
         notes.push(

@@ -87,8 +87,9 @@ impl Station {
         }
     }
 
-    /// Returns the lines of a log, in the order in which requests end. Each element of `minutes` is
-    /// one minute: its load, as a fraction of the capacity for its pages, and its pages.
+    /// Returns the lines of a log, sorted by the ends of the requests. Each element of `minutes` is
+    /// one minute: its load and its pages. The load is a fraction of the application's capacity for
+    /// these pages.
     fn log(&self, minutes: &[(f64, &[Page])]) -> Vec<Line> {
         let mut random = Random(self.seed);
         let mut arrivals = Vec::new();

@@ -1,10 +1,10 @@
 //! Forecasts the busiest minute with the same number of visitors, twice as many, and three times as
-//! many. Each load is simulated with an ordinary queue in front of the application, and with
-//! bywash.
+//! many. Each load is simulated twice: with a plain first-come-first-served queue in front of the
+//! application, and with bywash.
 //!
 //! Visitors are drawn from the log's own transitions, think times and service times
-//! ([`bywash_advise::WorkloadModel`]); both variants get the same visitors. Two facts are not in a
-//! log and are assumed, which the output says: how many requests the application can work on at
+//! ([`bywash_advise::WorkloadModel`]); both simulations get the same visitors. Two facts are not in
+//! a log and are assumed, which the output says: how many requests the application can work on at
 //! once, and that it does not slow down under load.
 
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use serde::Serialize;
 
 /// The simulated loads, as multiples of the peak load.
 const TIMES: [u32; 3] = [1, 2, 3];
-/// The maximum number of requests of a run, so that all runs take some seconds of a core.
+/// The maximum number of requests of a run. It limits all runs together to some seconds of a core.
 const MOST: f64 = 600_000.0;
 /// The assumed patience of clients if the log does not show it.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 /// The number of pages that a run at the peak load should have. With fewer pages, chance has too
-/// much influence. A run that reaches [`LONGEST`] or [`MOST`] first has fewer.
+/// much influence. A run has fewer if it reaches [`LONGEST`] or [`MOST`] first.
 const ENOUGH: f64 = 10_000.0;
-/// The shortest run in seconds.
+/// The minimum duration of a run, in seconds.
 const SHORTEST: f64 = 120.0;
-/// The longest run in seconds.
+/// The maximum duration of a run, in seconds.
 const LONGEST: f64 = 3600.0;
 /// The maximum number of waiting requests in an ordinary proxy, as in
 /// `lab/scenarios/flash-crowd.toml`.
@@ -43,15 +43,15 @@ pub(super) struct Forecast {
     /// The number of page requests per second at the peak.
     pub(super) pages: f64,
     pub(super) places: u32,
-    /// Whether the operator gave the number of places (concurrent requests of the application).
-    /// Otherwise it is an estimate.
+    /// Whether the operator named the number of requests that the application can work on at once.
+    /// If not, the number is an estimate.
     pub(super) places_were_told: bool,
     pub(super) patience: f64,
     pub(super) patience_was_assumed: bool,
-    /// The patience in seconds that bywash is configured with: the estimate, clamped to the
-    /// accepted range.
+    /// The patience in seconds that the simulated bywash is configured with: the estimate, clamped
+    /// to the range that a policy accepts.
     pub(super) patience_told: f64,
-    /// The fraction of its real size at which the site was simulated.
+    /// The size of the simulated site, as a fraction of the real size.
     pub(super) scale: f64,
     pub(super) seconds: f64,
     pub(super) runs: Vec<Run>,
@@ -63,19 +63,19 @@ pub(super) struct Run {
     /// The multiple of the peak load.
     pub(super) times: u32,
     pub(super) with: &'static str,
-    /// The offered load: the service time that requests need, divided by the service time that the
-    /// places provide.
+    /// The offered load: the service time that the requests need, divided by the service time that
+    /// the application can provide.
     pub(super) rho: f64,
     /// The number of requests per second that were answered while their clients still waited.
     pub(super) goodput: f64,
-    /// The number of requests answered in time, as a fraction of the requests that visitors
-    /// intended.
+    /// The fraction of the requests intended by visitors that were answered in time.
     pub(super) answered: f64,
     /// The 99th percentile of the response times in seconds; `None` if nothing was answered.
     pub(super) p99: Option<f64>,
     /// The number of orders that succeeded.
     pub(super) orders: u64,
-    /// The number of orders, as a fraction of the orders that visitors intended.
+    /// The number of orders that succeeded, as a fraction of the orders that visitors intended.
+    /// `None` if they intended none.
     pub(super) of_orders: Option<f64>,
 }
 
@@ -86,15 +86,15 @@ struct RunParameters {
     places: u32,
     lasts: TimeSpan,
     patience: TimeSpan,
-    /// The size of the simulated site, as a fraction of the real size. It applies to visitors and
-    /// places.
+    /// The size of the simulated site, as a fraction of the real size. It applies to the number of
+    /// visitors and to the application's concurrent requests.
     scale: f64,
 }
 
 impl RunParameters {
-    /// Computes the parameters for a site of this many places and page requests per second. The
-    /// simulated site is as large as possible within [`MOST`] requests. A run lasts at most `lasts`
-    /// seconds.
+    /// Computes the parameters for a site. `places` is the number of requests that the application
+    /// can work on at once, and `pages` the number of page requests per second. The simulated site
+    /// is as large as possible within [`MOST`] requests. A run lasts at most `lasts` seconds.
     fn new(places: u32, pages: f64, lasts: f64, patience: TimeSpan) -> Self {
         let most = f64::from(TIMES[TIMES.len() - 1]) * pages;
         // The number of places is a whole number, and at least one.
@@ -245,8 +245,8 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     }
 }
 
-/// Returns the behaviour of visitors. They retry once, five seconds after a timeout, but not after
-/// a refusal, as people do.
+/// Returns the behaviour of visitors. A visitor retries once, five seconds after a timeout. After a
+/// refusal, the visitor does not retry.
 fn client(patience: TimeSpan) -> Client {
     const PAUSE: TimeSpan = TimeSpan::from_secs(5);
     Client {

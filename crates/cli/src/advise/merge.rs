@@ -1,9 +1,10 @@
-//! Merges several logs by time: those of two front ends, or rotated logs that overlap.
+//! Merges several logs by time: the logs of two front ends, or rotated logs that overlap.
 //!
 //! A log is opened when the other logs have reached its first request. Rotated logs are therefore
-//! open one after the other, and no line of a log that is open alone is copied. If several logs are
-//! open, the request that ended first is next. A line with a wrong time keeps its place between the
-//! lines around it. To recognise it, the next eight requests of each log are compared.
+//! open one after the other. If only one log is open, its lines are passed on without a copy. If
+//! several logs are open, the request that ended first is next. A line with a wrong time keeps its
+//! place between the lines around it. To recognise such a line, the next eight requests of each log
+//! are compared.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -20,8 +21,8 @@ use crate::args::Advise;
 const MOST: usize = 64;
 /// The number of requests that are compared to distinguish a wrong time from a gap.
 const AHEAD: usize = 8;
-/// An overlap of at most this length is not reported. A server that reopens its log still writes to
-/// the old log for a moment.
+/// The maximum length of an overlap that is not reported. A server that reopens its log still
+/// writes to the old log for a moment.
 const MOMENT: TimeSpan = TimeSpan::from_secs(60);
 /// The maximum number of overlaps that are named in notes.
 const NAMED: usize = 3;
@@ -40,8 +41,8 @@ struct Stream {
     ahead: VecDeque<Kept>,
     is_over: bool,
     position: LogPosition,
-    /// When the next request ended. If its time disagrees with the requests around it, this is the
-    /// time of the request before it.
+    /// When the next request ended. If its time disagrees with the requests around it, the time of
+    /// the request before it is used instead.
     next: Time,
 }
 
@@ -224,8 +225,8 @@ impl Stream {
         true
     }
 
-    /// Passes on the requests that ended before `until`, without copying them. Use this while no
-    /// other log is open.
+    /// Passes the requests that ended before `until` to `tell`, without copying them. Use this
+    /// function while no other log is open.
     fn alone(
         &mut self,
         until: Option<Time>,

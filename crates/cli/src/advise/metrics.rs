@@ -1,4 +1,4 @@
-//! Reads the output of `sadf -j`: the use of a host's resources during the time of a log.
+//! Reads the output of `sadf -j`: the use of a host's resources in the time that a log covers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 /// The maximum number of resources. Each needs some megabytes of memory.
 const MOST: usize = 16;
-/// The maximum number of records in memory: those of sixteen resources over a year, one per five
-/// minutes.
+/// The maximum number of records in memory. It is enough for sixteen resources over a year, with
+/// one record per five minutes.
 const MOST_USES: usize = 2_000_000;
-/// A record is used only if it covers at most this interval. A longer interval is a gap in the
-/// records.
+/// The maximum interval that a record may cover. A longer interval is a gap in the records, and the
+/// record is not used.
 const LONGEST: TimeSpan = TimeSpan::from_secs(3600);
 
 /// The metrics in one file.
@@ -37,8 +37,8 @@ pub(super) struct Metrics {
     to: Time,
 }
 
-/// The records of one resource. All resources are collected first; then at most [`MOST`] of them
-/// are kept.
+/// The records of one resource. First the records of all resources are collected. Then at most
+/// [`MOST`] resources are kept.
 #[derive(Debug, Default)]
 struct Gathered {
     capacity: Option<f64>,

@@ -78,8 +78,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     written
 }
 
-/// Checks that the configuration can be written to `out`. Otherwise the failure would come only
-/// after an hour of reading logs.
+/// Checks that the configuration can be written to `out`. Without this check, the failure would
+/// come only after all logs are read, which may take an hour.
 fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
     proposed::prepare(out, args.force)?;
     let file_id = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));

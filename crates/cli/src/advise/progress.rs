@@ -1,5 +1,5 @@
-//! The progress of reading logs: bytes of the files, lines per second, remaining time. It is shown
-//! only on a terminal.
+//! Shows the progress of reading logs: bytes of the files, lines per second, remaining time. The
+//! progress is shown only on a terminal.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use bywash_command::streams::is_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The progress bar is updated once in this many lines.
+/// The number of lines after which the progress bar is updated.
 const EACH: u64 = 20_000;
 
 /// The progress bar, which is hidden without a terminal.

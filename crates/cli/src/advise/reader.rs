@@ -24,8 +24,8 @@ const SHOWN: usize = 3;
 const WIDTH: usize = 60;
 /// The maximum number of lines at the beginning of a log that are searched for its first request.
 const LOOKED_AT: usize = 64;
-/// The minimum number of departures (status 499) that shows that nginx notices departures. An
-/// application may answer a few requests with this status itself.
+/// The minimum number of departures (status 499) that shows that nginx notices departures. Fewer
+/// may come from the application, which may answer requests with this status itself.
 const FEW: u64 = 10;
 /// The number of bytes that are read at a time.
 const PIECE: usize = 1 << 18;
@@ -41,7 +41,7 @@ pub(super) struct LogCounts {
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
-    /// Whether only one log is read, so that messages need not name it.
+    /// Whether only one log is read, so that messages do not name it.
     is_one: bool,
     first: Vec<String>,
     /// The logs that could not be read to their end, with the reasons.
@@ -164,7 +164,7 @@ impl Log {
 }
 
 impl LogCounts {
-    /// Opens a log. If its beginning cannot be read, notes that and returns `None`.
+    /// Opens a log. If its beginning cannot be read, notes this and returns `None`.
     ///
     /// # Errors
     /// If the log cannot be opened.
@@ -199,7 +199,8 @@ impl LogCounts {
         }
     }
 
-    /// Returns whether `line` is the end of a log. A read error is noted and counts as the end.
+    /// Returns whether `line`, the result of reading a line, means the end of the log `name`. A
+    /// read error is noted and counts as the end.
     pub(super) fn is_over(&mut self, name: &str, line: io::Result<bool>) -> bool {
         match line {
             Ok(any) => !any,
@@ -227,7 +228,7 @@ impl LogCounts {
         }
     }
 
-    /// Returns the failure that explains why there is no result.
+    /// Returns the failure that explains why the logs have no request.
     fn none(&self) -> Failure {
         let mut why = if let Some(broken) = self.broken.first() {
             format!("bywash: {broken}")
@@ -278,9 +279,9 @@ impl LogCounts {
         notes
     }
 
-    /// Returns whether nginx noticed departures: it wrote status 499 at least [`FEW`] times, and
-    /// for at least one request in a thousand. An application may answer a few requests with this
-    /// status itself.
+    /// Returns whether nginx noticed departures of clients. It did if it wrote status 499 at least
+    /// [`FEW`] times, and for at least one request in a thousand. Fewer may come from the
+    /// application, which may answer requests with this status itself.
     pub(super) const fn nginx_saw_departures(&self) -> bool {
         self.nginx_departures >= FEW && self.nginx_departures * 1_000 >= self.requests
     }

@@ -19,13 +19,14 @@ fn local() -> Result<u32, String> {
     u32::try_from(cores.get()).map_err(|error| error.to_string())
 }
 
-/// Returns the number of cores of the application's machine: the one that the operator named, or
-/// that of this machine if the application's URL leads to it. Returns `None` if both are unknown.
+/// Returns the number of cores of the machine that runs the application. It is `named`, the number
+/// that the operator named. Otherwise it is the number of cores of this machine, if the
+/// application's URL leads to it. Returns `None` if both are unknown.
 pub(crate) fn of(named: Option<u32>, upstream: &str) -> Option<u32> {
     named.or_else(|| local().ok().filter(|_| is_here(upstream)))
 }
 
-/// Returns whether the application's URL leads to this machine. An invalid URL does not.
+/// Returns whether the application's URL leads to this machine. Returns false for an invalid URL.
 fn is_here(upstream: &str) -> bool {
     let least = format!("version = 1\nupstream.server = {upstream:?}\n");
     let Ok((config, _)) = Config::parse(&least, upstream) else { return false };

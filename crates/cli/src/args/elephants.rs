@@ -72,7 +72,7 @@ pub(crate) struct Author {
     pub(crate) why: String,
 }
 
-/// The parts of a rule that replace the proposed ones.
+/// The limits of a rule that an operator sets in place of the proposed ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Otherwise {
     /// Maximum number of its requests that run at the same time
@@ -105,7 +105,7 @@ fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
 }
 
 impl Otherwise {
-    /// Returns the change as a gateway reads it.
+    /// Returns the changed limits in the form that the gateway's API reads.
     pub(crate) fn change(&self) -> Change {
         let Self { max_concurrency, rate, queue, wait, bytes } = *self;
         Change { max_concurrency, rate, queue, wait_ms: wait.map(TimeSpan::as_millis), bytes }

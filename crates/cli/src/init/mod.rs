@@ -14,12 +14,13 @@ use crate::presets::PRESETS;
 use crate::proposed::{checked, prepare, write};
 
 const HEAD: &str = include_str!("head.toml");
-/// The URL of the server in the presets, in TOML syntax, which `--upstream` replaces.
+/// The URL of the application in the presets, in TOML syntax. The URL of `--upstream` replaces it.
 const SERVER: &str = "\"http://127.0.0.1:3000\"";
 
-/// The line of the limit in the presets, which the computed limit replaces.
+/// The line with the concurrency limit in the presets. The computed limit replaces it.
 const LIMIT: &str = "limit = 16\n";
-/// The number of slots for each core, which equals the proposal of `bywash advise` without a log.
+/// The number of slots for each core. `bywash advise` proposes the same number if its log does not
+/// show the capacity.
 const SLOTS_PER_CORE: u32 = 2;
 
 pub(crate) fn init(args: &Init) -> Result<(), Failure> {
@@ -42,8 +43,8 @@ fn list() -> String {
     })
 }
 
-/// Returns the limit that follows from the number of cores and workers, and its reason as text;
-/// `None` if neither number is known.
+/// Returns the concurrency limit that follows from the number of cores and workers, and its reason
+/// as text. Returns `None` if neither number is known.
 fn limit(args: &Init) -> Option<(u32, String)> {
     let cores = cores::of(args.cores, &args.upstream);
     let most = args.workers.unwrap_or(u32::MAX);

@@ -1,5 +1,5 @@
-//! Tests that each preset assigns real requests to the intended classes. The requests are in
-//! `requests/NAME.txt`: each line has a request and its class.
+//! Tests that each preset assigns real requests to the intended classes. The file
+//! `requests/NAME.txt` has the requests for the preset NAME. Each line has a request and its class.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -3,7 +3,7 @@
 //!
 //! Comments, order and spelling of the file are preserved. Only the values of the keys that were
 //! decided change, each with a comment that names the author of the decision. If the result is not
-//! a configuration without errors, nothing is written. Otherwise it replaces the file atomically.
+//! a valid configuration, nothing is written. Otherwise the result replaces the file atomically.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ fn check(text: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns the text of the configuration file with the exported settings merged in. The error tells
-/// why that is impossible.
+/// Returns the text of the configuration file with the exported settings merged in. Returns an
+/// error that says why if that is impossible.
 fn merged(text: &str, exported: &str) -> Result<String, String> {
     let parse = |text: &str| text.parse::<DocumentMut>().map_err(|error| error.to_string());
     let (mut file, exported) = (parse(text)?, parse(exported)?);
@@ -69,8 +69,8 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
 }
 
 /// Returns the name under which an exported table is written to this file. If the file has a rule
-/// for the same requests, that is the rule's name. If a different rule has the name `name`, a
-/// number is appended to it.
+/// for the same requests, the name is that rule's. If a different rule has the name `name`, a
+/// number is appended to `name`.
 fn name_in(file: &DocumentMut, section: &str, name: &str, exported: &Table) -> String {
     let tables = file.get(section).and_then(Item::as_table_like);
     let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
@@ -110,7 +110,7 @@ fn table_in<'f>(
 }
 
 /// Sets each key of `exported` whose value in the file differs. The first changed key gets the
-/// comment.
+/// comment `comment`.
 fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment: &str) {
     let mut comment = Some(comment).filter(|comment| !comment.is_empty());
     for (key, item) in exported {
@@ -137,7 +137,8 @@ fn merge_into(into: &mut dyn TableLike, exported: &Table, section: &str, comment
     }
 }
 
-/// Sets a value, and keeps all comments next to the key. A new comment is appended to them.
+/// Sets a value, and keeps all comments next to the key. A new comment is appended to the existing
+/// ones.
 fn set(into: &mut dyn TableLike, key: &str, value: Value, comment: Option<&str>) {
     let old = into.get_mut(key).and_then(Item::as_value_mut);
     let decor = old.as_ref().map(|old| old.decor().clone());

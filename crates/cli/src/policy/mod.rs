@@ -1,4 +1,4 @@
-//! `bywash policy`: shows the policy in force, and sets overrides that hold for a while.
+//! `bywash policy`: shows the policy in force, and sets overrides that apply for a limited time.
 
 mod export;
 

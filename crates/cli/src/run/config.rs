@@ -1,4 +1,5 @@
-//! The configuration that the command line asks for, fitted to this process.
+//! Reads the configuration that the command line names, and adapts it to the limits of this
+//! process.
 
 use bywash_command::Failure;
 use bywash_command::operators;
@@ -9,9 +10,9 @@ use bywash_handover::Watched;
 
 use crate::args::Run;
 
-/// Reads the configuration that the command line asks for. Returns it with the files from which it
-/// was read, which are watched for changes. The watch of a file begins before the file is read, so
-/// that no change in between is missed.
+/// Reads the configuration that the command line names. Returns it with the files from which it was
+/// read, which are watched for changes. The watch of a file begins before the file is read, so that
+/// no change in between is missed.
 pub(super) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
     let mut watched = Watched::new(args.config.iter().cloned());
     let config = config(args);
@@ -49,7 +50,7 @@ fn config(args: &Run) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Ensures that there is an operators' key if operators authenticate with a token.
+/// Creates an operators' key if operators authenticate with a token and there is no key.
 fn operators_key(config: &mut Config) {
     if let AdminAddress::Unix(_) = config.listen.admin {
         return;
@@ -70,13 +71,16 @@ fn operators_key(config: &mut Config) {
     }
 }
 
-/// The minimum number of client connections. A browser alone opens six, so fewer would serve
-/// nobody.
+/// The minimum number of client connections. A browser alone opens six connections, so a smaller
+/// number would be of no use.
 const FEWEST: usize = 64;
 
 /// Reduces the limits on clients if the process may not open enough files. Every connection is an
-/// open file. With too few files, the gateway would admit requests and find no socket for the
-/// upstream, and operators could not connect. So it accepts fewer clients instead.
+/// open file. With too few files, the gateway would admit requests and have no socket for the
+/// upstream, and operators could not connect. So the gateway accepts fewer clients instead.
+///
+/// # Errors
+/// If the files are not enough for even [`FEWEST`] client connections.
 fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -113,8 +117,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the failure for an invalid `--upstream`. Unlike the failure for an error in a file, it
-/// shows no excerpt.
+/// Returns the failure for an invalid `--upstream`. The failure shows no excerpt of a file, because
+/// the URL is on the command line.
 fn no_upstream(problems: &Problems) -> Failure {
     let words = |problem: &Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),

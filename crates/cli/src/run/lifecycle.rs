@@ -1,5 +1,5 @@
-//! The lifecycle of the gateway's process. On signals the process ends, reloads, or hands over to a
-//! successor. It reports its state to a supervisor.
+//! Controls the lifecycle of the gateway's process. Signals make the process end, reload, or hand
+//! over to a successor. The process reports its state to a supervisor.
 //!
 //! The thread of this module serves no request, so it may read files, start processes and wait.
 
@@ -73,8 +73,8 @@ impl Lifecycle<'_> {
         tell(&self.supervisor, what);
     }
 
-    /// Checks the configuration and puts it in force. If the configuration is wrong, reports that
-    /// and changes nothing.
+    /// Checks the configuration and puts it in force. If the configuration is invalid, reports that
+    /// and keeps the previous one.
     fn reload(&mut self) {
         self.tell(Supervisor::reloading);
         let (watched, config) = config::read(self.args);
@@ -121,8 +121,8 @@ impl Lifecycle<'_> {
         }
     }
 
-    /// Waits until the successor serves. A signal that ends this process also cancels the
-    /// hand-over.
+    /// Waits until the successor serves. If a signal to end this process arrives, the hand-over is
+    /// cancelled.
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
         let Self { gateway, signals, .. } = self;
         let during = || {
@@ -210,8 +210,8 @@ fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
     }
 }
 
-/// Warns if a socket that was handed over has another address than the configuration. Without the
-/// warning, an operator would think that the address of the configuration is in force.
+/// Warns if a listening socket that was taken over has another address than the configuration.
+/// Without the warning, an operator would think that the configured address is in force.
 pub(super) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(
@@ -221,8 +221,8 @@ pub(super) fn tell_misplaced(gateway: &Gateway) {
     }
 }
 
-/// Returns the arguments of a successor. They are those of this process, with `--bypass` only if
-/// the gateway now starts bypassed.
+/// Returns the arguments of a successor, which are those of this process, except for `--bypass`.
+/// That option is present only if `bypassed` says that the successor starts bypassed.
 fn arguments(own: impl Iterator<Item = OsString>, bypassed: bool) -> Vec<OsString> {
     const BYPASS: &str = "--bypass";
     own.filter(|word| word != BYPASS).chain(bypassed.then(|| BYPASS.into())).collect()

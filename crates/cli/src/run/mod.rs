@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         .run_until_end()
 }
 
-/// Warns if the configuration names a collector of traces and this build cannot send traces.
+/// Warns if the configuration names a collector of traces but this build cannot send traces.
 fn check_traces(config: &Config) {
     if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
         say(format!(
@@ -118,9 +118,9 @@ fn print_addresses(gateway: &Gateway, mode: Option<Mode>) {
     ));
 }
 
-/// Warns if nothing listens at the server of `--upstream`: it may start later, or the address is
-/// wrong. With a configuration file there is no check, because the operator then knows the address,
-/// and a connection without a request would only appear in the application's log.
+/// Warns if no process listens at the server of `--upstream`. The server may start later, or the
+/// address may be wrong. With a configuration file there is no check: the operator then knows the
+/// address, and a connection without a request would appear in the application's log.
 fn warn_unless_listening(server: &Server) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();

@@ -52,8 +52,8 @@ fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
     classes.iter().find(|class| class["role"] == name).unwrap_or(&Value::Null)
 }
 
-/// Returns a line of the combined log format, at this second after midnight, with `tail` at its
-/// end.
+/// Returns a line of the combined log format for the request `what`. The line's time is `second`
+/// seconds after midnight, and the line ends with `tail`.
 pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
     format!(
         "10.0.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"{what} HTTP/1.1\" {status} 512 \"-\" \"x\"{tail}\n",
@@ -65,7 +65,7 @@ pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str
     )
 }
 
-/// Returns a log of visitors who look at a page and an item; every fifth of them buys.
+/// Returns a log of visitors who look at a page and an item. Every fifth visitor then buys.
 pub(crate) fn shop(tail: &str) -> String {
     let mut lines = Vec::new();
     for client in 0..400 {

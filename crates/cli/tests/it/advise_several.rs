@@ -42,7 +42,7 @@ fn a_wrong_time_at_the_end_of_a_log_overlaps_nothing() {
     );
 }
 
-/// Returns a log of two hours in which a report is requested now and then, and metrics of the
+/// Returns a log of two hours, in which a report is requested from time to time, and metrics of the
 /// processors that the report uses.
 fn reports(local: bool) -> (String, String) {
     let (mut log, mut records) = (String::new(), Vec::new());

@@ -80,7 +80,7 @@ pub(crate) fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Str
     })
 }
 
-/// Sends a signal to the process, by the name of the signal.
+/// Sends the signal with the name `name` to the process.
 pub(crate) fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

@@ -1,5 +1,5 @@
-//! Tests of `bywash lab compare`, which shows the differences between two results, and whether they
-//! are larger than chance.
+//! Tests of `bywash lab compare`, which shows the differences between two results, and whether a
+//! difference is larger than chance.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn compare(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "compare"], args].concat())
 }
 
-/// Returns the difference in a figure at a level of load `rho`.
+/// Returns the difference in the figure `figure` at the offered load `rho`.
 fn difference(outcome: &Outcome, figure: &str, rho: f64) -> Value {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let result = outcome.json();

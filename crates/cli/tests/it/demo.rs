@@ -1,4 +1,4 @@
-//! Tests of `bywash demo`, for the first part of the minute that it takes.
+//! Tests of `bywash demo`. They run only the first part of the minute that the demo takes.
 
 use std::process::Child;
 use std::time::Duration;

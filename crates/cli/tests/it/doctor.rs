@@ -125,8 +125,8 @@ fn of_a_running_gateway_its_own_limits_are_looked_at() {
     assert_eq!(finding(&outcome, "cpu")["numbers"]["workers"], cores, "{outcome:?}");
 }
 
-/// Starts a hop that forwards each connection to `origin`, and whose `Server` field is `server`. It
-/// forwards the close of a connection only if `passes_closes`.
+/// Starts a proxy that forwards each connection to `origin`. Its answers have the `Server` field
+/// `server`. It forwards the close of a connection only if `passes_closes`.
 fn hop(origin: SocketAddr, passes_closes: bool, server: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -200,8 +200,8 @@ fn a_hop_that_leads_elsewhere_is_said_to() {
     assert!(found["found"].as_str().unwrap().contains("answers 502 itself"), "{found:#}");
 }
 
-/// Starts an application with `workers` workers. Each request takes `WORK`. If `notices`, a worker
-/// ends a request when its client has closed the connection.
+/// Starts an application with `workers` workers, in which each request takes `WORK`. If `notices`,
+/// a worker stops working on a request when the client has closed the connection.
 fn application(workers: usize, notices: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -223,7 +223,8 @@ fn application(workers: usize, notices: bool) -> SocketAddr {
 
 const WORK: Duration = Duration::from_secs(1);
 
-/// Simulates the work on one request, which takes time. It waits for no other thread.
+/// Simulates the work on one request by letting time pass. If `notices`, returns early when the
+/// client has closed the connection.
 fn work(mut client: TcpStream, notices: bool) {
     let end = Instant::now() + WORK;
     let mut request = [0; 4096];

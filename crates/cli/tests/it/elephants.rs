@@ -26,8 +26,8 @@ impl Site {
         Self::where_were_found(vec![slow()], more)
     }
 
-    /// Starts the site's gateway with these saved elephants, and `more` lines in its configuration
-    /// file.
+    /// Starts the site's gateway with the saved elephants `elephants`, and with `more` lines in its
+    /// configuration file.
     fn where_were_found(elephants: Vec<Elephant>, more: &str) -> Self {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let state = folder.path("state");

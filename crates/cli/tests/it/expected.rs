@@ -1,10 +1,10 @@
 //! Tests with short runs of the scenarios in `lab/scenarios`.
 //!
-//! The rounded figures of a run must equal those in `lab/expected`. So a change of any decision, of
-//! a visitor's behaviour or of the counting appears as a difference to review.
-//! `BYWASH_EXPECTED=write` writes the files again; `BYWASH_DRAW=folder` also draws every run as a
-//! report. The method comes from s2n-quic, where the same test plots recovery simulations or
-//! compares them with a stored trace.
+//! The rounded figures of a run must equal those in `lab/expected`. So any changed decision,
+//! behaviour of a visitor or count appears as a difference to review. `BYWASH_EXPECTED=write`
+//! writes the expected files again; `BYWASH_DRAW=folder` also draws a report of every run. The
+//! method comes from s2n-quic, where the same test plots recovery simulations or compares them with
+//! a stored trace.
 
 use std::env::var_os;
 use std::fs;
@@ -42,8 +42,9 @@ fn seed_5_stock_and_held_back_comes_out_as_before() {
     expected("papers/5-selfman/scenarios/paper-5", &["--seeds", "1"]);
 }
 
-/// Plays the scenario `FOLDER/NAME.toml`, restricted by `options`, and compares the result with
-/// `lab/expected/NAME.json`. The environment variables can select writing or drawing instead.
+/// Runs the scenario `FOLDER/NAME.toml` with `options`, and compares the result with
+/// `lab/expected/NAME.json`. With the environment variables of this module, writes or draws the
+/// result instead.
 fn expected(scenario: &str, options: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let name = scenario.rsplit('/').next().unwrap();

@@ -22,12 +22,13 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts `bywash run` with `args` on free ports, and returns once it listens.
+    /// Starts `bywash run` with `args` on free ports, and returns when the gateway listens.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::begin(command(&[&RUN, args].concat()))
     }
 
-    /// Starts a gateway with a command that the test has prepared, and returns once it listens.
+    /// Starts a gateway with a command that the test has prepared, and returns when the gateway
+    /// listens.
     pub(crate) fn begin(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let out = Some(reader(child.stdout.take()));

@@ -1,5 +1,5 @@
-//! Tests of `bywash lab limits`, `learn` and `elephants`, which judge what the gateway finds out by
-//! itself.
+//! Tests of `bywash lab limits`, `learn` and `elephants`. These commands measure how well the
+//! gateway finds its concurrency limit, learns about sessions, and finds elephants.
 
 use serde_json::{Value, json};
 

@@ -45,7 +45,7 @@ impl Program {
         program(&self.0.path("bywash"), &[&RUN, args].concat())
     }
 
-    /// Replaces the copy by a program that never serves.
+    /// Replaces the copy of the program by a program that never serves.
     fn becomes_idle(&self) {
         let script = "#!/bin/sh\n: > \"$0.begun\"\nexec sleep 60\n";
         let new = self.0.file("new", script);
@@ -58,7 +58,8 @@ impl Program {
     }
 }
 
-/// The process ID of the successor that has taken over. The process is ended with the test.
+/// The process ID of the successor that has taken over. The process is killed when the value is
+/// dropped.
 struct Next(u32);
 
 impl Next {
@@ -257,8 +258,8 @@ fn a_reload_to_a_name_that_does_not_resolve_stands_and_is_said() {
     gateway.hear("the server's name nowhere.invalid does not resolve");
 }
 
-/// Checks a reload of a file that is a pipe at first. Once the test can open the pipe for writing,
-/// the gateway is reading it.
+/// Checks that a file that changes while a reload reads it is read again. The file is a pipe at
+/// first. When the test can open the pipe for writing, the gateway is reading it.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_read_again() {
     let (upstream, folder) = (Upstream::new(), Folder::new());

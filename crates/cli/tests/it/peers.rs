@@ -17,8 +17,8 @@ use crate::sim::assert_shape;
 /// A timeout that exceeds any step of these tests on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Writes a script as a program into `folder`. It prints its version with `-v`, and otherwise runs
-/// the commands in `otherwise`.
+/// Writes a shell script into `folder`, as the executable `name`. The script prints its version
+/// with `-v`, and otherwise runs the commands in `otherwise`.
 fn program(folder: &Folder, name: &str, otherwise: &str) {
     let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo test 1.0 && exit\n{otherwise}\n");
     let file = folder.file(name, script);

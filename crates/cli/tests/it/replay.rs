@@ -28,8 +28,8 @@ fn cell<'a>(result: &'a Value, policy: &str) -> &'a Value {
     cells.iter().find(|cell| cell["policy"] == policy).unwrap()
 }
 
-/// Returns lines of an nginx log: a visitor requests the front page, and one second later the
-/// details.
+/// Returns lines of an nginx log: a visitor requests the front page, and one second later a page
+/// with details. Each line ends with `tail`.
 fn combined(tail: &str) -> String {
     let line = |second: u32, what: &str| {
         format!(

@@ -68,7 +68,7 @@ fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
 }
 
 /// Checks what a gateway reports about its rule while the shaper runs, and after the shaper has
-/// ended. A client is still served then.
+/// ended. Also checks that the gateway still serves a client afterwards.
 #[test]
 fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
     let Some(network) = Network::new() else { return };

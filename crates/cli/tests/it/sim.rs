@@ -56,7 +56,7 @@ fn an_unknown_limit_is_named_with_those_that_there_are() {
     assert!(outcome.err.contains(words), "{}", outcome.err);
 }
 
-/// Plays the scenario after `from` is replaced by `to` in its text.
+/// Runs the scenario after `from` is replaced by `to` in its text.
 fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     assert!(SCENARIO.contains(from));
     let folder = Folder::new();
@@ -82,7 +82,7 @@ pub(crate) fn assert_shape(result: &Value) {
     }
 }
 
-/// Returns the policy and the level of load of each cell of the result.
+/// Returns the policy and the offered load of each cell of the result.
 fn cells(outcome: &Outcome) -> Vec<(String, f64)> {
     let cell =
         |cell: &Value| (cell["policy"].as_str().unwrap().to_owned(), cell["rho"].as_f64().unwrap());

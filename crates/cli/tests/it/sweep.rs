@@ -1,5 +1,5 @@
-//! Tests of `bywash lab sweep`, which plays the policies of a scenario with all combinations of the
-//! values of some of its keys.
+//! Tests of `bywash lab sweep`, which runs a scenario with all combinations of values for some of
+//! its keys.
 
 use serde_json::Value;
 

@@ -26,8 +26,8 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `bywash` with these arguments in a terminal. Prints the settings of the terminal (`stty
-    /// -g`) before and after the command, and its exit code.
+    /// Runs `bywash` with these arguments in a terminal. The shell prints the settings of the
+    /// terminal (`stty -g`) before and after the command, and the command's exit code.
     pub(crate) fn start(args: &[&str]) -> Self {
         let line = format!(
             "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \
@@ -62,8 +62,8 @@ impl Terminal {
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen satisfies the condition `is`, and returns its lines. `what` describes
-    /// the condition in a failure.
+    /// Waits until the screen satisfies the condition `is`, and returns the lines of the screen.
+    /// `what` describes the condition in the message of a failure.
     pub(crate) fn until(&mut self, what: &str, is: impl Fn(&[String]) -> bool) -> Vec<String> {
         let end = Instant::now() + LONGEST;
         loop {

@@ -45,7 +45,8 @@ fn class<'d>(document: &'d Value, name: &str) -> &'d Value {
     classes.iter().find(|class| class["name"] == name).unwrap()
 }
 
-/// Returns the output of `bywash top --json` after the second in which the last request ended.
+/// Returns the output of `bywash top --json` for the time after the second in which the last
+/// request ended.
 fn settled(gateway: &Gateway) -> Value {
     let begun = Instant::now();
     loop {
@@ -146,7 +147,7 @@ fn a_screen_is_sorted_filtered_explains_and_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.word_after("code "), "0");
 }
 
-/// Checks that the settings of the terminal are as before the command.
+/// Checks that the settings of the terminal are the same as before the command.
 fn assert_restored(terminal: &Terminal) {
     assert_eq!(terminal.word_after("before "), terminal.word_after("after "));
     let output = &terminal.output;

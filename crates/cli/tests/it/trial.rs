@@ -17,12 +17,12 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 
-/// The time that a request for a report computes. A request for any other page takes a fiftieth of
-/// it.
+/// The time that the application computes for a report. Any other page takes a fiftieth of this
+/// time.
 const REPORT: Duration = Duration::from_millis(50);
 
 /// An application with one worker thread, which serves requests in the order of arrival. It counts
-/// the reports that have arrived and are not answered yet.
+/// the requests for reports that have arrived and are not answered yet.
 struct Application {
     address: SocketAddr,
     present: Arc<AtomicUsize>,
@@ -54,7 +54,7 @@ impl Application {
         Self { address, present }
     }
 
-    /// Returns the maximum number of concurrent reports during this time.
+    /// Returns the maximum number of unanswered requests for reports during the time `within`.
     fn most(&self, within: Duration) -> usize {
         let end = Instant::now() + within;
         let mut most = 0;
@@ -81,7 +81,8 @@ fn serve(mut stream: &TcpStream, jobs: &Sender<(bool, Sender<()>)>, reports: &At
     }
 }
 
-/// Clients that send a new request as soon as they are answered, until this value is dropped.
+/// Clients that send a new request as soon as the last one is answered. They stop when this value
+/// is dropped.
 struct Clients(Arc<AtomicBool>, Vec<thread::JoinHandle<()>>);
 
 impl Clients {

@@ -1,4 +1,5 @@
-//! Tests of the bypass and the supervisor's watchdog while disks, pipes and crowds cause trouble.
+//! Tests of the bypass and the supervisor's watchdog while a disk is full, a pipe is not read, or
+//! many clients come.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -94,7 +95,7 @@ fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     (Gateway::begin(run), heard)
 }
 
-/// Waits until the watchdog has got this many more heartbeats.
+/// Waits until the watchdog has received `times` more heartbeats.
 fn is_fed(heard: &UnixDatagram, times: usize) {
     let mut bytes = [0; 2048];
     heard.set_nonblocking(true).unwrap();

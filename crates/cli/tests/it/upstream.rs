@@ -39,7 +39,7 @@ impl Upstream {
         self.asked.recv_timeout(Duration::from_secs(20)).unwrap();
     }
 
-    /// Returns whether a request for `/slow` arrives within a moment.
+    /// Returns whether a request for `/slow` arrives within a short time.
     pub(crate) fn is_asked_by_now(&self) -> bool {
         self.asked.recv_timeout(Duration::from_millis(20)).is_ok()
     }
@@ -65,7 +65,8 @@ fn serve(mut stream: TcpStream, sender: &Sender<()>, wait: &Mutex<Receiver<()>>)
     }
 }
 
-/// Reads a request without a body. Returns its path, and whether it is the last on its connection.
+/// Reads a request without a body. Returns its path, and whether it is the last request on its
+/// connection.
 fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     let mut lines = reader.lines().map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();

@@ -15,7 +15,8 @@ fn every_command_explains_itself() {
     }
 }
 
-/// Runs the help of a command and of its subcommands, and appends their names to `commands`.
+/// Runs the help of a command and of its subcommands, and appends the names of the commands to
+/// `commands`.
 fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
     let outcome = bywash(&[words, &["--help"]].concat());
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""), "{words:?}");

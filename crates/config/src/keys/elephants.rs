@@ -10,7 +10,8 @@ use crate::kind::ValueKind;
 use crate::mode::Mode;
 use crate::words::Worded;
 
-/// The maximum number of resources in a file. Each one needs a regression of its own.
+/// The maximum number of resources in a file. For each resource, the search for elephants computes
+/// a separate regression.
 pub(crate) const RESOURCES: usize = 16;
 /// The maximum number of throttling rules in a file.
 pub(crate) const THROTTLES: usize = 64;

@@ -1,4 +1,5 @@
-//! The keys of `[stopd]` and `[database.NAME]`: how work for clients that have left is stopped.
+//! The keys of `[stopd]` and `[database.NAME]`: how database queries for clients that have left are
+//! stopped.
 
 use super::TRUTH_NO;
 use crate::key::{Key, Section};

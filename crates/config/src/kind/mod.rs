@@ -70,11 +70,11 @@ pub(crate) enum ValueKind {
 /// A list of policies in the engine's catalogue, from which a table selects one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Scheduling policies, which select the waiting request that gets the next slot.
+    /// The scheduling policies, which select the waiting request that gets the next slot.
     Schedulers,
-    /// Policies of the concurrency limit: how many requests run at once.
+    /// The policies of the concurrency limit, which decide how many requests run at once.
     Limits,
-    /// Termination policies: how long a request may run.
+    /// The termination policies, which decide how long a request may run.
     Terminations,
 }
 

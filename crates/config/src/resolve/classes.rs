@@ -36,7 +36,7 @@ struct Draft {
     values: Values,
 }
 
-/// Settings of other tables that apply to a class which does not override them.
+/// The settings of other tables that apply to a class which does not override them.
 pub(super) struct Inherited<'a> {
     pub(super) mode: Mode,
     pub(super) timeouts: Timeouts,
@@ -171,8 +171,8 @@ fn patterns(values: &Values) -> Vec<String> {
     given.into_iter().flatten().map(|text| text.get_ref().clone()).collect()
 }
 
-/// Returns the mode of the class at `path`. Warns of `enforce_percent` in a class that only
-/// observes, because it has no effect there.
+/// Returns the mode of the class whose table is `path`, such as `class.home`. Warns of
+/// `enforce_percent` in a class that only observes, because the key has no effect there.
 fn check_enforce_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
     if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::ENFORCE_PERCENT))
@@ -411,9 +411,9 @@ fn meant_pattern(text: &str) -> Option<String> {
     is_one.then(|| format!("did you mean \"{}\"?", shown(&meant)))
 }
 
-/// Warns if a request can escape an enforced class because its path is written in another case.
-/// Such a path matches no pattern, so the request belongs to `other`. If `other` only observes, the
-/// request does not wait.
+/// Warns if a request can escape an enforced class because its path is written in another case. A
+/// path in another case matches no pattern, so its request belongs to `other`. If `other` only
+/// observes, the request does not wait.
 ///
 /// Paths are normalised, which covers all other known spellings. Case remains, because only the
 /// operator knows whether the application distinguishes it.
@@ -436,8 +436,8 @@ fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Repor
     report.add(Finding::new(&code::SPELLING, at, message).help(help.to_string()));
 }
 
-/// Warns of a transaction class with a lower utility than a browsing class. Its requests would be
-/// served after browsing.
+/// Warns of a transaction class with a lower utility than a browsing class. Requests of the
+/// transaction class would be served after browsing.
 fn check_utilities(drafts: &[Draft], report: &mut Report) {
     let tier = |draft: &&Draft| draft.values.of(&keys::TIER).word::<Tier>();
     let worth = |draft: &Draft| draft.values.of(&keys::UTILITY).number();

@@ -7,7 +7,8 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::token::is_token;
 
-/// Response fields that must not be removed, because clients, caches or intermediaries need them.
+/// The response fields that must not be removed, because clients, caches or intermediaries need
+/// them.
 const NEEDED: [&str; 18] = [
     "alt-svc",
     "cache-control",
@@ -45,7 +46,7 @@ pub(super) fn taken_away(
     None
 }
 
-/// Request fields that must not be removed, because gateways and applications read them.
+/// The request fields that must not be removed, because gateways and applications read them.
 const ASKED_WITH: [&str; 22] = [
     "accept",
     "accept-encoding",
@@ -91,8 +92,8 @@ pub(super) fn taken_from_requests(
     None
 }
 
-/// Request fields that are never passed on, because the gateway rewrites them or no trusted party
-/// sets them.
+/// The request fields that are never passed on, because the gateway rewrites them or no trusted
+/// party sets them.
 const NEVER_PASSED: [&str; 8] = [
     "forwarded",
     "proxy",

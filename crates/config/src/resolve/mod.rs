@@ -129,8 +129,8 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
     }
 }
 
-/// Returns a hash of the list of signals. It is compared with hashes that other builds have stored,
-/// so the hash function is a published one with fixed keys.
+/// Returns a hash of the list of signals. The hash is compared with hashes that other builds have
+/// stored, so the hash function is a published one with fixed keys.
 fn kinds_of<'a>(signals: impl Iterator<Item = &'a String>) -> u64 {
     let mut hasher = SipHasher13::new();
     for signal in signals {

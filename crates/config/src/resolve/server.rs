@@ -9,7 +9,7 @@ use crate::socket;
 use crate::source::shown;
 use crate::upstream::{Collector, Endpoint, Scheme, Server};
 
-/// The reason why a text is not a server, and the proposed correction.
+/// The reason why a text is not the URL of a server, and the proposed correction.
 #[derive(Debug)]
 pub(super) struct NoServer {
     pub(super) why: &'static str,
@@ -81,8 +81,8 @@ fn no_scheme(rest: &str) -> NoServer {
     no(Scheme::Http, "it does not start with http://, https://, h2c:// or unix:", rest)
 }
 
-/// Parses host and port from the text after `://`. Without a port, the port of the scheme is
-/// returned.
+/// Parses host and port from the text after `://`. If the text has no port, returns the port of the
+/// scheme.
 fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     let rest = rest.strip_suffix('/').unwrap_or(rest);

@@ -23,8 +23,8 @@ pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
     timeouts
 }
 
-/// Returns the timeouts of the class at `path`. A timeout that the class does not set is that of
-/// `others`.
+/// Returns the timeouts of the class whose table is `path`. A timeout that the class does not set
+/// is taken from `others`.
 pub(super) fn of_class(
     path: &str,
     values: &Values,

@@ -27,7 +27,8 @@ fn only(problems: &Problems) -> &Problem {
     list[0]
 }
 
-/// Configurations with mistakes. Each one follows a line `#: CODE`, which can have further words.
+/// The configurations with mistakes. Each one follows a line `#: CODE`, which can have further
+/// words.
 const MISTAKES: &str = include_str!("../golden/mistakes.toml");
 
 /// The codes that no case of [`MISTAKES`] has, and the reason for each.
@@ -98,8 +99,8 @@ fn each_code_has_a_mistake_that_causes_it() {
     }
 }
 
-/// Writes `golden/mistakes.txt` again. Run it by hand after a change of messages, and read the
-/// difference.
+/// Writes `golden/mistakes.txt` again. Run this ignored test by hand after a change of messages,
+/// and read the difference in the file.
 #[test]
 #[ignore = "it writes the golden file"]
 fn write_the_golden_file() {

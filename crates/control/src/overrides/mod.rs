@@ -113,16 +113,17 @@ pub struct Overrides {
     /// The last number that was given to an override.
     next: u32,
     revision: u64,
-    /// Whether an operator ever took a decision, even if that was undone or has ended since.
+    /// Whether an operator ever took a decision, even if the decision was undone or has ended
+    /// since.
     #[serde(default)]
     decided: bool,
 }
 
 impl Overrides {
-    /// Reads a document that [`Overrides::text`] returned earlier. It may contain overrides whose
-    /// time is over by now; the next [`Overrides::tick`] ends them. Overrides with an invalid
-    /// percentage, and those beyond [`MOST_OVERRIDES`], are dropped: only an edit by hand can have
-    /// put them there.
+    /// Reads a document that [`Overrides::text`] returned earlier. The document may contain
+    /// overrides that have ended since; the next [`Overrides::tick`] ends them. Overrides with an
+    /// invalid percentage, and those beyond [`MOST_OVERRIDES`], are dropped: only an edit by hand
+    /// can have put them there.
     ///
     /// # Errors
     /// If the text is not such a document.
@@ -158,14 +159,14 @@ impl Overrides {
         self.revision
     }
 
-    /// Returns whether an operator ever took a decision, even if that was undone or has ended
-    /// since.
+    /// Returns whether an operator ever took a decision, even if the decision was undone or has
+    /// ended since.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
 
-    /// Returns when the present override of the same setting ends; `None` if there is none. All
-    /// overrides of one class are of the same setting, whatever mode they set.
+    /// Returns when the present override of the setting `target` ends; `None` if there is none. All
+    /// overrides of one class concern the same setting, whatever mode they set.
     pub fn end_of(&self, target: &Target) -> Option<Timestamp> {
         let same = self.list.iter().find(|one| about(&one.target) == about(target));
         same.map(|one| one.until)
@@ -278,8 +279,8 @@ impl Overrides {
         Ok(Some(note(now, &Target::Bypass, What::Undone, &meta.by, &meta.why, None)))
     }
 
-    /// Corrects overrides that were set while the clock was ahead, so that none ends later than its
-    /// duration after `now`.
+    /// Corrects overrides that were set while the clock was ahead. Afterwards none ends later than
+    /// its duration after `now`.
     pub fn began_by(&mut self, now: Timestamp) {
         for one in &mut self.list {
             (one.since, one.until) = began_by(now, one.since, one.until);
@@ -297,7 +298,8 @@ impl Overrides {
     }
 
     /// Ends the overrides of classes that are no longer in the configuration, and returns their
-    /// notes for the audit log. Call this after each reload: the revision changes, too.
+    /// notes for the audit log. Call this function after each reload. The revision changes even if
+    /// no override ends.
     pub fn configured(&mut self, now: Timestamp, classes: &[&str]) -> Vec<Note> {
         // A revision that was seen before the reload must not match the state after it.
         self.revision = next_revision(self.revision, now);

@@ -13,13 +13,14 @@ use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
 use crate::time::after;
 
-/// A finding that is not confirmed for this time is over.
+/// The time for which a finding holds. If the finding is not confirmed for this long, it is over.
 const FINDING_TIMEOUT: TimeSpan = TimeSpan::from_secs(60);
 
 impl RuleStore {
-    /// Adds the elephant `found` because an operator has asked for it by name, however little it
-    /// uses. The effect of a rule for it can then be shown, and a rule can be approved. Returns the
-    /// number of the entry. An existing entry stays unchanged unless its finding is over.
+    /// Adds the elephant `found` because an operator has named its pattern, however little it uses.
+    /// Then bywash can show the effect of a rule for it, and the operator can approve one. Returns
+    /// the number of the entry, with a note for the audit log if the entry has changed. An existing
+    /// entry stays unchanged unless its finding is over.
     ///
     /// # Errors
     /// If a rule for such requests is not permitted, or there is no room for another entry.

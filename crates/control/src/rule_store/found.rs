@@ -17,7 +17,8 @@ use crate::rule_limits::RuleLimits;
 /// approval.
 const AUTO_MIN_USE: f64 = 0.2;
 /// If one client may have caused more than this fraction of an elephant's work, an operator has to
-/// decide. That client may be the whole cause, or may have made the page look heavy on purpose.
+/// decide about a rule. That client may cause the whole load, or may have made the page look heavy
+/// on purpose.
 const AUTO_MAX_CLIENT_SHARE: f64 = 0.3;
 /// How long an automatic rule holds, without an operator's approval.
 const AUTO_DURATION: TimeSpan = TimeSpan::from_secs(3600);
@@ -33,9 +34,9 @@ pub enum Act {
 }
 
 impl RuleStore {
-    /// Replaces all earlier findings by `elephants`. Returns notes for the audit log about those
-    /// that are certain for the first time, and about rules that begin. A provisional entry that is
-    /// not found again is removed, because it was noise.
+    /// Replaces all earlier findings by `elephants`. Returns notes for the audit log about findings
+    /// that are certain for the first time, and about rules that begin. A provisional finding that
+    /// is not confirmed is removed, because it was noise.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
         for elephant in one_of_each(self.without_ruled(elephants)) {
@@ -66,8 +67,8 @@ impl RuleStore {
     }
 
     /// Removes each finding about an elephant that already has a rule because of another resource.
-    /// The effect of that rule is measured on that other resource. A rule of the configuration file
-    /// has no resource, so it removes no finding.
+    /// The effect of that rule is measured on the rule's own resource. A rule of the configuration
+    /// file has no resource, so it removes no finding.
     fn without_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
         elephants.retain(|elephant| {
             let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
@@ -79,13 +80,13 @@ impl RuleStore {
         elephants
     }
 
-    /// Returns the patterns that operators have asked for by name. [`RuleStore::uses`] takes their
-    /// present use.
+    /// Returns the patterns of the elephants that are listed because operators named them. The
+    /// caller passes their present use to [`RuleStore::uses`].
     pub fn asked(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.asked).map(|entry| entry.pattern.as_str())
     }
 
-    /// Updates the present use of the elephants that operators have asked for.
+    /// Updates the present use of the elephants that are listed because operators named them.
     pub fn uses(&mut self, elephants: Vec<Elephant>) {
         for elephant in elephants {
             let is = |entry: &&mut Entry| entry.asked && entry.pattern == elephant.pattern;
@@ -95,9 +96,9 @@ impl RuleStore {
         }
     }
 
-    /// Returns the index of the elephant with this pattern, and adds the elephant if necessary.
-    /// When the store is full, the entry that was found longest ago among those without a decision
-    /// is removed. Returns `None` if all entries have decisions in force.
+    /// Returns the index of the elephant with this pattern, and adds the elephant if necessary. If
+    /// the store is full, an entry without a decision is removed: the one that was found longest
+    /// ago. Returns `None` if all entries have decisions in force.
     pub(super) fn place_of(&mut self, now: Timestamp, pattern: &str) -> Option<usize> {
         if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
             return Some(at);

@@ -25,10 +25,11 @@ use crate::time::{after, began_by};
 pub use file::FileRule;
 pub use found::Act;
 
-/// An elephant without a decision is forgotten this long after its last finding.
+/// The time after which an elephant without a decision is forgotten, counted from its last finding.
 const RETENTION: TimeSpan = TimeSpan::from_secs(7 * 86_400);
-/// An elephant that an operator has asked for by name is forgotten after this time, unless there
-/// was a trial.
+/// The time after which an elephant is forgotten that is listed only because an operator named its
+/// pattern. It applies if there was no trial and no decision is in force. The time starts again
+/// whenever the elephant is named, found or decided on.
 const ASKED_RETENTION: TimeSpan = TimeSpan::from_secs(3600);
 
 /// Why a stored document cannot be read: the text is not such a document.
@@ -66,15 +67,16 @@ pub struct RuleStore {
     entries: Vec<Entry>,
     /// The last number that was given to an elephant.
     next: u32,
-    /// Whether an operator or `auto` ever took a decision, even if that was undone or has ended
-    /// since.
+    /// Whether an operator or `auto` ever took a decision, even if the decision was undone or has
+    /// ended since.
     #[serde(default)]
     decided: bool,
 }
 
 impl RuleStore {
-    /// Reads a document that [`RuleStore::text`] returned earlier. A decision may have ended since;
-    /// [`RuleStore::tick`] ends it. Rules that no operator can approve are dropped.
+    /// Reads a document that [`RuleStore::text`] returned earlier. Decisions that have ended since
+    /// are kept until the next [`RuleStore::tick`] ends them. Rules that no operator can approve
+    /// are dropped.
     ///
     /// # Errors
     /// If the text is not such a document.
@@ -139,8 +141,8 @@ impl RuleStore {
         self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
     }
 
-    /// Returns whether an operator or `auto` ever took a decision, even if that was undone or has
-    /// ended since. A rule of the configuration file is not a decision.
+    /// Returns whether an operator or `auto` ever took a decision, even if the decision was undone
+    /// or has ended since. A rule of the configuration file is not a decision.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
@@ -168,8 +170,8 @@ impl RuleStore {
     }
 
     /// Ends the decisions whose end has passed, and forgets old elephants. Returns the notes for
-    /// the audit log. `gauge` returns how the site performed between two moments, to measure
-    /// trials.
+    /// the audit log. `gauge` returns how the site performed between two times, which is the result
+    /// of a trial.
     pub fn tick(
         &mut self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! Tests of overrides: their end, their author, and the check of the revision that the author has
+//! Tests of overrides: their end, their author, and the check of the revision that their author has
 //! seen.
 
 use bywash_control::{

@@ -21,7 +21,8 @@ enum Load {
     Searches,
 }
 
-/// A poisoner of [`PAGE`]. One request for the page takes [`COST`] seconds of a processor.
+/// A client that makes [`PAGE`] look heavy on purpose. One request for the page takes [`COST`]
+/// seconds of a processor.
 #[derive(Clone, Copy, Debug)]
 struct Poison {
     load: Load,
@@ -62,8 +63,8 @@ fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
 }
 
 impl Poison {
-    /// Plays the half hour. Returns the finding about the page, the true fraction of the page's
-    /// work that the poisoner caused, and whether a rule holds the page back.
+    /// Simulates half an hour of load. Returns the finding about the page, the true fraction of the
+    /// page's work that the poisoner caused, and whether a rule holds the page back.
     fn played(&self) -> (Option<Elephant>, f64, bool) {
         let consists_of = Resource::Processors;
         let db = Watched { name: "db".into(), consists_of, capacity: 2.0, idle: 0.0 };
@@ -185,8 +186,8 @@ fn a_page_that_is_over_in_no_time_is_not_held_back_for_what_it_cannot_have_used(
     assert!(was_found, "the poison works, but for that");
 }
 
-/// Checks that a poisoner with one or two addresses causes no rule. A client with more addresses
-/// looks like many clients.
+/// Checks that a poisoner with one or two addresses never gets the page held back by a rule. With
+/// three or more addresses it may succeed, because it looks like many clients.
 #[test]
 fn with_how_many_addresses_one_looks_like_many() {
     for addresses in [1, 2, 3, 4, 8] {

@@ -195,8 +195,8 @@ fn a_gauge_tells_ants_from_elephants() {
     );
 }
 
-/// Reports `seconds` seconds of requests, from `begins` on. Each second has a request for a page
-/// with a new number, and one for each page of `names`.
+/// Reports `seconds` seconds of requests to the watch, from second `begins` on. Each second has a
+/// request for a page with a new number, and one for each page of `names`.
 fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
     for second in 0..seconds {
         let from = begins + second as f64;

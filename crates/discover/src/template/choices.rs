@@ -7,15 +7,15 @@ use alloc::collections::BTreeMap;
 /// The maximum number of distinct clients that are recorded for a value. In a crowded place, a
 /// value needs this many clients to have a name.
 const CLIENTS: usize = 8;
-/// A value accounts for much if it has at least this fraction of the requests at its place, or of
-/// their time.
+/// The minimum fraction of the requests of a place, or of their time, for which a value accounts
+/// for much.
 const MUCH: f64 = 0.05;
-/// No value accounts for much while its place has fewer requests than this.
+/// The minimum number of requests of a place. With fewer, no value of the place accounts for much.
 const SOME: f64 = 50.0;
-/// A value with fewer requests than this is forgotten; older requests count less.
+/// The weighted number of requests below which a value is forgotten; older requests count less.
 const FORGOTTEN: f64 = 0.5;
 
-/// A value that was seen at a place.
+/// A value that was seen at a place of a URL.
 #[derive(Clone, Debug)]
 struct Choice<V> {
     is_named: bool,
@@ -58,12 +58,12 @@ impl Weight {
 pub(super) struct Choices<V> {
     seen: BTreeMap<Box<str>, Choice<V>>,
     all: Weight,
-    /// Whether more values were seen than the list has room for. If so, a value has a name only if
-    /// it accounts for a large part ([`MUCH`]) of the requests or of their time.
+    /// Whether more values were seen than the list can hold. Then a value has a name only if it
+    /// accounts for a large part ([`MUCH`]) of the requests or of their time.
     is_crowded: bool,
 }
 
-/// A request in the form in which it is counted.
+/// The properties of a request that are counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
     pub(super) client: u64,
@@ -73,8 +73,8 @@ pub(super) struct Counted {
 
 /// The tree below a value that has a name.
 pub(super) trait Below: Default {
-    /// Multiplies all earlier counts by `part`, and forgets entries that are rarely requested. With
-    /// `part` 0 it forgets everything.
+    /// Multiplies all earlier counts by `part`, and forgets entries that are rarely requested. If
+    /// `part` is 0, forgets everything.
     fn fade(&mut self, part: f64, entries_left: &mut usize, renamed: &mut u64);
 }
 
@@ -82,7 +82,7 @@ impl Below for () {
     fn fade(&mut self, _: f64, _: &mut usize, _: &mut u64) {}
 }
 
-/// The rule by which the values of a place get names.
+/// The rule by which the values of a place get names of their own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// The maximum number of values that are counted.

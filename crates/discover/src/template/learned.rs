@@ -13,10 +13,10 @@ use super::shape::{Shape, may_route, shape};
 
 /// The maximum number of entries that are remembered, over all nodes.
 pub const MOST: usize = 32_768;
-/// The maximum number of segments that are distinguished. The template of a deeper path ends with
-/// `**`.
+/// The maximum number of segments of a path that are distinguished. The template of a deeper path
+/// ends with `**`.
 const DEEPEST: usize = 8;
-/// The maximum number of endings that a node distinguishes for segments without a name of their
+/// The maximum number of endings that a node distinguishes, for segments without a name of their
 /// own.
 const ENDINGS: usize = 8;
 
@@ -32,13 +32,14 @@ pub struct Asked<'t> {
     pub method: &'t str,
     /// The path and the query of the request.
     pub target: &'t str,
-    /// The client that sent the request, as a number that clients cannot choose.
+    /// The number of the client that sent the request. Clients cannot choose this number.
     pub client: u64,
-    /// The address of the client, as a number. Several clients may have the same.
+    /// The number of the client's address. Several clients may have the same address.
     pub address: u64,
     /// How long the request took, in seconds.
     pub seconds: f64,
-    /// Whether the request was answered, and not with a response that the page does not exist.
+    /// Whether the application answered the request, with a response that does not say that the
+    /// page is missing.
     pub is_good: bool,
 }
 
@@ -55,7 +56,7 @@ pub struct Templates {
     renamed: u64,
 }
 
-/// The maximum number of methods that are distinguished. HTTP has nine.
+/// The maximum number of methods that are distinguished. HTTP defines nine.
 const METHODS: usize = 12;
 
 /// A node in the tree of paths, which stands for a place in the path.
@@ -74,7 +75,8 @@ type RoutingValues = BTreeMap<Box<str>, Values>;
 #[derive(Clone, Debug, Default)]
 struct Values {
     all: Choices<()>,
-    /// The wanted values. Their list is separate, so that no other value evicts a rare wanted one.
+    /// The wanted values. They have a list of their own, so that no other value evicts a rare
+    /// wanted one.
     wanted: Choices<()>,
 }
 
@@ -87,8 +89,8 @@ impl Templates {
         Self { always_track, wanted, roots: BTreeMap::new(), entries_left: MOST, renamed: 0 }
     }
 
-    /// Also gives names to the values that `wanted` selects by parameter and value, however rare
-    /// they are. A value gets a name once requests from eight addresses had it.
+    /// Also gives names to the values that `wanted` selects, however rare they are. `wanted` gets
+    /// the parameter and the value. A value gets a name once requests from eight addresses had it.
     #[must_use]
     pub fn wanting(mut self, wanted: fn(&str, &str) -> bool) -> Self {
         self.wanted = wanted;
@@ -115,8 +117,8 @@ impl Templates {
         self.name(root, target)
     }
 
-    /// Returns the present name of the route that was named `name` earlier. The name of a pattern
-    /// that is always tracked never changes.
+    /// Returns the present name of the route that had the name `name` earlier. The name of a
+    /// pattern of `always_track` never changes.
     pub fn now(&self, name: &str) -> String {
         let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
         if self.always_track.iter().any(|pattern| format!("{pattern}") == name) {
@@ -125,7 +127,7 @@ impl Templates {
         self.name(if is_reading(method) { "" } else { method }, target)
     }
 
-    /// Returns a version that changes whenever a name is withdrawn.
+    /// Returns a version number, which changes whenever a name is withdrawn.
     pub const fn version(&self) -> u64 {
         self.renamed
     }
@@ -177,8 +179,8 @@ struct Context<'a> {
 }
 
 impl Node {
-    /// Learns each segment of a path, as deep as segments are distinguished. Learns the query at
-    /// the node where the path ends.
+    /// Learns each segment of a path, down to the depth to which segments are distinguished. Learns
+    /// the query at the node where the path ends.
     fn learn(&mut self, target: &str, counted: Counted, context: &mut Context<'_>) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut node = self;

@@ -12,7 +12,7 @@ pub(super) enum Shape<'t> {
     Any(&'t str),
 }
 
-/// Returns how a segment is written in a pattern, from its looks alone.
+/// Returns how a segment is written in a pattern. Only the text of the segment decides.
 pub(super) fn shape(segment: &str) -> Shape<'_> {
     let (stem, ending) = split(segment);
     if is_name(stem) { Shape::Name } else { Shape::Any(ending) }

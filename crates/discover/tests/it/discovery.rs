@@ -27,9 +27,9 @@ fn chance(number: u64) -> f64 {
         / (1_u64 << 53) as f64
 }
 
-/// Reports `seconds` seconds of load. Each second has up to three requests of the heavy route, of
-/// 100 ms each, and ten of the light route, of 1 ms each. The processor is also used by `idle`
-/// seconds per second without any request.
+/// Reports `seconds` seconds of load, from second `from` on. Each second has up to three requests
+/// of the heavy route, of 100 ms each, and ten of the light route, of 1 ms each. The processor is
+/// also used for `idle` seconds per second without any request.
 fn feed(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;

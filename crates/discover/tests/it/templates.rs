@@ -12,8 +12,7 @@ fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> Str
     templates.learn(&Asked { method: "GET", target, client, address, seconds: 0.01, is_good: true })
 }
 
-/// Returns the route names of these targets, after a thousand clients have requested the targets in
-/// turn.
+/// Returns the route names of `targets`, after a thousand clients have requested each of them.
 fn named(targets: &[&str]) -> Vec<String> {
     let mut templates = Templates::new(Vec::new());
     for client in 0..1000_u64 {

@@ -1,6 +1,6 @@
 //! The concurrency policies of the catalogue, which decide how many requests run at once.
 //!
-//! They have parameters, settings and errors of the same types as the schedulers.
+//! Their parameters, settings and errors have the same types as those of the schedulers.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -108,7 +108,7 @@ pub static LIMITS: [LimitPolicy; 5] = [
     },
 ];
 
-/// Returns the concurrency policy named `name`; `None` if there is none.
+/// Returns the concurrency policy with the name `name`; `None` if there is none.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
@@ -120,7 +120,7 @@ impl LimitSettings {
         if self.has("slots") { "slots" } else { "initial" }
     }
 
-    /// Returns the initial number of slots: the value of the parameter that sets it, clamped to the
+    /// Returns the initial number of slots: the value of the parameter for it, clamped to the
     /// bounds.
     pub fn start(&self) -> u32 {
         self.count(self.first()).clamp(self.least(), self.most())
@@ -136,14 +136,14 @@ impl LimitSettings {
         if min > max {
             return Some(alloc::format!("`min` {min} is above `max` {max}"));
         }
-        // A policy without that parameter chooses its own initial value.
+        // A policy without a parameter for the initial value chooses that value itself.
         let start = self.has(first).then(|| self.count(first));
         let start = start.filter(|start| !(min..=max).contains(start))?;
         Some(alloc::format!("`{first}` {start} is not between {min} and {max}"))
     }
 
-    /// Returns the same settings with `slots` as the initial number of slots. If the parameter does
-    /// not accept that number, nothing changes.
+    /// Returns these settings with `slots` as the initial number of slots. If the parameter does
+    /// not accept that number, the settings are returned unchanged.
     #[must_use]
     pub fn starting_with(mut self, slots: u32) -> Self {
         // A number outside the parameter's range makes `set` fail, which changes nothing.
@@ -151,7 +151,7 @@ impl LimitSettings {
         self
     }
 
-    /// Builds the concurrency limit from these settings.
+    /// Builds the concurrency policy from these settings.
     pub fn limit(&self) -> Box<dyn Limit> {
         (self.policy.build)(self)
     }

@@ -1,4 +1,4 @@
-//! The one list of policies with their parameters.
+//! The catalogue: the only list of all policies with their parameters.
 //!
 //! The command line, the configuration schema, the reference and the console read this list. To add
 //! a policy, write its file in `queue/`, `limit/` or `terminate/`. Then add one entry to

@@ -169,8 +169,8 @@ impl SchedulerSettings {
     }
 
     /// Builds a scheduler for `classes` from these settings, for
-    /// [`Engine::reconfigure`](crate::Engine::reconfigure). Returns `None` if the present
-    /// scheduler, with the settings `was` and the classes `had`, can stay.
+    /// [`Engine::reconfigure`](crate::Engine::reconfigure). Returns `None` if the present scheduler
+    /// can stay. `was` and `had` are the settings and the classes of the present scheduler.
     pub fn changed_scheduler(
         &self,
         classes: &[Class],

@@ -103,7 +103,8 @@ impl TerminationSettings {
     }
 }
 
-/// The first termination policy of the catalogue, with the defaults of its parameters.
+/// The settings of the first termination policy of the catalogue, with the default of each
+/// parameter.
 impl Default for TerminationSettings {
     fn default() -> Self {
         Self { policy: &TERMINATIONS[0], values: [].into() }

@@ -1,4 +1,4 @@
-//! The list of rules in order, and the classes that the rules give a request.
+//! The ordered list of rules, which gives each request its class or classes.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,7 +11,8 @@ use crate::request::{ClassId, ClassSet};
 
 /// The rules that give requests their classes, in the order in which they are tried. Rules with
 /// conditions on fields come first. Rules for named hosts follow, then those for hosts below a
-/// domain, and those for any host. The search ends with the first rule that takes the request.
+/// domain, and those for any host. The search ends with the first rule that the request matches
+/// exactly.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Vec<Rule>,
@@ -30,7 +31,7 @@ struct Index {
 }
 
 impl Classifier {
-    /// Builds a classifier from rules in any order. Requests that no rule takes have the class
+    /// Builds a classifier from rules in any order. Requests that match no rule have the class
     /// `default`. `ignores_case` says whether the application ignores the case of paths.
     ///
     /// # Errors
@@ -66,7 +67,7 @@ impl Classifier {
         if ties.is_empty() { Ok(classifier) } else { Err(ties) }
     }
 
-    /// Returns the same rules with the classes renumbered by `number`.
+    /// Returns the same rules with each class replaced by the result of `number` for it.
     #[must_use]
     pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
         let mut renumbered = self.clone();
@@ -77,7 +78,7 @@ impl Classifier {
         renumbered
     }
 
-    /// Returns the class of requests that no rule takes.
+    /// Returns the class of requests that match no rule.
     pub const fn default_class(&self) -> ClassId {
         self.default
     }
@@ -87,8 +88,9 @@ impl Classifier {
         self.rules.iter().map(|rule| (rule.class, &rule.condition))
     }
 
-    /// Returns the [`readings`] of a canonical path without its query, with or without regard to
-    /// case as configured.
+    /// Returns the [`readings`] of a canonical path without a query. Letter case is ignored if the
+    /// application ignores it. Returns `None` if the path exceeds the limits for paths with several
+    /// readings.
     pub fn readings<'p>(
         &self,
         path: &'p str,
@@ -96,8 +98,8 @@ impl Classifier {
         readings(path, self.ignores_case)
     }
 
-    /// Returns the classes of all readings of a request. Usually it is one class; it is never
-    /// empty.
+    /// Returns the classes of all readings of a request. The set is never empty, and usually has
+    /// one class.
     pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
         let Some(readings) = self.readings(asked.path()) else {
@@ -111,8 +113,8 @@ impl Classifier {
         if classes.is_empty() { other } else { classes }
     }
 
-    /// Returns the class of a request whose path is read literally. It is the class of the most
-    /// specific rule that takes the request.
+    /// Returns the class of a request whose path is read literally: the class of the most specific
+    /// rule that the request matches.
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
         let mut line = RequestLine::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
@@ -120,9 +122,9 @@ impl Classifier {
         found.unwrap_or(self.default)
     }
 
-    /// Returns the classes of one reading of the path. For a path with a slash at the end, the
-    /// classes of the path without it count as well. For a path without one, the classes of the
-    /// path with it count if no rule takes the path itself.
+    /// Returns the classes of one reading of the path. If the path ends with a slash, the classes
+    /// of the path without that slash count as well. If it does not, the classes of the path with a
+    /// slash count if no rule matches the path itself.
     fn of_reading<'t>(
         &self,
         asked: &Asked<'t>,
@@ -166,7 +168,7 @@ impl Classifier {
         found
     }
 
-    /// Returns the rules of an index that may match a path in this reading.
+    /// Returns those rules of an index that may match this reading of a path.
     fn candidates<'r>(
         &'r self,
         index: &'r Index,
@@ -211,7 +213,7 @@ impl Found {
         line: &RequestLine<'_>,
         reading: &PathReading<'_>,
     ) {
-        // The previous rules with the path of `of_path` that fit the request.
+        // The earlier rules for the path of `of_path` that fit the request.
         let mut before: Vec<&Rule> = Vec::new();
         let mut of_path: Option<&Rule> = None;
         for rule in rules {
@@ -253,9 +255,8 @@ fn takes(pattern: &Pattern, fit: QueryFit, line: &RequestLine<'_>) -> bool {
     fit == QueryFit::Exact && !is_doubtful()
 }
 
-/// Returns whether the first of two rules for a path hides the second, for a request that fits
-/// both. It does if the request matches it exactly and it names all parameters that the second
-/// names.
+/// Returns whether `first` hides `second`, for a request that fits both rules. This is so if the
+/// request matches `first` exactly and `first` names all parameters that `second` names.
 fn hides(first: &Rule, second: &Rule, line: &RequestLine<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
         && takes(&first.pattern, first.pattern.query_fit(line), line)

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use super::Asked;
 
-/// The hosts and header fields that a request must have. The greater of two conditions is tried
-/// first.
+/// The hosts and header fields that a request must have. Of two conditions, the greater in sort
+/// order is tried first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
     /// The accepted hosts. If the list is empty, any host matches.

@@ -60,14 +60,14 @@ pub struct Asked<'t> {
     pub fields: &'t dyn HasField,
 }
 
-/// Access to the header fields of a request.
+/// Access to the header fields of a request by their names.
 pub trait HasField {
     /// Returns whether the request has a field named `name` (in lower case) with a value for which
     /// `is_value` returns true.
     fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool;
 }
 
-/// A request without known fields.
+/// Stands for a request whose header fields are unknown: no field is present.
 impl HasField for () {
     fn has(&self, _: &str, _: &dyn Fn(&[u8]) -> bool) -> bool {
         false
@@ -91,14 +91,14 @@ impl fmt::Debug for Asked<'_> {
     }
 }
 
-/// A rule: requests that match a pattern under a condition have this class.
+/// A rule that gives a class to the requests that match a pattern and meet a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The pattern that a request must match.
     pub pattern: Pattern,
     /// The host and the fields that a request must have in addition.
     pub condition: Condition,
-    /// The class of the requests that the rule takes.
+    /// The class that the rule gives to these requests.
     pub class: ClassId,
 }
 
@@ -109,10 +109,10 @@ impl Rule {
     }
 }
 
-/// The error that the same pattern under the same condition leads to two classes.
+/// The error that two rules with the same pattern and the same condition give different classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// The pattern that two rules share, as text.
+    /// The pattern of both rules, as text.
     pub pattern: String,
 }
 

@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 
 use super::reading::decoded;
 
-/// The maximum number of distinct names in a set of parameters. A query with more names has no set,
-/// because no developer chose that many.
+/// The maximum number of distinct names in a set of parameters ([`Parameters::set`]). A query with
+/// more names has no set, because a developer would hardly choose so many.
 pub(super) const MOST: usize = 8;
 /// The maximum length of a parameter's name, in bytes.
 const LONGEST: usize = 32;
-/// The maximum number of parameters of a query that are read.
+/// The maximum number of parameters of a query that are read. All further ones are ignored.
 const MAX_PARAMETERS: usize = 64;
 
 /// The parameters of a query, in its order.
@@ -43,7 +43,7 @@ struct Given<'t> {
 }
 
 impl<'t> Parameters<'t> {
-    /// Parses the query, the text after the `?`.
+    /// Parses a query, which is the text after the `?`. Only the first 64 parameters are read.
     pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -89,8 +89,9 @@ impl<'t> Parameters<'t> {
         !is_repeated
     }
 
-    /// Returns the set of names, each with its first value, sorted by name. Returns `None` if no
-    /// developer chose the set: it is too large, or a name is not allowed in a pattern.
+    /// Returns the set of names, each with its first value, sorted by name. Returns `None` if a
+    /// developer would hardly have chosen these parameters: there are too many names, or a name is
+    /// not allowed in a pattern.
     pub fn set(&self) -> Option<Vec<(&str, &str)>> {
         if self.unnamed || self.too_many || self.names > MOST {
             return None;
@@ -103,7 +104,8 @@ impl<'t> Parameters<'t> {
         Some(set)
     }
 
-    /// Returns the parameters under the names that are written in the query.
+    /// Returns the parameters under their names as written in the query. The names that only PHP
+    /// reads are left out.
     fn own(&self) -> impl Iterator<Item = &Given<'t>> {
         self.given.iter().filter(|given| !given.is_of_php)
     }
@@ -121,13 +123,13 @@ impl<'t> Parameters<'t> {
         self.names == names && !self.unnamed && !self.too_many
     }
 
-    /// Returns whether applications differ on the value of this name: it is repeated, names a list,
-    /// or is a name that only PHP reads.
+    /// Returns whether applications differ on the value of the parameter `name`: the name is
+    /// repeated, names a list, or is one that only PHP reads.
     pub(super) fn is_doubtful(&self, name: &str) -> bool {
         self.given.iter().any(|given| given.name == name && given.is_doubtful)
     }
 
-    /// Returns whether the query has more parameters than are read. Then any name may be among
+    /// Returns whether the query has more parameters than are read. If so, any name may be among
     /// those that are not read.
     pub(super) const fn are_too_many(&self) -> bool {
         self.too_many

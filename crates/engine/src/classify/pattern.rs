@@ -198,7 +198,7 @@ impl Pattern {
             && self.query_fit(line) == QueryFit::Exact
     }
 
-    /// Returns whether the pattern matches requests with this method.
+    /// Returns whether the pattern matches requests with this method, whatever their target.
     pub(super) fn takes(&self, method: &str) -> bool {
         match &self.method {
             Method::Any => true,
@@ -245,8 +245,8 @@ impl Pattern {
         self.query.narrows(&other.query)
     }
 
-    /// Returns whether the path of the pattern has only one reading. The configuration requires
-    /// that of the paths of classes.
+    /// Returns whether the path of the pattern has only one reading. The configuration accepts only
+    /// such patterns for classes.
     pub fn has_one_reading(&self) -> bool {
         let last = self.path.segments.len().saturating_sub(1);
         self.path.segments.iter().enumerate().all(|(at, segment)| match segment {
@@ -298,7 +298,7 @@ impl Pattern {
     }
 }
 
-/// Returns whether requests with this method only read.
+/// Returns whether requests with this method only read: it is `GET` or `HEAD`.
 pub fn is_reading(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
@@ -357,8 +357,8 @@ impl PartialOrd for Pattern {
 }
 
 impl Ord for Pattern {
-    /// Compares by path, then by query, then by method. So patterns with the same path are adjacent
-    /// in a sorted list.
+    /// Compares two patterns by path, then by query, then by method. So patterns with the same path
+    /// are adjacent in a sorted list.
     fn cmp(&self, other: &Self) -> Ordering {
         let paths = || self.path.to_string().cmp(&other.path.to_string()).reverse();
         let queries = || self.query.specificity().cmp(&other.query.specificity());

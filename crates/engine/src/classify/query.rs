@@ -78,9 +78,9 @@ impl Query {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, values)| values)
     }
 
-    /// Returns how a request with the parameters `given` fits. `given` is called only if the result
-    /// depends on the parameters. A request with more parameters than are read counts as if it had
-    /// all that the pattern names.
+    /// Returns how a request with the parameters `given` fits. The function `given` is called only
+    /// if the result depends on the parameters. A request with more parameters than are read counts
+    /// as if it had all that the pattern names.
     pub(super) fn fit<'r, 't: 'r>(&self, given: impl FnOnce() -> &'r Parameters<'t>) -> QueryFit {
         if self.parameters.is_empty() && self.others {
             return QueryFit::Exact;

@@ -10,9 +10,9 @@
 //!
 //! Other escapes are decoded when segments are compared, as every application does.
 //!
-//! A slash at the end makes no reading of its own: patterns are matched against both forms at once
-//! ([`PathReading::ends_with_slash`]). Letter case makes none either: if the operator says that the
-//! application ignores case, all comparisons ignore case.
+//! A slash at the end makes no reading of its own: patterns are matched against both forms in one
+//! step ([`PathReading::ends_with_slash`]). Letter case makes none either: if the operator says
+//! that the application ignores case, all comparisons ignore case.
 //!
 //! A path without `;`, `%` and `//` has one reading. A path has at most 13 readings. None
 //! allocates, and each takes one walk over the path. To bound the cost of a hostile path, unusual
@@ -42,14 +42,14 @@ pub struct PathReading<'p> {
     comparison: Comparison,
 }
 
-/// How the segments of the path are compared with those of a pattern.
+/// The settings for comparing the segments of the path with those of a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Comparison {
     decodes: bool,
     ignores_case: bool,
 }
 
-/// One assumption about how an application treats the unusual parts of a path.
+/// An assumption about how an application treats the unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
 struct Normalization {
     cuts: Cut,
@@ -58,7 +58,7 @@ struct Normalization {
     merges: bool,
 }
 
-/// When an application cuts path parameters off a segment.
+/// The way in which an application cuts path parameters off a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     Never,
@@ -162,7 +162,8 @@ pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = P
     let normalizations =
         if unusual.is_plain() || first.is_none() { &[][..] } else { &NORMALIZATIONS[..] };
     let others = normalizations.iter().enumerate().filter(move |(at, normalization)| {
-        // The literal path is repeated only if decoding makes a difference.
+        // The first normalization repeats the literal path, decoded. It is needed only if the path
+        // has escapes.
         if *at == 0 { unusual.escapes } else { unusual.distinguish(**normalization) }
     });
     let decoded = Comparison { decodes: unusual.escapes, ignores_case };
@@ -240,8 +241,8 @@ impl<'p> PathReading<'p> {
         if self.length == 0 { None } else { Some(Self { slash: !self.slash, ..self }) }
     }
 
-    /// Returns the segment at index `at`, as written. It is empty beyond the last segment that is
-    /// kept.
+    /// Returns the segment at index `at`, as written. The result is empty if `at` is beyond the
+    /// last segment that is kept.
     pub fn segment(&self, at: usize) -> &'p str {
         self.segments.get(at).copied().unwrap_or_default()
     }

@@ -38,8 +38,8 @@
 use crate::request::{Class, ClassId, ClassSet, Tier};
 
 /// Returns the class of a set that ranks lowest; `None` if the set is empty. Browsing ranks below
-/// transactions. Then the lower utility, and then the lower revenue, ranks lower. The first
-/// of equals is returned.
+/// transactions. Within a tier, the lower utility ranks lower, and among equal utilities the lower
+/// revenue. If several classes are equal, the first is returned.
 pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option<ClassId> {
     if set.is_one() {
         return set.iter().next();
@@ -54,7 +54,8 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
 }
 
 /// Returns the class whose bounds decide when a request is stopped. This class is the one with the
-/// shortest `max` among the classes whose requests may be stopped. It is `own` if there is none.
+/// shortest `max` among the classes whose requests may be stopped. If there is no such class,
+/// returns `own`.
 pub fn stops_as<'c>(own: ClassId, also: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> ClassId {
     if also.is_empty() {
         return own;

@@ -12,14 +12,15 @@ use crate::terminate::{Ran, RunOutcome};
 use crate::value::Learning;
 
 impl Engine {
-    /// Returns the signals that count for a request: those that its session showed when it began.
-    /// For a new session these are the signals of the request itself.
+    /// Returns the signals that count for a request: those that its session showed when the session
+    /// began. For a new session these are the signals of the request itself.
     pub(super) fn signals_of(&self, standing: Standing, request: &Request) -> Signals {
         let session = request.session.filter(|_| standing != Standing::New);
         session.and_then(|session| self.sessions.signals(session)).unwrap_or(request.signals)
     }
 
-    /// Returns whether a request repeats one that was lost, and how that is known.
+    /// Returns whether a request repeats an earlier one that was refused, stopped or left by its
+    /// client, and how that is known.
     pub(super) fn repeats(&self, now: Time, request: &Request) -> Repeats {
         let is_known = |key| self.attempts.repeats(now, key);
         match request.attempt {
@@ -29,8 +30,8 @@ impl Engine {
         }
     }
 
-    /// Notes that a session asks for a class. This counts as the visitor's next step, even if the
-    /// request is not served.
+    /// Notes that a session asks for a class. The request counts as the visitor's next step, even
+    /// if it is not served.
     pub(super) fn asks(&mut self, now: Time, request: &Request) {
         let Some(session) = request.session else { return };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
@@ -38,7 +39,8 @@ impl Engine {
         }
     }
 
-    /// Notes that a session was served an answer.
+    /// Notes that a session was served an answer. The engine learns from it only if it advances the
+    /// session and was sent in time.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
         let Served { service, signals, revenue, in_time } = served;
         if !self.sessions.served(now, session, service) || !in_time {
@@ -58,7 +60,8 @@ impl Engine {
         }
     }
 
-    /// Learns from a request that has run since `since` and has ended with `end`.
+    /// Learns from a request that has run since the time `since` and has now ended. `end` says how
+    /// it ended.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
@@ -89,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// Learns from a request that has run since `since` and whose client has left.
+    /// Learns from a request that has run since the time `since` and whose client has now left.
     pub(super) fn learn_abandoned_run(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
         let took = now.since(since);
@@ -97,7 +100,8 @@ impl Engine {
         self.learning.ran(class, took, false);
     }
 
-    /// Notes that a request was lost, so that its repetition is recognised.
+    /// Notes that a request was refused, stopped or left by its client, so that its repetition is
+    /// recognised.
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
         let Waiting { attempt, .. } = *self.view(now).waiting(id);
         if let Some(key) = attempt {

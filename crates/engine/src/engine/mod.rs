@@ -297,7 +297,7 @@ impl Engine {
     }
 
     /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted as
-    /// a result, and the reason; `None` if there is none.
+    /// a result, and the reason. Returns `None` if `id` waits and no request is evicted.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         match self.scheduler.push(&view, id) {
@@ -453,7 +453,7 @@ impl Engine {
     }
 }
 
-/// An answer that a session got, with its signals, revenue and timeliness.
+/// An answer that a session got, with the signals, the revenue and the timeliness of that answer.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     service: Service,
@@ -479,8 +479,8 @@ fn any_stops(classes: &[Class]) -> bool {
     classes.iter().any(|class| class.stop.is_some())
 }
 
-/// Returns the holder of a request: its session if that is proven, and otherwise the client's
-/// address.
+/// Returns the session or address that a request counts against: its session if that session is
+/// proven, and otherwise the client's address. Returns `None` if neither is known.
 fn holder(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
         Standing::Transaction => request.session.map(Principal::Checkout),

@@ -51,9 +51,9 @@ impl Engine {
     /// sessions.
     ///
     /// # Panics
-    /// Panics if there are fewer classes than before, or if there are more and `scheduler` is `None`.
-    /// A class keeps its index for as long as the engine lives, so a class that is no longer wanted
-    /// stays in the list.
+    /// Panics if there are fewer classes than before. Also panics if there are more classes than
+    /// before and `scheduler` is `None`. A class keeps its index for as long as the engine lives,
+    /// so a class that is no longer wanted stays in the list.
     pub fn reconfigure(
         &mut self,
         now: Time,

@@ -9,17 +9,18 @@
 //! least. It compares, in this order:
 //!
 //! 1. the standing: the worst is stopped first, so a proven session is stopped after a new one;
-//! 2. the rate, by powers of two: the slowest is stopped first, so a client that wants to hold a
-//!    slot must send or read faster than the other slow clients do;
+//! 2. the rate, by powers of two: the slowest is stopped first, so a client keeps its slot only if
+//!    it is faster than the other slow clients;
 //! 3. the number of running requests of the holder (session or address): the highest is stopped
 //!    first;
 //! 4. the running time: the shortest is stopped first.
 //!
 //! The driver reports which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
-//! A client whose request is stopped may ask again at once. So its session and its address are
-//! remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all others.
-//! Requests of a slow session that is proven wait behind those of new sessions that are not slow.
+//! A client whose request is stopped may send another request immediately. So its session and its
+//! address are remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all
+//! others. Requests of a slow session that is proven wait behind those of new sessions that are not
+//! slow.
 //!
 //! The engine assumes an attack when the recent stops fill a leaky bucket. The bucket holds one
 //! stop per two slots, and loses as many in each [`ATTACK_HOLD`]. For [`ATTACK_HOLD`] after the
@@ -45,12 +46,13 @@ use crate::request::RequestId;
 #[derive(Debug, Default)]
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
-    /// If the share of slow clients is less than one slot, the number of seconds, from the time
-    /// `looked` on, for which they may still hold one slot. `None` means the maximum.
+    /// The number of seconds, from the time `looked` on, for which slow clients may still hold one
+    /// slot. `None` means the maximum. The number is used only if the share of slow clients is less
+    /// than one slot.
     credit: Option<f64>,
     looked: Time,
-    /// The level of a leaky bucket of stops. In each [`ATTACK_HOLD`] it loses half the number of
-    /// slots, and [`MIN_ATTACK_STOPS`] at least.
+    /// The present content of a leaky bucket of stops, as a number of stops. In each
+    /// [`ATTACK_HOLD`] it loses half the number of slots, and [`MIN_ATTACK_STOPS`] at least.
     stops: f64,
     stopped: Time,
 }
@@ -59,7 +61,8 @@ pub(super) struct SlowClients {
 /// behind others after an attack.
 const ATTACK_HOLD: TimeSpan = TimeSpan::from_secs(10);
 
-/// The time for which unknown addresses wait behind others after more uploads waited than may run.
+/// The time for which unknown addresses wait behind others after there were too many uploads: more
+/// of them waited than may run.
 const UPLOAD_CROWD_HOLD: TimeSpan = TimeSpan::from_secs(1);
 
 /// The minimum number of stops that make an attack, even if there are few slots.
@@ -85,8 +88,9 @@ impl SlowClients {
         }
     }
 
-    /// Returns the whole number of slots that slow clients may hold now while others wait. Their
-    /// share is `share` slots, which may be less than one; then the saved time decides.
+    /// Returns the whole number of slots that slow clients may hold now while others wait. `share`
+    /// is the share of slow clients as a number of slots. If `share` is less than one, the saved
+    /// time decides between one slot and none.
     fn allowance(&mut self, now: Time, share: f64) -> usize {
         if share >= 1.0 {
             return share as usize;
@@ -98,8 +102,8 @@ impl SlowClients {
         usize::from(credit > 0.0)
     }
 
-    /// Saves time for slow clients: the fraction `share` of the time since `looked`, in which no
-    /// client was slow.
+    /// Saves time for slow clients: the fraction `share` of the seconds since the time `looked`. No
+    /// client was slow in that time.
     fn save(&mut self, now: Time, share: f64) {
         let passed = now.since(self.looked).as_secs_f64();
         self.looked = now;
@@ -141,8 +145,8 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Assumes an attack if more uploads of new sessions wait than may run. This does not wait
-    /// until the engine can judge the clients.
+    /// Assumes an attack if more uploads of new sessions wait than may run. The engine need not be
+    /// able to judge the clients yet.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {
             self.requests.extend_attack(now + UPLOAD_CROWD_HOLD);
@@ -164,8 +168,8 @@ impl Engine {
     /// of the slots.
     ///
     /// It stops them until a slot is free. If a request with an incomplete body waits, it continues
-    /// until that request may have the slot. `wanted` means that a request outside the queue wants
-    /// a slot.
+    /// until that request may have the slot. `wanted` says whether a request outside the queue
+    /// wants a slot.
     pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
         // In most calls no client is slow.
         if self.slow.requests.is_empty() || !self.stops {
@@ -197,8 +201,9 @@ impl Engine {
         }
     }
 
-    /// Returns the request of a slow client whose loss costs least, and the time at which it
-    /// started. If `unfinished`, only requests with an incomplete body are considered.
+    /// Returns the request of a slow client whose loss costs least, and the start of that request.
+    /// If `unfinished`, only requests with an incomplete body are considered. Returns `None` if
+    /// there is no such request.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
         let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);

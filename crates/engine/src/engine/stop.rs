@@ -13,15 +13,15 @@ use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
 use crate::terminate::{Ran, RunOutcome};
 
-/// A running request is preempted only if the request that gets its slot promises more than this
-/// many times as much. A running request that promises nearly as much as the other has already run
-/// for a while, and that work would be lost.
+/// The factor by which the promise of the next request must exceed that of a running request before
+/// the running one is preempted. A running request that promises nearly as much has already run for
+/// a while, and that work would be lost.
 const PREEMPTION_FACTOR: f64 = 2.0;
 
-/// The pressure at which requests are stopped for others during [`PRESSURE_HOLD`] after the last
-/// high pressure (at least 1). Without this lower bound the pressure would have to become high
-/// again each time. All requests would then wait nearly until they are lost, for as long as the
-/// load lasts.
+/// The lower bound of pressure at which requests are stopped for others until [`PRESSURE_HOLD`] has
+/// passed since the pressure was last 1 or more. Without this bound the pressure would have to
+/// reach 1 again for each stop. All requests would then wait nearly until they are lost, for as
+/// long as the load lasts.
 const SUSTAINED_PRESSURE: f64 = 2.0 / 7.0;
 /// The time after high pressure during which [`SUSTAINED_PRESSURE`] applies. It is short, so that a
 /// load that rarely fills the queue causes hardly any needless stop.
@@ -40,8 +40,8 @@ impl Engine {
         pressure >= 1.0 || (pressure >= SUSTAINED_PRESSURE && now < self.pressed)
     }
 
-    /// Reports to the termination policy how a request ran. Skipped if the requests of no class can
-    /// be stopped.
+    /// Reports to the termination policy how a request ran. Does nothing if the requests of no
+    /// class can be stopped.
     pub(super) fn report_run(&mut self, ran: Ran) {
         if self.any_stops {
             self.terminate.ended(ran);
@@ -84,8 +84,8 @@ impl Engine {
     }
 
     /// Makes room for `new`, which would have to wait because all slots are taken. If requests are
-    /// about to be lost, stops a running request that promises less than the next one. Returns the
-    /// request that gets the slot; `None` if no slot became free.
+    /// about to be lost, stops a running request that promises less than the request that would run
+    /// next. Returns the request that gets the slot; `None` if no slot became free.
     pub(super) fn make_room(
         &mut self,
         now: Time,
@@ -127,8 +127,8 @@ impl Engine {
         least
     }
 
-    /// Returns the request that gets the next slot, `new` or a waiting one. Returns `None` unless a
-    /// second of service for it promises more than `than`.
+    /// Returns the request that would get the next slot, `new` or a waiting one. Returns `None` if
+    /// a second of service for that request does not promise more than `than`.
     fn next_more_promising(&mut self, now: Time, new: RequestId, than: f64) -> Option<RequestId> {
         let view = view(now, self.mean_service, self.learning.values(), &self.requests);
         let next = self.scheduler.goes_first(&view, new);

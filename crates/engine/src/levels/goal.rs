@@ -33,7 +33,7 @@ pub enum Goal {
     },
 }
 
-/// How far a goal is reached at present.
+/// The measured state of a goal: how far it is reached at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// Whether the goal is reached.
@@ -47,7 +47,7 @@ pub struct Standing {
     pub effort: f64,
 }
 
-/// Whether a goal is reached.
+/// The verdict on whether a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No verdict yet: no request has been measured, or the controller has not settled.
@@ -72,15 +72,15 @@ pub enum GoalFault {
     Weight(LevelId),
     /// The floor of a level is not between 0 and 1, or the sum of all floors is too large.
     Floor(LevelId),
-    /// The goal names a level that does not exist.
+    /// The goal names a level that is not in the list.
     UnknownLevel(LevelId),
     /// The goal compares a level with itself.
     SameLevel(LevelId),
-    /// The target of a ratio is not above 0 and at most 1.
+    /// The target of [`Goal::Ratio`] is not above 0 and at most 1.
     Target,
     /// The share of requests in [`Goal::Percentile`] is below 0.5 or above 0.999.
     Ratio,
-    /// The time of a percentile is zero.
+    /// The time in [`Goal::Percentile`] is zero.
     Within,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for GoalFault {
 
 impl core::error::Error for GoalFault {}
 
-/// The maximum sum of all floors. The rest is for weights and goals to decide.
+/// The maximum sum of all floors. Weights and goals decide about the rest of the slot time.
 const MAX_FLOOR_SUM: f64 = 0.9;
 
 pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {

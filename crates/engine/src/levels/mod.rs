@@ -225,7 +225,8 @@ impl Levels {
         scarce && self.settings.iter().enumerate().any(|each| wants(each).is_some())
     }
 
-    /// Takes back a slot of a running request, which has held it for `used`.
+    /// Takes back a slot of a running request. `used` is the time for which the request held the
+    /// slot.
     pub fn release(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.narrow(ticket);
         if let Admission::Slots(free) = &mut self.admission {
@@ -235,8 +236,8 @@ impl Levels {
         self.shares.used(now, level, more);
     }
 
-    /// Notes that a thread of a running request has used a slot for `used` and hands it over to
-    /// another thread of the same request.
+    /// Notes that a thread of a running request hands its slot over to another thread of the same
+    /// request. `used` is the time for which the first thread used the slot.
     pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: TimeSpan) {
         let level = self.table.level(ticket);
         let more = self.stride.settle(level, used) + self.stride.charge(level);

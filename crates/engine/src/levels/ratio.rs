@@ -26,12 +26,13 @@ use super::{Grant, LevelId};
 const WINDOW: u32 = 100;
 /// The minimum number of requests of each level for a correction.
 const MIN_REQUESTS: u32 = 10;
-/// After this time the weight is corrected even with fewer than [`WINDOW`] requests, if there are
-/// [`MIN_REQUESTS`] of each level.
+/// The time after which the weight is corrected even with fewer than [`WINDOW`] requests, if there
+/// are [`MIN_REQUESTS`] of each level.
 const PATIENCE: TimeSpan = TimeSpan::from_millis(500);
-/// A measurement older than this no longer counts.
+/// The age from which on a measurement no longer counts.
 const STALE: TimeSpan = TimeSpan::from_secs(30);
-/// A window corrects the weight only if levels competed for at least this many slots per request.
+/// The minimum mean number of slots per request for which levels competed. A window below this
+/// number does not correct the weight.
 const MIN_CONTESTED_SHARE: f64 = 0.05;
 const STEP: f64 = 1.5;
 const MOST: f64 = 64.0;

@@ -39,8 +39,8 @@ impl Shares {
         if all > 0.0 { self.used[level.0] / all } else { 0.0 }
     }
 
-    /// Returns whether a level had less than its floor share of recent slot time. Called only for
-    /// levels that want slots.
+    /// Returns whether a level had less than its floor share of recent slot time. The caller must
+    /// ask only about levels that want slots.
     pub(super) fn starved(&self, level: LevelId) -> bool {
         self.of(level) < self.floors[level.0]
     }

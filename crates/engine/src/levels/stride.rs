@@ -41,7 +41,7 @@ impl Stride {
         Self { accounts: weights.map(account).collect(), virtual_time: 0.0 }
     }
 
-    /// Notes that a level without requests gets one, and sets its pass.
+    /// Notes that a level without requests gets a request, and sets the level's pass.
     pub(super) fn wake(&mut self, level: LevelId) {
         let account = &mut self.accounts[level.0];
         account.pass = account.pass.max(self.virtual_time);
@@ -60,8 +60,8 @@ impl Stride {
         account.expected
     }
 
-    /// Corrects the charge for a slot that a level has used for `used`. Returns the seconds beyond
-    /// the expected use, negative if it was less.
+    /// Corrects the charge for a slot that a level has used. `used` is the time of use. Returns the
+    /// seconds beyond the expected use, negative if it was less.
     pub(super) fn settle(&mut self, level: LevelId, used: TimeSpan) -> f64 {
         let account = &mut self.accounts[level.0];
         let more = used.as_secs_f64() - account.expected;

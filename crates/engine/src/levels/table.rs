@@ -14,8 +14,8 @@ use super::{Grant, Level, LevelId};
 pub struct Ticket(u32);
 
 impl Ticket {
-    /// Returns the number as an array index. It is lower than the largest number of requests that
-    /// the pool has had at one time.
+    /// Returns the number of the request as an array index. The index is lower than the largest
+    /// number of requests that the pool has had at one time.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -139,8 +139,8 @@ impl Table {
         narrow.or_else(begin).or_else(|| self.wanting(id, level.max_threads))
     }
 
-    /// Returns a grant of another thread to a running request of a level. It is the oldest one that
-    /// wants a thread and has fewer than `most`. Returns `None` if there is none.
+    /// Returns a grant of another thread to a running request of a level. The request is the oldest
+    /// one that wants a thread and has fewer than `most` threads. Returns `None` if there is none.
     pub(super) fn wanting(&self, level: LevelId, most: u32) -> Option<Grant> {
         let wants = |ticket: &&Ticket| {
             let entry = &self.entries[ticket.0 as usize];

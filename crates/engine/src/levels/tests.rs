@@ -22,7 +22,8 @@ fn wide(most: u32, least: u32) -> Level {
 }
 
 /// Returns each level's share of slot time over `rounds` requests. All levels always have requests
-/// waiting. Each request holds its slot for the entry of its level in `takes`, in milliseconds.
+/// waiting. `takes` has, for each level, the time in milliseconds for which a request holds its
+/// slot.
 fn shares(slots: u32, levels: &[Level], takes: &[u64], rounds: u64) -> Vec<f64> {
     let mut pool = Levels::new(slots, levels.to_vec(), None);
     let mut ends: Vec<(Time, Ticket, LevelId)> = Vec::new();
@@ -85,7 +86,7 @@ fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
     assert_eq!(standing.verdict, Verdict::Settling);
 }
 
-/// Runs one request, which arrives and begins at `comes` and ends at `ends`.
+/// Runs one request. It arrives and begins at the time `comes`, and ends at the time `ends`.
 fn one(pool: &mut Levels, level: LevelId, comes: Time, ends: Time) {
     let ticket = pool.arrive(comes, level).unwrap();
     assert_eq!(pool.grant(comes), Some(Grant::Begin(ticket)));
@@ -183,7 +184,7 @@ fn who_sleeps_saves_nothing_up() {
         pool.end(now, ticket);
     };
     (0..100).for_each(|_| serve(&mut pool, HIGH));
-    // From here on both levels have requests, so they take turns.
+    // From here on both levels have requests, so the pool serves them alternately.
     for _ in 0..20 {
         for level in [HIGH, LOW] {
             pool.arrive(at(2000), level).unwrap();
@@ -195,8 +196,8 @@ fn who_sleeps_saves_nothing_up() {
         pool.release(at(2001 + i), ticket, MS);
         turns[pool.end(at(2001 + i), ticket).level.0] += 1;
     }
-    // The low level begins at the pass of the level that was being served, so it may be one turn
-    // ahead.
+    // The low level begins at the pass of the level that was being served, so it may have one
+    // request more.
     assert_eq!(turns[0] + turns[1], 20);
     assert!((9..=10).contains(&turns[0]), "{turns:?}");
 }
@@ -265,8 +266,8 @@ fn in_parity_who_comes_first_is_first_and_everybody_has_her_threads() {
     assert_eq!(pool.grant(at(3)), Some(Grant::Begin(last)));
 }
 
-/// Runs `count` requests of a level, one after another. Each arrives and begins at `came`, and ends
-/// `took` milliseconds later.
+/// Runs `count` requests of a level, one after another. Each arrives and begins at the millisecond
+/// `came`, and takes `took` milliseconds.
 fn answers(pool: &mut Levels, level: LevelId, count: usize, came: u64, took: u64) {
     let tickets: Vec<Ticket> = (0..count).map(|_| pool.arrive(at(came), level).unwrap()).collect();
     for ticket in tickets {

@@ -21,7 +21,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Creates the limit from its parameters in the catalogue.
+    /// Creates the limit from `settings`, the values of its parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

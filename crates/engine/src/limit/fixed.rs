@@ -13,7 +13,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Creates the limit from its parameters in the catalogue.
+    /// Creates the limit from `settings`, the values of its parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         Self { slots: settings.count("slots") }
     }

@@ -34,7 +34,7 @@ pub struct Gradient2 {
 }
 
 impl Gradient2 {
-    /// Creates the limit from its parameters in the catalogue.
+    /// Creates the limit from `settings`, the values of its parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

@@ -1,9 +1,9 @@
 //! Concurrency limits, which decide how many requests run at once.
 //!
-//! Each policy is one file with one type that implements [`Limit`]. The engine reports to it every
-//! request that gets a slot and every one that gives it back, with its running time. The engine
-//! asks it for the number of slots. When that number falls, the engine takes no slot back: running
-//! requests continue, and none starts until fewer run than may.
+//! Each policy is one file with one type that implements [`Limit`]. The engine reports to the limit
+//! each request that gets a slot. It also reports each request that gives its slot back, with its
+//! running time. The engine asks the limit for the number of slots. When that number falls, the
+//! engine takes no slot back: running requests continue, and none starts until fewer run than may.
 //!
 //! The limit matters although the engine decides the order of requests. With too many slots,
 //! requests wait inside the application, where the oldest goes first and requests without a client
@@ -46,16 +46,17 @@ pub trait Limit: Debug + Send {
     /// Returns the present number of slots; at least one.
     fn slots(&self) -> u32;
 
-    /// Notes that a request has got a slot. `load` already counts it.
+    /// Notes that a request has got a slot. The counts in `load` already include that request.
     fn dispatched(&mut self, now: Time, load: Load) {
         let _ = (now, load);
     }
 
-    /// Notes that a request has given its slot back. `load` still counts it.
+    /// Notes that a request has given its slot back. The counts in `load` still include that
+    /// request.
     fn ended(&mut self, now: Time, load: Load, ended: Ended);
 
     /// Returns the time for the next call of [`Limit::on_timer`]; `None` if no call is due. A call
-    /// is due only while the limit has made a change that must be undone at a certain time.
+    /// is due only while a temporary change of the limit is in force, such as a probe.
     fn next_timer(&self) -> Option<Time> {
         None
     }
@@ -91,7 +92,8 @@ pub struct Ended {
 pub enum Completion {
     /// The request was answered. The running time is its latency.
     Answered,
-    /// The application took longer than allowed. This counts as if it had dropped the request.
+    /// The application took longer than allowed. This counts as if the application had dropped the
+    /// request.
     TimedOut,
     /// The client left before the application had answered. The latency would have been longer than
     /// the running time.

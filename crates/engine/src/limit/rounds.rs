@@ -1,9 +1,9 @@
 //! The mean latency of rounds of requests, for the concurrency policies that use it.
 //!
 //! Source: Netflix concurrency-limits, `WindowedLimit` and `ImmutableAverageSampleWindow`. A round
-//! ends with the first answer after its time has passed, if it has at least ten answers. This
-//! implementation differs in one point: it excludes no answer for being quick, because its clock is
-//! not that of a virtual machine.
+//! lasts for a minimum time. It ends with the first answer after that time, if it has at least ten
+//! answers. This implementation differs in one point: it excludes no answer for being quick,
+//! because its clock is not that of a virtual machine.
 
 use bywash_units::{Time, TimeSpan};
 
@@ -12,7 +12,7 @@ use super::{Completion, Ended, Load};
 /// The minimum number of answers in a round.
 const LEAST: u32 = 10;
 
-/// The answers and requests counted in the present round.
+/// The present round, with its answers and requests so far.
 #[derive(Debug)]
 pub(super) struct Rounds {
     length: TimeSpan,
@@ -35,7 +35,7 @@ pub(super) struct Round {
 }
 
 impl Rounds {
-    /// Creates rounds that last for `length` at least.
+    /// Creates rounds that last for at least `length` each.
     pub(super) const fn new(length: TimeSpan) -> Self {
         Self {
             length,

@@ -36,7 +36,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Creates the limit from its parameters in the catalogue.
+    /// Creates the limit from `settings`, the values of its parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         let limit = range.initial(settings);
@@ -83,8 +83,8 @@ impl Vegas {
     }
 }
 
-/// Returns log₁₀ of the limit, rounded down to a whole number, at least 1. The source has a table
-/// of these.
+/// Returns log₁₀ of the limit, rounded down to a whole number, but at least 1. The original program
+/// has a table of these values.
 pub(super) fn step(limit: f64) -> f64 {
     f64::from((limit as u32).max(1).ilog10().max(1))
 }

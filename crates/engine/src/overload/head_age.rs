@@ -19,8 +19,8 @@ use crate::parameters::{Decides, Settings};
 pub struct HeadAge {
     patience: TimeSpan,
     overloaded: bool,
-    /// During overload, the time since which the oldest request has been younger than T/2; `None`
-    /// if it is older.
+    /// The time since which the oldest request has been younger than T/2, for the end of overload.
+    /// `None` if it was not younger at the last observation.
     calm_since: Option<Time>,
 }
 

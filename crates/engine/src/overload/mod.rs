@@ -76,7 +76,7 @@ impl Detector {
         }
     }
 
-    /// Notes that a request of `group` got a slot after it had waited for `sojourn`.
+    /// Notes that a request of `group` got a slot. `sojourn` is the time that it had waited.
     pub fn left(&mut self, group: usize, sojourn: TimeSpan) {
         if let Self::Sojourn(sojourns, _) = self {
             sojourns[group].left(sojourn);

@@ -23,7 +23,7 @@ impl Sojourn {
     /// The detector before any request has waited.
     pub const CALM: Self = Self { since: Time::ZERO, least: None, overloaded: false };
 
-    /// Notes that a request got a slot after it had waited for `sojourn`.
+    /// Notes that a request got a slot. `sojourn` is the time that it had waited.
     pub fn left(&mut self, sojourn: TimeSpan) {
         self.least = Some(self.least.map_or(sojourn, |least| least.min(sojourn)));
     }

@@ -10,7 +10,7 @@
 /// The groups of cells behind those of the policy, best first.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
-    /// Requests of well-behaved holders whose bodies have not been received completely.
+    /// Requests of well-behaved holders whose bodies have not been received completely yet.
     Unfinished,
     /// Requests of unknown holders, during an attack of slow clients.
     Unknown,
@@ -76,7 +76,8 @@ impl Behind {
         rank >= self.policy && (rank - self.policy).is_multiple_of(2)
     }
 
-    /// Returns the number of better ranks. Both cells of a group count as one rank.
+    /// Returns the number of ranks that are better than `rank`. Both cells of a group count as one
+    /// rank.
     pub(super) const fn level(self, rank: u32) -> u32 {
         let first = self.policy as u32;
         if rank <= first { rank } else { first + (rank - first).div_ceil(2) }

@@ -38,7 +38,7 @@ struct Queue {
 }
 
 impl ByClass {
-    /// Creates the scheduler `always-fifo` for these classes.
+    /// Creates the scheduler `always-fifo` for these classes, from the values of its parameters.
     pub fn always_fifo(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         let capacity = |tier: Tier| match tier {
             Tier::Transaction => settings.count("transaction_capacity"),
@@ -52,13 +52,13 @@ impl ByClass {
         Self { queues: classes.iter().map(queue).collect(), cpu: None }
     }
 
-    /// Creates the scheduler `lifo-pri` for these classes.
+    /// Creates the scheduler `lifo-pri` for these classes, from the values of its parameters.
     pub fn lifo_pri(settings: &SchedulerSettings, classes: &[Class]) -> Self {
         Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 
-    /// Returns the class of this tier with the largest `length × utility`, and the first of equals.
-    /// Returns `None` if no request of the tier waits.
+    /// Returns the class of this tier with the largest `length × utility`. If several classes are
+    /// equal, returns the first of them. Returns `None` if no request of the tier waits.
     fn largest(&self, view: &QueueView<'_>, tier: Tier) -> Option<usize> {
         let mut best = None;
         let mut most = -1.0;

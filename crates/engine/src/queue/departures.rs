@@ -1,11 +1,11 @@
 //! Estimates whether departures of clients are seen, and decides which clients have probably left
 //! unseen.
 //!
-//! Behind a hop that hides departures, a client that has waited for half of its patience is as
-//! likely as not to have left. Newest first leaves exactly such requests behind, and they are
-//! served after the new ones. While there is more work than capacity, serving them takes time from
-//! clients that are certainly there. So they are refused instead. A client that is still there sees
-//! the refusal and can react.
+//! A hop in front of the gateway may hide departures. Then a client that has waited for half of its
+//! patience is as likely as not to have left. Newest first leaves exactly such requests behind, and
+//! they are served after the new ones. While there is more work than capacity, serving them takes
+//! time from clients that are certainly there. So they are refused instead. A client that is still
+//! there sees the refusal and can react.
 //!
 //! Source: a simulation of our own (`docs/figures/policies.md`). The only advantage of an expertly
 //! configured HAProxy over bywash with hidden departures was a time limit of its queue. Where
@@ -29,12 +29,14 @@ pub(super) struct Departures {
     full: Option<Time>,
 }
 
-/// Departures count as hidden if the estimated patience is more than this many times the configured
-/// one.
+/// The factor by which the estimated patience must exceed the configured one for departures to
+/// count as hidden.
 const HIDDEN_FACTOR: f64 = 5.0;
-/// The first `patience / LONG` of each wait does not count, because no client leaves that early.
+/// The part of each wait that does not count is `patience / LONG`, because no client leaves that
+/// early.
 const LONG: u64 = 20;
-/// All counts are halved when the counted waiting time exceeds this many times the patience.
+/// The limit of the counted waiting time, as a multiple of the patience. When it is exceeded, all
+/// counts are halved.
 const MEMORY: f64 = 200.0;
 
 impl Departures {
@@ -44,8 +46,9 @@ impl Departures {
         Self { patience, waited: 0.0, gone: 0.0, full: None }
     }
 
-    /// Notes that a client's wait ended after `age`. `gone` says whether the client has left.
-    /// Otherwise the wait ended for another reason, and the client seemed to be there.
+    /// Notes that a client's wait ended. `age` is the length of the wait. `gone` says whether the
+    /// client has left. Otherwise the wait ended for another reason, and the client seemed to be
+    /// there.
     pub(super) fn waited(&mut self, age: TimeSpan, gone: bool) {
         let short = self.patience / LONG;
         if age < short {

@@ -3,7 +3,7 @@
 use bywash_units::Ratio;
 
 /// The counter of the floor share. Each dispatch adds `share` to `earned`. The dispatch that brings
-/// the sum to 1 belongs to the floor share.
+/// `earned` to 1 belongs to the floor share.
 #[derive(Debug)]
 pub(crate) struct Floor {
     share: Ratio,

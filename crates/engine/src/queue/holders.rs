@@ -36,20 +36,20 @@ use super::principals::Principal;
 /// The number of entries of the table; a power of two.
 const ENTRIES: usize = 65_536;
 
-/// The maximum balance. It makes up for eight stops.
+/// The maximum balance of an entry. It makes up for eight stops.
 const MOST_TRUST: i8 = 64;
-/// The amount that one stop subtracts from the balance: as much as this number of answers adds.
+/// The amount that one stop of a request subtracts from the balance. One answer adds 1.
 const STOP_PENALTY: i8 = 8;
-/// The number of seconds for which a holder is slow after its first stop, at most.
+/// The maximum number of seconds for which a holder is slow after its first stop.
 const FIRST_SLOW_SECONDS: u32 = 60;
 /// The number of seconds without a change after which the past of a holder is forgotten. It is also
 /// the longest time for which a holder is slow.
 const RETENTION_SECONDS: u32 = 600;
-/// A holder is insistent if it has more than this number of counted refusals.
+/// The maximum number of counted refusals of a holder that is not insistent.
 const TOLERATED_REFUSALS: u8 = 2;
 /// The maximum number of refusals within one second that count.
 const MAX_REFUSALS_PER_SECOND: u8 = 2;
-/// A refusal adds to the earlier ones only if it comes less than this many seconds after the last.
+/// The number of seconds within which a refusal must follow the previous one to add to it.
 const REFUSAL_WINDOW: u32 = 10;
 
 /// How the clients of a holder have behaved in the last minutes.
@@ -282,7 +282,7 @@ impl Past {
         self.balance < 0 && now.saturating_sub(self.stopped) < self.is_slow_for()
     }
 
-    /// Returns for how many seconds after the last stop the holder is slow, at most.
+    /// Returns the maximum number of seconds after the last stop for which the holder is slow.
     const fn is_slow_for(&self) -> u32 {
         let doublings = self.stops.saturating_sub(1) as u32;
         if doublings > 3 { RETENTION_SECONDS } else { FIRST_SLOW_SECONDS << doublings }

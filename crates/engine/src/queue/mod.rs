@@ -68,9 +68,10 @@ pub struct Waiting {
     pub repeats: Repeats,
     /// The key by which a repetition of this request is recognised.
     pub attempt: Option<AttemptKey>,
-    /// The principal against whose limit of waiting requests this request counts, if there is one.
+    /// The principal whose limit of waiting requests applies to this request, if there is one.
     pub principal: Option<Principal>,
-    /// The session or address that holds the slot while the request runs, if it is known.
+    /// The session or address whose share of the slots this request uses while it runs, if it is
+    /// known.
     pub(crate) holder: Option<Holder>,
     /// The client's address in the form of a holder, if it is known.
     pub(crate) address: Option<Holder>,
@@ -97,7 +98,8 @@ pub(crate) enum Behaved {
     Slowly,
 }
 
-/// Whether a request repeats an earlier one that was not answered, and how that is known.
+/// The answer to the question whether a request repeats an earlier one that was not answered, and
+/// how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
     /// There is no sign that the request is a repetition.
@@ -146,12 +148,13 @@ impl QueueView<'_> {
         self.requests.arrivals.back(0)
     }
 
-    /// Returns the number of waiting requests of the class with this index.
+    /// Returns the number of waiting requests of the class with index `class`.
     pub fn length_of(&self, class: usize) -> u32 {
         self.requests.by_class.length(class)
     }
 
-    /// Returns the request of the class with this index that has waited longest.
+    /// Returns the request of the class with index `class` that has waited longest; `None` if none
+    /// waits.
     pub fn oldest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.front(class)
     }
@@ -162,7 +165,8 @@ impl QueueView<'_> {
     }
 
     /// Returns whether the holder of a waiting request already uses up its share of the slots while
-    /// requests of other holders wait. The share is `share` of the slots, and two slots at least.
+    /// requests of other holders wait. A holder may have the fraction `share` of the slots, and two
+    /// slots at least.
     pub(crate) fn exceeds_share(&self, id: RequestId, share: Ratio) -> bool {
         let Requests { holders, slots, .. } = self.requests;
         let holder = self.waiting(id).holder;
@@ -204,7 +208,8 @@ impl QueueView<'_> {
         self.requests.is_attacked(self.now)
     }
 
-    /// Returns the waiting request of the class with this index that arrived last.
+    /// Returns the waiting request of the class with index `class` that arrived last; `None` if
+    /// none waits.
     pub fn newest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.back(class)
     }
@@ -299,7 +304,7 @@ pub trait Scheduler: Send {
     fn lifo(&self) -> bool;
 }
 
-/// A queue with at least this fraction of its places in use is about to lose requests.
+/// The minimum fraction of the places in use at which a queue is about to lose requests.
 const NEARLY_FULL: f64 = 7.0 / 8.0;
 
 /// Returns the pressure on a queue with `places` places, of which `taken` are in use. It is 1 when

@@ -21,7 +21,8 @@ impl Occupied {
         }
     }
 
-    /// Returns the best rank, from `rank` on, at which a request waits; `None` if there is none.
+    /// Returns the best rank at which a request waits, among the ranks from `rank` on; `None` if
+    /// there is none.
     pub(super) fn from(&self, rank: u32) -> Option<u32> {
         let (first, bit) = (rank as usize / 64, rank % 64);
         let masked = |(word, bits): (usize, &u64)| {

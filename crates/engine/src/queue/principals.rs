@@ -7,8 +7,8 @@ use crate::session::{KeyHasher, SPARE};
 
 /// The principal that a waiting request counts for: a proven session, or otherwise an address.
 ///
-/// The transactions of a session count separately from its browsing. So a page that asks for many
-/// things at once cannot block its own visitor's payment.
+/// The transactions of a session count separately from its browsing. So a page that makes many
+/// requests in parallel cannot block its own visitor's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// The requests of a session that are transactions with a proven path.

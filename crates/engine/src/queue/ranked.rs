@@ -33,7 +33,7 @@
 //! **Unfinished requests.** A request of a new session whose body has not been received completely
 //! may hold a slot while its client sends. Such requests wait behind the others. Together they hold
 //! no more than half of the slots ([`QueueView::unfinished_is_full`]), even if slots are free. So a
-//! complete request finds a slot at once although many uploads have just begun, when the engine
+//! complete request finds a slot immediately, even if many uploads have just begun and the engine
 //! does not yet know which clients are slow.
 
 use alloc::vec;
@@ -87,11 +87,11 @@ pub(super) struct Ranked<R> {
 /// or ends.
 const MOST_REGROUPED: usize = 4096;
 
-/// Losses are imminent when the oldest request has waited for 1/`LONG_WAIT` of the clients' median
-/// patience or of `max_wait`, whichever is shorter.
+/// The divisor of the long wait. Losses are imminent when the oldest request has waited for
+/// 1/`LONG_WAIT` of the clients' median patience or of `max_wait`, whichever is shorter.
 const LONG_WAIT: u64 = 10;
 
-/// The maximum number of requests that are set back before one slot is given.
+/// The maximum number of requests that are set back for each slot that is given.
 const MOST_SET_BACK: usize = 16;
 
 impl<R: Ranking> Ranked<R> {
@@ -122,7 +122,7 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Returns the index of the cell that a request belongs to.
+    /// Returns the index of the cell to which a request belongs.
     fn cell_of(&self, view: &QueueView<'_>, waiting: &Waiting) -> usize {
         let group = match view.behaved(waiting) {
             Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
@@ -141,8 +141,8 @@ impl<R: Ranking> Ranked<R> {
         self.ranking.cell(waiting, last)
     }
 
-    /// Ranks the cells again if the learned values have changed. Moves requests to other cells if
-    /// an attack of slow clients has begun or ended.
+    /// Updates the cells before a decision. Ranks them again if the learned values have changed.
+    /// Moves requests to other cells if an attack of slow clients has begun or ended.
     fn follow(&mut self, view: &QueueView<'_>) {
         let was_attacked = core::mem::replace(&mut self.attacked, view.is_attacked());
         if self.attacked != was_attacked {
@@ -339,8 +339,8 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Returns the request to refuse or evict so that the arriving request `id` can wait, and the
-    /// reason. The result may be `id` itself.
+    /// Returns the request to refuse or evict because the arriving request `id` wants to wait, and
+    /// the reason. The result may be `id` itself.
     fn victim(&mut self, view: &QueueView<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = view.waiting(id);
         let arriving = self.rank[self.cell_of(view, waiting)];

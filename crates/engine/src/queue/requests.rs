@@ -15,7 +15,7 @@ pub(crate) enum State {
     Free,
     /// The request waits for a slot.
     Waiting,
-    /// The request holds a slot since this time.
+    /// The request has held a slot since this time.
     Running(Time),
 }
 
@@ -27,7 +27,8 @@ struct Entry {
     is_answered: bool,
 }
 
-/// Unfinished requests together may hold this share of the slots, or `slow_share` if that is more.
+/// The share of the slots that unfinished requests together may hold. If `slow_share` is more, it
+/// counts instead.
 const UNFINISHED: Ratio = Ratio::new(0.5);
 
 /// The counts of unfinished requests: those of new sessions whose bodies have not been received
@@ -55,7 +56,7 @@ pub(crate) struct Requests {
     /// The table of holders: how many requests each has waiting and running, and how its clients
     /// behaved.
     pub(super) holders: Holders,
-    /// The number of slots at the time at which one was last given.
+    /// The number of slots when a slot was last given.
     pub(super) slots: u32,
     unfinished: Unfinished,
     /// The time until which requests of unknown holders wait behind those of known ones.
@@ -192,16 +193,16 @@ impl Requests {
         self.holders.running(self.entries[id.index()].waiting.holder)
     }
 
-    /// Notes that a client has read its answer without delay. This counts for the request's session
-    /// and for its address.
+    /// Notes that a client has read its answer without delay. The note counts for the request's
+    /// session and for its address.
     pub(crate) fn note_prompt_read(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.note_prompt_read(now, holder);
         }
     }
 
-    /// Notes that a request was stopped because its client was slow. This counts for the request's
-    /// session and for its address.
+    /// Notes that a request was stopped because its client was slow. The note counts for the
+    /// request's session and for its address.
     pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.was_slow(now, holder);
@@ -214,8 +215,8 @@ impl Requests {
         [holder, address.filter(|_| address != holder)]
     }
 
-    /// Makes requests of unknown holders wait behind those of known ones until `then`, if that is
-    /// later than before.
+    /// Makes requests of unknown holders wait behind those of known ones until the time `then`.
+    /// Does nothing if they already wait for longer.
     pub(crate) fn extend_attack(&mut self, then: Time) {
         self.attacked = self.attacked.max(then);
     }

@@ -26,7 +26,7 @@ use super::{Scheduler, Waiting};
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
-/// Creates the scheduler from its parameters in the catalogue, for these classes.
+/// Creates the scheduler for these classes, from the values of its parameters.
 pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let other = classes.iter().find(|class| class.name == Class::OTHER);
     let is_minor = |class: &Class| other.is_some_and(|other| class.utility < other.utility);
@@ -35,10 +35,10 @@ pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn
 }
 
 /// The ranking by standing. There is one cell for each standing and one for first requests of minor
-/// classes. Each has another cell for its retries.
+/// classes. Each of these has a second cell for retries.
 #[derive(Debug)]
 struct ByStanding {
-    /// Whether each class is minor: it has less utility than the class `other`. By class index.
+    /// Whether each class, by its index, is minor: it has less utility than the class `other`.
     minor: Vec<bool>,
 }
 
@@ -51,15 +51,15 @@ impl Ranking for ByStanding {
         2 * self.group(waiting) + usize::from(last)
     }
 
-    /// Each standing is a group, and the first requests of minor classes are another. First
-    /// requests of minor classes wait long whenever other pages are in demand. That does not mean
-    /// that those other pages are overloaded.
+    /// Returns the group of a request. Each standing is a group, and the first requests of minor
+    /// classes are another. First requests of minor classes wait long whenever other pages are in
+    /// demand. That does not mean that those other pages are overloaded.
     fn group(&self, waiting: &Waiting) -> usize {
         let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
         waiting.standing.index() + usize::from(is_minor)
     }
 
-    /// The order never changes: a cell's number is its rank.
+    /// Returns `None`, because the order never changes: the number of a cell is its rank.
     fn order(&mut self, _: &Values) -> Option<Ranks> {
         None
     }

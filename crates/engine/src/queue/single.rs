@@ -17,7 +17,7 @@ pub struct Single {
 }
 
 impl Single {
-    /// Creates the scheduler from its parameters in the catalogue.
+    /// Creates the scheduler from the values of its parameters.
     pub fn new(settings: &SchedulerSettings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,

@@ -22,15 +22,15 @@ use super::{Scheduler, Waiting};
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Position, Values};
 
-/// Creates the scheduler from its parameters in the catalogue, for these classes.
+/// Creates the scheduler for these classes, from the values of its parameters.
 pub fn value_index(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn Scheduler> {
     let ranking =
         ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// The ranking by value. There is a cell for each combination of standing, class and signals, and
-/// another one for its retries. Impossible cells stay empty. While nothing is known, the cells of
+/// The ranking by value. There is a cell for each combination of standing, class and signals, and a
+/// second one for its retries. Impossible cells stay empty. While nothing is known, the cells of
 /// the first class are used for all classes.
 #[derive(Debug)]
 struct ByValue {

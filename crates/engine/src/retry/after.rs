@@ -51,7 +51,7 @@ impl RetryAfter {
         if passed < self.pressure {
             return;
         }
-        // If another whole pause passed without any event, it was one without refusals.
+        // A second pause that has passed without any event was a pause without refusals.
         self.pressure = if self.refused > self.served && passed < self.pressure * 2 {
             (self.pressure * 2).clamp_to(RANGE.0, RANGE.1)
         } else {
@@ -73,8 +73,8 @@ mod tests {
         Time::ZERO + TimeSpan::from_millis(milliseconds)
     }
 
-    /// Reports `refused` refusals and `served` services in every second from `from` to `to`.
-    /// Returns the resulting `Retry-After`.
+    /// Reports refused and served requests in every second from `from` to `to`. `refused` and
+    /// `served` are their numbers per second. Returns the resulting `Retry-After`.
     fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> TimeSpan {
         let mut last = TimeSpan::ZERO;
         for second in from..to {

@@ -2,9 +2,9 @@
 
 use core::hash::{BuildHasher, Hasher};
 
-/// A table of keys is created with room for this many times its maximum number of entries.
-/// hashbrown cleans up removed entries in place in a table that is at most half full, so such a
-/// table never allocates again.
+/// The size of a new table of keys, as a multiple of its maximum number of entries. hashbrown
+/// cleans up removed entries in place in a table that is at most half full. So such a table never
+/// allocates again.
 pub(crate) const SPARE: usize = 2;
 
 /// A hasher for keys that are uniform already, which it spreads with one multiplication.

@@ -91,8 +91,8 @@ impl Segment {
     const COUNT: usize = 2;
 }
 
-/// Returns the classes that prove a session that is served one of them. They are the transactions
-/// and the classes that another class names in `requires`.
+/// Returns the classes that prove a session once it has been served one of them. They are the
+/// transactions and the classes that another class names in `requires`.
 pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     let prove = |all: ClassSet, (index, class): (usize, &Class)| {
         let opened = all.union(class.requires);
@@ -104,8 +104,8 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     classes.iter().enumerate().fold(ClassSet::NONE, prove)
 }
 
-/// How far the table's clock is ahead of the driver's clock. The offset leaves room for restored
-/// sessions that were last served before the driver's clock started.
+/// The time by which the table's clock is ahead of the driver's clock. The offset leaves room for
+/// restored sessions that were last served before the driver's clock started.
 const CLOCK_OFFSET: TimeSpan = TimeSpan::from_secs(100 * 365 * 86_400);
 
 /// The table of the sessions that were served recently. See the module documentation.
@@ -117,10 +117,11 @@ pub struct Sessions {
     segments: Segments,
     capacity: usize,
     ttl: TimeSpan,
-    /// The classes that prove a session that is served one of them.
+    /// The classes that prove a session once it has been served one of them.
     proving: ClassSet,
     evictions: Evictions,
-    /// A counter that changes whenever sessions have moved to other indices of `known`.
+    /// A counter that increases whenever sessions have moved to other indices of `known`. Earlier
+    /// cursors are then invalid.
     layout: u32,
 }
 
@@ -233,7 +234,8 @@ impl Sessions {
     /// Gives a session a new key and keeps all that it has proven.
     ///
     /// The old key becomes unknown, so one proof cannot serve two sessions. If `to` is already the
-    /// key of a session, nothing changes. An unknown `from` is ignored.
+    /// key of a session, nothing changes. Nothing changes either if `from` is not the key of a
+    /// session.
     pub fn renamed(&mut self, from: SessionKey, to: SessionKey) {
         if self.indices.contains_key(&to) {
             return;
@@ -273,8 +275,8 @@ impl Sessions {
         victim
     }
 
-    /// Returns the session to evict next. It is one older than `ttl` if there is one, and otherwise
-    /// the choice of [`segments`].
+    /// Returns the session to evict next. It is a session older than `ttl` if there is one, and
+    /// otherwise the choice of [`segments`].
     fn victim(&self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let too_old = |segment| {
             let index = self.segments.oldest(segment)?;

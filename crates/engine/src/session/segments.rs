@@ -13,11 +13,11 @@
 //!
 //! **A quota for each address.** A proof is cheap if the answer to a product page is enough for it.
 //! The quota bounds the sessions of one segment that an address may keep. If several addresses
-//! exceed it, the address with the most sessions loses the one that was served longest ago. The
-//! quota is a 1024th of the table, and 16 sessions at least. Addresses are compared by the binary logarithm of the number of sessions that
-//! they hold. Among equals, the address of the new session comes first. If no address holds more
-//! than its quota, the session of the segment that was served longest ago is evicted. A table that
-//! is not full has no quota.
+//! exceed the quota, the address with the most sessions loses the session that was served longest
+//! ago. The quota is a 1024th of the table, and 16 sessions at least. Addresses are compared by the
+//! binary logarithm of the number of sessions that they hold. Among equals, the address of the new
+//! session comes first. If no address holds more than its quota, the session of the segment that
+//! was served longest ago is evicted. A table that is not full has no quota.
 //!
 //! This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest queue. As
 //! there, addresses are distinguished by a keyed hash in a table of fixed size. Nothing is
@@ -29,9 +29,10 @@ use super::Segment;
 use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// 1/`RESERVE` of the table's places are reserved for fresh sessions. Proven ones have the rest.
+/// The divisor of the reserve: 1/`RESERVE` of the table's places are reserved for fresh sessions.
+/// Proven sessions have the rest.
 const RESERVE: u32 = 2;
-/// The quota of one address in a segment is 1/`QUOTA` of the table's places.
+/// The divisor of the quota: one address may have 1/`QUOTA` of the table's places in a segment.
 const QUOTA: u32 = 1024;
 /// The minimum quota in sessions. It lets a household or a small office keep its sessions even in a
 /// small table.
@@ -155,7 +156,7 @@ impl Segments {
         (length > self.quota).then(|| length.ilog2() as usize)
     }
 
-    /// Moves the list of an address to the place for its weight, if the weight has changed.
+    /// Moves the list of an address to the position for its weight, if the weight has changed.
     /// `before` is the list's earlier length.
     fn update_weight(&mut self, list: usize, before: u32) {
         let weight = self.weight(self.of_address.length(list));

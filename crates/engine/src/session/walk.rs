@@ -42,7 +42,7 @@ impl Walk {
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };
 
     /// Notes that the session asks for `class`. Returns the session's last page if `class` is the
-    /// first request after it. Returns `None` otherwise, or if the page is unknown.
+    /// first request after that page. Returns `None` otherwise, or if the page is unknown.
     pub(super) fn asks(&mut self, class: ClassId) -> Option<Position> {
         let is_first = self.requested.is_empty();
         self.requested = self.requested.with(class);

@@ -128,7 +128,7 @@ mod tests {
         loss.may_run(PAGE, BOUNDS)
     }
 
-    /// Returns the threshold, in seconds, after an interval in which `lost` of 100 requests were
+    /// Returns the threshold, in seconds, after an interval with 100 requests, of which `lost` were
     /// lost.
     fn after(lost: u32) -> f64 {
         let mut counted = default();

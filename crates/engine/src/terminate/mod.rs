@@ -51,8 +51,8 @@ pub trait Terminate: Debug + Send {
         let _ = class;
     }
 
-    /// Notes that a request that arrived at `came` has left for reasons other than the load, for
-    /// example because its client left.
+    /// Notes that a request has left for reasons other than the load, for example because its
+    /// client left. `came` is the time of its arrival.
     fn left(&mut self, class: ClassId, came: Time) {
         let _ = (class, came);
     }

@@ -32,10 +32,10 @@ const FIRST: f64 = 1e-4;
 const STEPS_PER_DOUBLING: f64 = 4.0;
 /// The number of steps of age. The last one ends beyond an hour.
 const STEPS: usize = 104;
-/// After this many later completions, a request counts 1/e (about a third) of the newest.
+/// The number of later completions after which a request counts 1/e (about a third) of the newest.
 const FADING_COMPLETIONS: f64 = 10_000.0;
-/// A span of time counts for the promise only if at least this fraction of requests is done in it.
-/// Shorter spans may look good by chance.
+/// The minimum fraction of requests that must be done in a span of time for the span to count for
+/// the promise. Shorter spans may look good by chance.
 const MIN_DONE_FRACTION: f64 = 0.1;
 /// The maximum weight of the requests cut off at one age, as a multiple of the weight of all
 /// requests that were done.
@@ -53,8 +53,8 @@ pub struct Survival {
     all_done: f64,
     /// The weight of the next request, which grows so that older ones count less in comparison.
     weight: f64,
-    /// The promise at the beginning of each step of age: the maximum, over all spans from there, of
-    /// the requests done per second.
+    /// The promise at the beginning of each step of age. It is the maximum, over all spans of time
+    /// that begin there, of the requests done per second.
     promise: Vec<f64>,
     is_stale: bool,
 }
@@ -73,8 +73,8 @@ impl Default for Survival {
 }
 
 impl Survival {
-    /// Learns from a request that held a slot for `took`. `done` says whether the application did
-    /// what the request asked for.
+    /// Learns from a request that has run. `took` is the time for which it held its slot. `done`
+    /// says whether the application did what the request asked for.
     pub fn learn(&mut self, took: TimeSpan, done: bool) {
         let step = step(took);
         // Requests that were cut off do not reduce the weight of old counts: clients that leave

@@ -33,7 +33,7 @@ impl Lane {
         Self { id, rule, tokens, principals, gap: None, started: now, waits_since: None }
     }
 
-    /// Returns the same lane under another rule. Requests and taken tokens are kept.
+    /// Returns this lane under another rule. The lane keeps its requests and the taken tokens.
     pub(super) fn under(self, now: Time, rule: Rule) -> Self {
         let tokens = rule.rate.map(|rate| match self.tokens {
             Some(tokens) => tokens.at(now, rate),
@@ -52,8 +52,8 @@ impl Lane {
         self.rule
     }
 
-    /// Admits a request to the lane, or refuses it. `length` requests wait in the lane, and `runs`
-    /// run. `starts` says that the request starts immediately.
+    /// Admits a request to the lane, or refuses it. `length` and `runs` are the numbers of waiting
+    /// and of running requests of the lane. `starts` says whether the request starts immediately.
     ///
     /// # Errors
     /// If the request may not wait, returns the time after which a place may be free.
@@ -76,7 +76,7 @@ impl Lane {
     }
 
     /// Returns the expected wait of a request behind `length` others, at the present pace of
-    /// starts. `runs` requests of the lane run.
+    /// starts. `runs` is the number of running requests of the lane.
     fn expected_wait(&self, now: Time, length: u32, runs: u32) -> TimeSpan {
         let is_full = runs >= self.rule.max_concurrency.max(1);
         if length == 0 && !is_full && self.tokens.is_none() {
@@ -93,19 +93,21 @@ impl Lane {
         first + gap * u64::from(length)
     }
 
-    /// Returns whether a request of the lane may start now while `runs` others run.
+    /// Returns whether a request of the lane may start now. `runs` is the number of running
+    /// requests of the lane.
     pub(super) fn may_start(&self, now: Time, runs: u32) -> bool {
         self.next_start(runs).is_some_and(|at| at <= now)
     }
 
-    /// Returns the earliest time at which a request may start while `runs` others run. Returns
-    /// `None` if one of those has to end first.
+    /// Returns the earliest time at which a request may start. `runs` is the number of running
+    /// requests of the lane. Returns `None` if one of those has to end first.
     pub(super) fn next_start(&self, runs: u32) -> Option<Time> {
         let ready = self.tokens.map_or(Time::ZERO, |tokens| tokens.ready());
         (runs < self.rule.max_concurrency.max(1)).then_some(ready)
     }
 
-    /// Notes that a request has started and that `left` requests still wait.
+    /// Notes that a request has started. `left` is the number of requests that still wait in the
+    /// lane.
     pub(super) fn starts(&mut self, now: Time, left: u32, principal: Option<Principal>) {
         self.principals.take(principal);
         if let Some(tokens) = &mut self.tokens {
@@ -123,7 +125,8 @@ impl Lane {
         self.waits_since = self.waits_since.filter(|_| left > 0);
     }
 
-    /// Notes that a request has left without having started and that `left` requests still wait.
+    /// Notes that a request has left the lane without having started. `left` is the number of
+    /// requests that still wait.
     pub(super) fn leaves(&mut self, left: u32, principal: Option<Principal>) {
         self.principals.take(principal);
         self.waits_since = self.waits_since.filter(|_| left > 0);

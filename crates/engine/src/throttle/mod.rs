@@ -113,8 +113,8 @@ impl Lanes {
         self.rules.iter().enumerate().map(counts)
     }
 
-    /// Adds a request to a lane. This is also done for a request that starts immediately
-    /// afterwards. `has_slot` says whether there is a free slot for it.
+    /// Adds a request to a lane. A request that starts immediately afterwards is also added.
+    /// `has_slot` says whether there is a free slot for it.
     ///
     /// # Errors
     /// If the request may not wait, returns the time after which its client may retry.

@@ -5,7 +5,7 @@ use bywash_units::{Rate, Time, TimeSpan};
 /// A token bucket with room for one token, which one start takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
-    /// The minimum mean time between two starts.
+    /// The time in which the bucket gains one token: the inverse of the rate.
     gap: TimeSpan,
     /// The earliest time at which another request may start.
     ready: Time,
@@ -19,7 +19,8 @@ impl Tokens {
         Self { gap: TimeSpan::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }
     }
 
-    /// Returns the same bucket with another rate from `now` on. Tokens that were taken stay taken.
+    /// Returns this bucket with another rate from `now` on. Tokens that were taken before stay
+    /// taken.
     pub(super) fn at(self, now: Time, rate: Rate) -> Self {
         let other = Self::new(now, rate);
         Self { ready: self.ready.min(now + other.gap).max(now), ..other }

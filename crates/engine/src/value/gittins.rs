@@ -141,8 +141,8 @@ mod tests {
         chain
     }
 
-    /// Computes the index of every state by its definition, as a reference. It tries all 2ⁿ⁻¹ sets
-    /// around each state, each by iteration.
+    /// Computes the index of every state by its definition, as a reference. The function tries all
+    /// 2ⁿ⁻¹ sets around each state, each by iteration.
     fn by_definition(chain: &Chain) -> Vec<f64> {
         let n = chain.states;
         let mut best = alloc::vec![0.0_f64; n];

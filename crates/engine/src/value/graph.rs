@@ -91,12 +91,13 @@ pub struct Graph {
 }
 
 /// The weight of the graph's prediction, in orders. Measured revenue weighs as much as the
-/// prediction when it rests on this many orders, made or missing.
+/// prediction when its evidence is this many orders, made or expected.
 const PRIOR_ORDERS: f64 = 5.0;
-/// The probabilities of one state are estimated as if it had this many more visits, with the
-/// probabilities over first and later visits together.
+/// The number of visits that are added to those of a state before its probabilities are estimated.
+/// The added visits have the probabilities over first and later visits together.
 const POOLED_VISITS: f64 = 20.0;
-/// A class counts as known if it has at least this many visits, first and later ones together.
+/// The minimum number of visits, first and later ones together, from which on a class counts as
+/// known.
 const FEW: f64 = 20.0;
 /// The upper bound of any restored count.
 const MOST_COUNT: f64 = 1e12;
@@ -158,7 +159,7 @@ impl Graph {
         self.reached[class.index()] += 1.0;
     }
 
-    /// Notes that a session asked for `to` after it was served `from`.
+    /// Notes that a session asked for a page of class `to` after it was served the page at `from`.
     pub fn asked(&mut self, from: Position, to: ClassId) {
         let state = self.state(from);
         self.next[state * self.classes + to.index()] += 1.0;
@@ -281,9 +282,9 @@ impl Graph {
         both >= FEW
     }
 
-    /// Returns the estimated probability that a session asks for `to` next, after a visit to
-    /// `from`. With few visits to `from` it is near the probability over first and later visits
-    /// together.
+    /// Returns the estimated probability that a session asks for the class `to` next, after a visit
+    /// to the position `from`. With few visits to `from`, the result is near the probability over
+    /// first and later visits together.
     pub fn probability(&self, from: Position, to: ClassId) -> f64 {
         let n = self.classes;
         let later = from.class.index();
@@ -294,8 +295,8 @@ impl Graph {
         (seen + POOLED_VISITS * shared) / (visits + POOLED_VISITS)
     }
 
-    /// Returns the probability of each class to be requested after `from`, by class index. Their
-    /// sum is below one, because the session may end.
+    /// Returns the probability of each class to be requested next after the position `from`, by
+    /// class index. Their sum is below one, because the session may end.
     pub fn row(&self, from: Position) -> Vec<f64> {
         let to = |class: usize| self.probability(from, ClassId(class as u8));
         let mut row: Vec<f64> = (0..self.classes).map(to).collect();

@@ -33,8 +33,8 @@ pub struct Learn {
     /// The minimum number of orders before any value is published; at least 1. Older orders count
     /// less.
     pub orders: u32,
-    /// A number that identifies the kinds of signals in the configuration. When the number changes,
-    /// the counts of signals are forgotten.
+    /// The number that identifies the kinds of signals in the configuration. When the number
+    /// changes, the counts of signals are forgotten.
     pub kinds: u64,
 }
 
@@ -66,8 +66,8 @@ pub struct Learning {
     at_once: bool,
     /// Whether the value of each class was fixed when the index was last computed.
     fixed: Vec<bool>,
-    /// The utilities at a time up to an hour ago, and that time. They show operators what has
-    /// changed.
+    /// The utilities at an earlier time, up to an hour ago, and that time. They show operators what
+    /// has changed since then.
     reference: (Time, Vec<f64>),
 }
 
@@ -88,8 +88,8 @@ pub struct Learned {
     pub before: Option<f64>,
     /// Whether the configuration fixes the value of the class.
     pub fixed: bool,
-    /// The published expected revenue per second of work: first of sessions that come to this class
-    /// later, then of sessions that begin with it. `None` while it is unknown.
+    /// The published expected revenue per second of work: first that of sessions that come to this
+    /// class later, then that of sessions that begin with it. `None` while the revenue is unknown.
     pub index: [Option<f64>; 2],
     /// The mean work of a request, in seconds of a slot; `None` before any request of the class
     /// ran.
@@ -147,8 +147,8 @@ impl Learning {
         &self.values
     }
 
-    /// Notes that a session was served the page at `position` in time. `new` says whether it is the
-    /// session's first page of that class. `signals` are those that the session showed when it
+    /// Notes that a session was served the page at `position` in time. `new` says whether the page
+    /// is the session's first one of its class. `signals` are those that the session showed when it
     /// began.
     pub fn visited(&mut self, position: Position, new: bool, signals: Signals) {
         self.graph.visited(position);
@@ -161,7 +161,7 @@ impl Learning {
         self.changed = true;
     }
 
-    /// Notes that a session asked for `to` after it was served `from`.
+    /// Notes that a session asked for a page of class `to` after it was served the page at `from`.
     pub fn asked(&mut self, from: Position, to: ClassId) {
         self.graph.asked(from, to);
         self.changed = true;
@@ -176,8 +176,8 @@ impl Learning {
         self.changed = true;
     }
 
-    /// Notes that a request of `class` held a slot for `took`, and whether the request was answered
-    /// in time.
+    /// Notes that a request of `class` has run. `took` is the time for which it held its slot.
+    /// `in_time` says whether it was answered in time.
     pub fn ran(&mut self, class: ClassId, took: TimeSpan, in_time: bool) {
         self.works.ran(class, took, in_time);
     }
@@ -380,7 +380,7 @@ mod tests {
         [class(Tier::Browsing, fixed_value), class(Tier::Transaction, None)]
     }
 
-    /// Counts `many` sessions, of which one in ten makes an order.
+    /// Counts sessions, of which one in ten makes an order. `many` is their number.
     fn sessions(learning: &mut Learning, many: u32) {
         let seen = ClassSet::NONE.with(PAGE).with(BUY);
         let step = Step { entry: Some(PAGE), seen, ..Step::default() };

@@ -22,7 +22,7 @@ pub struct Lift {
 
 /// The weight, in orders, of the assumption that all sessions order equally often.
 const PRIOR_ORDERS: f64 = 5.0;
-/// The maximum lift. The minimum is 1/`MOST`.
+/// The maximum lift. The minimum lift is 1/`MOST`.
 const MOST: f64 = 100.0;
 
 impl Lift {

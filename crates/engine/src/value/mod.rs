@@ -31,7 +31,8 @@ use crate::request::{ClassId, Signals};
 /// combination of signals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
-    /// A version that changes whenever another field changes; 0 while nothing is known.
+    /// The number of the publication, which changes whenever another field changes; 0 while nothing
+    /// is known.
     version: u32,
     classes: usize,
     /// The index by state, in revenue per second of work. Later visits of all classes come first,
@@ -68,8 +69,8 @@ impl Values {
         (self.index, self.classes) = (grown, many);
     }
 
-    /// Sets the published index of a class to that of an earlier process. There are `classes`
-    /// classes.
+    /// Sets the published index of a class to that of an earlier process. `classes` is the present
+    /// number of classes.
     fn restore(&mut self, class: ClassId, classes: usize, index: [f64; 2]) {
         if index.iter().any(|index| !index.is_finite() || *index < 0.0) {
             return;

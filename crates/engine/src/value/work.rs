@@ -18,7 +18,7 @@ pub struct Works(Vec<Work>);
 #[derive(Clone, Copy, Debug)]
 struct Work {
     mean_service: MeanService,
-    /// Among the requests that ran recently, the fraction that was answered in time.
+    /// The fraction of the requests that ran recently that was answered in time.
     completes: f64,
 }
 
@@ -37,7 +37,8 @@ impl Works {
         self.0.extend(more.0.into_iter().skip(self.0.len()));
     }
 
-    /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
+    /// Notes that a request of `class` has run. `took` is the time for which it held its slot.
+    /// `in_time` says whether it was answered in time.
     pub fn ran(&mut self, class: ClassId, took: TimeSpan, in_time: bool) {
         let work = &mut self.0[class.index()];
         work.mean_service.learn(took);

@@ -85,8 +85,8 @@ pub(crate) fn for_every_policy(cases: u32, length: usize, property: impl Fn(&Cas
     for_every(cases, |policy| case(policy, step(), length), property);
 }
 
-/// Runs `property` on random cases of every policy, with new configurations in between. After one
-/// of these any policy may be in force.
+/// Runs `property` on random cases of every policy, with new configurations in between. After a new
+/// configuration any policy may be in force.
 pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, property: impl Fn(&Case)) {
     for_every(cases, |policy| case(policy, step_or_reload(), length), property);
 }

@@ -134,8 +134,9 @@ fn a_client_that_reads_slowly_is_no_slow_application() {
 }
 
 /// Lets a request of a session in progress wait for eleven seconds, in the last two of which the
-/// queue is full. Before, forty requests have waited for ten seconds, and have left (`leave`) or
-/// were served. Returns the reason for which the request is refused, if it is.
+/// queue is full. Before that, forty requests have waited for ten seconds. `leave` says whether
+/// their clients then left; otherwise they were served. Returns the reason for which the request is
+/// refused, if it is.
 fn after_eleven_seconds(leave: bool) -> Option<Reason> {
     let given = [("patience", "20s"), ("capacity", "4")];
     let mut site = Site::busy("session-first", &given);

@@ -258,9 +258,9 @@ fn an_application_that_only_times_out_gets_less_and_never_nothing() {
     }
 }
 
-/// Returns the slots of `slope`, initially 64, after many requests. Only every `answered`-th is
-/// answered, and the clients of the others leave. The first requests take a tenth of a second, the
-/// later ones two seconds.
+/// Returns the slots of `slope`, initially 64, after many requests. Only one in `answered` requests
+/// is answered, and the clients of the others leave. The first requests take a tenth of a second,
+/// the later ones two seconds.
 fn slope_with_departures(load: Load, answered: u64) -> u32 {
     let mut limit = settings("slope", &[("initial", "64")]).limit();
     let mut now = Time::ZERO;

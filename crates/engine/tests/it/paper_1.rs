@@ -11,7 +11,7 @@ use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
 };
 
-/// Source: [paper 1.2].
+/// Checks that transactions go before browsing requests [paper 1.2].
 #[test]
 fn a_single_transaction_goes_before_any_number_of_browsing_requests() {
     for policy in ["lifo-pri", "always-fifo"] {
@@ -36,7 +36,7 @@ fn transactions_go_first_even_when_they_are_worth_nothing() {
     assert_eq!(site.next(), login);
 }
 
-/// Source: [paper 1.3].
+/// Checks the order of the queues of a tier by length and utility [paper 1.3].
 #[test]
 fn inside_a_tier_the_largest_length_times_utility_is_next_and_changes_as_it_drains() {
     let mut site = Site::busy("always-fifo", &[]);
@@ -140,8 +140,8 @@ fn the_single_queue_can_be_newest_first() {
     assert_eq!(site.drain(), ids);
 }
 
-/// A scheme of the paper: how many queues it has, and whether the oldest or the newest request is
-/// served.
+/// A scheme of paper 1, which determines the number of queues, and whether the oldest or the newest
+/// request is served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scheme {
     LifoPri,

@@ -1,4 +1,4 @@
-//! The table of requests, as a driver uses it.
+//! Tests of the table of requests, as a driver uses it.
 
 use std::task::{Context, Poll, Waker};
 

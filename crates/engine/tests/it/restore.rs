@@ -27,7 +27,7 @@ fn export(site: &Site) -> Vec<Remembered> {
     all
 }
 
-/// Returns a site whose process starts when the earlier one ends. It has room for `sessions`
+/// Returns a site whose process starts when that of `old` ends. The site has room for `sessions`
 /// sessions.
 fn restart(old: &Site, sessions: u32) -> Site {
     let mut new = site(sessions);
@@ -50,7 +50,8 @@ fn remembered(key: u64, age: TimeSpan) -> Remembered {
     Remembered { key: SessionKey(key), age, served: ClassSet::NONE.with(SHIPPING) }
 }
 
-/// After a restart, both sites continue with the same events and are compared at each step.
+/// Checks that a restart changes no standing. After it, both sites continue with the same events
+/// and are compared at each step.
 #[test]
 fn a_restart_changes_no_standing_then_or_later() {
     for seed in 0..200 {
@@ -176,8 +177,8 @@ fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
     }
 }
 
-/// Checks that sessions are evicted in the order of their ages, in whatever order they are
-/// restored, and whatever was served since.
+/// Checks that sessions are evicted in the order of their ages. The order in which they are
+/// restored does not matter, nor do sessions that were served after the restart.
 #[test]
 fn a_restored_session_makes_room_before_younger_ones_that_are_there_already() {
     for (order, class) in [([3, 1, 2], MAIN), ([1, 3, 2], LOGIN), ([2, 1, 3], LOGIN)] {
@@ -229,8 +230,8 @@ fn a_set_of_classes_can_be_taken_apart_and_put_together_by_name() {
     assert_eq!(set.bits(), 1 | 1 << 5 | 1 << 63);
 }
 
-/// A request takes four seconds. So a wait of up to eight seconds, a tenth of the patience, is
-/// not an overload.
+/// Checks that the mean service time is restored. A request takes four seconds, so a wait of up to
+/// eight seconds, a tenth of the patience, is not an overload.
 #[test]
 fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when() {
     let outcome = |mean_service: MeanService| {

@@ -10,7 +10,7 @@ use bywash_units::{Ratio, TimeSpan, Utility};
 use crate::dice::Dice;
 use crate::site::classes;
 
-/// All settings of an engine: classes, scheduler and options.
+/// The settings of an engine: classes, scheduler and options.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) settings: Settings,

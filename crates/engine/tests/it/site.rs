@@ -205,8 +205,8 @@ impl Site {
         self.now = then;
     }
 
-    /// Lets time pass until `then`, as `pass` does. The timer of a concurrency limit may lead to no
-    /// action.
+    /// Lets time pass until `then`. In contrast to `pass`, the engine's timer may lead to no
+    /// action, as that of a concurrency limit does.
     pub(crate) fn run_to(&mut self, then: Time) {
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
             self.now = self.now.max(due);

@@ -47,8 +47,8 @@ fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, reven
     site.finish();
 }
 
-/// Runs `many` sessions that begin with `class` and these signals. Every `nth` of them makes an
-/// order.
+/// Runs a number of sessions that begin with `class` and these signals. `many` is their number, and
+/// one in `nth` of them makes an order.
 fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u64) {
     let first = 1 << 40 | u64::from(class.0) << 32 | (signals.index() as u64) << 24;
     for session in first..first + many {
@@ -298,6 +298,7 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     assert!(index(wallet) > index(MAIN), "{} and {}", index(wallet), index(MAIN));
     let Learned { before, utility, .. } = learned(&site, wallet);
     assert_eq!(before, Some(utility), "nothing of it has changed");
-    // The index of an existing class has changed by no more than the bound allows for this time.
+    // The index of an existing class has changed by no more than the bound allows for the time
+    // since the last publication.
     assert!((index(MAIN) / known - 1.0).abs() < 0.01, "{} after {known}", index(MAIN));
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::request::reply::Reply;
 
-/// The answer to an operator's request, or why it was refused.
+/// The answer to an operator's request, or the reason why the request was refused.
 pub(super) type Answered = Result<Reply, Refused>;
 
 /// The reason why a request was not answered or not carried out. It becomes a problem document (RFC

@@ -129,8 +129,8 @@ pub(super) async fn decide(
     document_of(shared, id, decided).await
 }
 
-/// Creates an entry for a route that an operator asks for by its name, and returns the entry.
-/// Returns an error if no route has this name.
+/// Creates an entry for the route that an operator names, although the watch has not proposed it,
+/// and returns the entry. Returns an error if no route has this name.
 pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
     let meta = meta(caller.author(by)?, why, None)?;
@@ -152,7 +152,7 @@ pub(super) async fn ask(shared: &Shared, caller: &Caller, asked: Ask) -> Answere
 }
 
 /// Returns the elephant after a decision, with a remark if the decision could not be saved. Returns
-/// an error if `decided` is one.
+/// an error if `decided` is an error.
 async fn document_of(
     shared: &Shared,
     number: u32,
@@ -227,8 +227,8 @@ fn measure_under_rule(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))
 }
 
-/// Predicts the effect of a rule with these limits. Returns the effect, or why it is unknown;
-/// neither if the entry has no finding.
+/// Predicts the effect of a rule with these limits. Returns the effect, or why it is unknown.
+/// Returns neither if the entry has no finding.
 fn effect(entry: &Entry, limits: &RuleLimits) -> (Option<Effect>, Option<String>) {
     match entry.found.as_ref().map(|found| Effect::of(found, limits)) {
         Some(Ok(effect)) => (Some(effect), None),

@@ -80,7 +80,7 @@ pub(super) fn meta_with_default(
 }
 
 /// Parses the query's `name=value` pairs, decoded as forms are. Returns an error for a name that is
-/// not `known`, because it would have no effect.
+/// not in `known`, because it would have no effect.
 pub(super) fn query(
     request: &Request,
     known: &[&str],

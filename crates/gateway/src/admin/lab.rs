@@ -14,7 +14,7 @@ use crate::shared::Shared;
 
 /// The maximum number of results that are listed: the latest ones.
 const MOST: usize = 200;
-/// The maximum number of directory entries that are examined for the list.
+/// The maximum number of directory entries that are examined to list the results.
 const LOOKED: usize = 10_000;
 /// The maximum size of a result in bytes: more than a comparison of many policies over a day needs.
 const LARGEST: usize = 8 << 20;

@@ -119,7 +119,7 @@ pub(super) async fn set_bypass(shared: &Shared, caller: &Caller, set: SetBypass)
     answered(shared, decided, Vec::new()).await
 }
 
-/// Returns the policy after a decision, with remarks. Returns an error if `decided` is one.
+/// Returns the policy after a decision, with remarks. Returns an error if `decided` is an error.
 async fn answered(
     shared: &Shared,
     decided: Result<Option<Version>, DecisionError<NotOverridden>>,

@@ -16,8 +16,8 @@ use crate::request::reply::{Answer, Reply};
 
 /// The maximum total size in bytes of all counted answers.
 const MOST: usize = 64 << 20;
-/// Answers of at most this size in bytes are not counted: their size is not added to the total,
-/// because one of them per connection takes little memory.
+/// The maximum size in bytes of an answer that is not counted. Such an answer is not added to the
+/// total, because one of them per connection takes little memory.
 const SMALL: usize = 64 << 10;
 
 /// The total size in bytes of the counted answers of all connections.

@@ -130,7 +130,7 @@ fn standings(metrics: &ClassMetrics) -> StandingCounts {
     }
 }
 
-/// A class is warned about only after this many of its requests have come.
+/// The minimum number of requests of a class before operators are warned about the class.
 const ENOUGH: u64 = 20;
 
 /// Returns a warning for operators if a class is of the transaction tier, but none of its requests

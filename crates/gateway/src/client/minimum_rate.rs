@@ -1,10 +1,10 @@
 //! The minimum rate of a body. A client that sends or reads more slowly than that occupies a slot
 //! for nothing.
 //!
-//! Only the time in which the gateway waits for the client counts. A client may make it wait for
-//! ten seconds in total. Every `rate` bytes that are transferred give one second back, but the
-//! total never exceeds ten seconds. So a client that has taken much and then stops is cut off as
-//! soon as any other. One `MinimumRate` covers one direction of one request.
+//! Only the time in which the gateway waits for the client counts. A client may make the gateway
+//! wait for ten seconds in total. Every `rate` bytes that are transferred give one second back, but
+//! the total never exceeds ten seconds. So a client that has taken much and then stops is cut off
+//! as soon as any other. One `MinimumRate` covers one direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// The maximum total time that the gateway waits for a client, less the time that bytes have given
-/// back.
+/// The maximum total time for which the gateway waits for a client, less the time that transferred
+/// bytes have given back.
 const FREE: Duration = Duration::from_secs(10);
 
 /// Enforces the minimum rate in one direction of one request.

@@ -125,7 +125,7 @@ pub(crate) fn serve(
 }
 
 /// Runs one connection for its whole life. Dropping its future drops the requests in it, in
-/// whatever phase they are. This is the one place where a disconnect takes effect.
+/// whatever phase they are. A disconnect takes effect only here.
 async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
     std::future::poll_fn(|cx| match client.poll_action(cx) {
         CloseAction::End => Poll::Ready(()),
@@ -286,8 +286,8 @@ impl Plane {
         self.quarters.clone()
     }
 
-    /// Prepares for an HTTP/2 response. It shares the connection with others and so gets no lane; a
-    /// throttled response is counted as such.
+    /// Prepares for an HTTP/2 response. The response shares its connection with others, so it gets
+    /// no lane. If it is throttled, it is counted as a response without a lane.
     fn prepare_shared_response(&self, answer: &mut Answer) {
         if answer.pacing().is_some() {
             self.worker.shared.metrics.throttled_answer(Some(NoLane::Http2));

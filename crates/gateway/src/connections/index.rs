@@ -9,7 +9,7 @@ use bywash_units::TimeSpan;
 
 use super::{Bounds, Eviction, MOST_SEEN, OpenConnection, PER_SEEN, SPARE, State};
 
-/// The owner that a connection is counted for.
+/// The unit for which connections are counted: an address, or a single connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A client's address, shared by all its connections; for IPv6 the /64.
@@ -26,8 +26,8 @@ impl Owner {
     }
 }
 
-/// The error that a new connection cannot be admitted: the gateway has no place for it, or none for
-/// connections of its address.
+/// The error that a new connection cannot be admitted: the gateway is full, or has no room for
+/// another connection of its address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
@@ -50,7 +50,7 @@ pub(super) struct Index {
     ranked: [BTreeSet<Rank>; TIERS],
     /// The position in `all` at which the next scan begins.
     next: usize,
-    /// The earliest time of the next scan, since the start of the gateway.
+    /// The earliest time of the next scan, counted from the start of the gateway.
     looks_at: TimeSpan,
 }
 
@@ -70,8 +70,8 @@ struct Entry {
 struct Owned {
     /// The number of the owner's open connections that are not chosen for eviction.
     stay: usize,
-    /// The idle connections that the last scan found, by tier, the one that has been idle for
-    /// longest at the end.
+    /// The idle connections that the last scan found, by tier. The last one of each tier has been
+    /// idle for longest.
     idle: [Vec<Candidate>; TIERS],
 }
 
@@ -119,8 +119,8 @@ impl Index {
     }
 
     /// Changes the owner of a connection, and returns the connections that are evicted for that.
-    /// The other parameters are those of [`Index::enter`]. On an error the new owner has no place
-    /// for the connection: the caller must close it, and call [`Index::leave`].
+    /// The other parameters are those of [`Index::enter`]. On an error there is no room for a
+    /// connection of the new owner: the caller must close it, and call [`Index::leave`].
     pub(super) fn change_owner(
         &mut self,
         held: &Arc<OpenConnection>,
@@ -269,7 +269,7 @@ impl Index {
     }
 
     /// Scans for idle connections and replaces all candidates, unless the last scan was too recent
-    /// ([`PER_SEEN`]). `grace` is that of [`State::idle`].
+    /// ([`PER_SEEN`]). `grace` is the parameter of [`State::idle`].
     fn scan_idle(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
         let now = now();
         if now < self.looks_at {

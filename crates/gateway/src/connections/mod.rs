@@ -1,7 +1,8 @@
-//! Client connections: how many may be open, whose they are, and which one is evicted.
+//! Client connections: how many may be open, for which address each counts, and which one is
+//! evicted.
 //!
 //! **The rule.** A connection belongs to its client's address (for IPv6: the /64). When
-//! `client_limits.connections` are open, a new connection takes the place of an idle one:
+//! `client_limits.connections` are open, a new connection replaces an idle one:
 //!
 //! 1. The first choice is an idle *unproven* connection: one whose last request was of a session
 //!    with standing `new`, or that has sent no request. The address with the most open
@@ -13,35 +14,35 @@
 //! 3. If there is no such connection either, the new connection is refused.
 //!
 //! While the memory budget is nearly used up ([`Level::Refuse`](crate::process::memory)), the rule
-//! applies whatever the number of connections: each new connection takes the place of another or is
-//! refused. In that case a connection that has sent no whole head counts as idle after
-//! [`LITTLE_GRACE`], because incomplete heads may be what uses the memory. Until the whole budget
-//! is used, the first connection of an address is let in even if it can replace no other.
+//! applies whatever the number of connections: each new connection replaces another or is refused.
+//! In that case a connection that has sent no whole head counts as idle after [`LITTLE_GRACE`],
+//! because incomplete heads may be what uses the memory. Until the whole budget is used, the first
+//! connection of an address is let in even if it can replace no other.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
-//! - A new connection never takes the place of an address that has fewer connections than its own
-//!   (the new one included). The first [`FEW`] connections of an address are exempt, because a
-//!   browser opens six. While memory is short, only the first one is exempt.
+//! - A new connection never replaces one of an address that has fewer connections than its own
+//!   address (the new one included). The first [`FEW`] connections of an address are exempt,
+//!   because a browser opens six. While memory is short, only the first one is exempt.
 //! - One address holds no more than `client_limits.connections` less the reserve, or
 //!   `client_limits.connections_per_address` if that is less. Beyond this number its new
-//!   connections take the place of its own idle ones, or are refused.
+//!   connections replace its own idle ones, or are refused.
 //!
 //! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
 //! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
 //! not arrived also counts as if it came from a separate address, but not as proven.
 //!
-//! **Idle** is a connection between two requests. On an HTTP/2 connection, nothing must have been
-//! sent to the client for [`GRACE`] either, because the end of the last answer may wait in the
-//! library for a slow reader. A connection also counts as idle if the head that it is sending, or
-//! has yet to send first, is not complete after [`GRACE`]. A connection with a request in progress,
-//! and a tunnel, are never idle.
+//! **Idle** is a connection between two requests. An HTTP/2 connection is idle only if, in
+//! addition, nothing was sent to the client for [`GRACE`], because the end of the last answer may
+//! wait in the library for a slow reader. A connection also counts as idle if the head that it is
+//! sending, or has yet to send first, is not complete after [`GRACE`]. A connection with a request
+//! in progress, and a tunnel, are never idle.
 //!
 //! **Costs.** The state of a connection is one atomic word that only its own worker writes. A
 //! request takes no lock here. It changes a shared counter only if its standing differs from that
 //! of the request before it. Opening and closing a connection takes the index's lock once each.
 //! Only when the gateway is full does the index scan the words of all connections. A scan covers at
-//! most [`MOST_SEEN`] connections. The next scan starts no sooner than [`PER_SEEN`] times the
+//! most [`MOST_SEEN`] connections. The pause until the next scan is at least [`PER_SEEN`] times the
 //! number of connections scanned. The result is used until the next scan; a candidate whose word
 //! has changed since is skipped.
 //!
@@ -75,8 +76,8 @@ const GRACE: u32 = 12;
 /// quarters of a second (1 s).
 const LITTLE_GRACE: u32 = 4;
 
-/// If an address has at most this many connections, the new one included, its new connection may
-/// evict one of any address, even of an address with fewer connections.
+/// The maximum number of connections of an address, the new one included, with which a new
+/// connection may evict one of any address, even of an address with fewer connections.
 const FEW: usize = 16;
 
 /// The maximum number of connections open beyond `client_limits.connections`, while evicted ones
@@ -96,14 +97,15 @@ const PER_SEEN: TimeSpan = TimeSpan::from_nanos(2_500);
 pub(crate) enum Phase {
     /// The connection is between two requests.
     Idle,
-    /// Opened, with no bytes received yet. Every connection begins in this phase.
+    /// The connection is open, and no bytes have arrived yet. Every connection begins in this
+    /// phase.
     Open,
     /// The head of a request is arriving, or the PROXY header or TLS handshake before it.
     Head,
     /// A request is being processed.
     Busy,
-    /// The connection carries another protocol after an upgrade. A disconnect does not end it from
-    /// outside: the tunnel itself reads the ends of both sides, in their order.
+    /// The connection carries another protocol after an upgrade. A disconnect that the watch
+    /// detects does not end it: the tunnel itself reads the ends of both sides, in their order.
     Tunnel,
 }
 
@@ -113,7 +115,7 @@ impl Phase {
         [Self::Idle, Self::Open, Self::Head, Self::Busy, Self::Tunnel];
 }
 
-/// Why a connection was evicted.
+/// The reason why a connection was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evicted {
     /// The connection was between requests, and not proven.
@@ -230,7 +232,7 @@ impl OpenConnection {
     }
 }
 
-/// The queue of evictions for one worker: the connections that it is to close.
+/// The queue of evictions for one worker: the connections that the worker is to close.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     evictions: Mutex<Vec<Eviction>>,
@@ -318,7 +320,8 @@ impl Bounds {
         if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
-    /// Returns the number that is [`FEW`] in normal operation, and 1 while memory is short.
+    /// Returns the number of connections of an address with which a new one may evict one of any
+    /// address: [`FEW`] in normal operation, and 1 while memory is short.
     const fn few(&self) -> usize {
         if self.makes_room { 1 } else { FEW }
     }
@@ -418,7 +421,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Removes a connection that has ended. Called once per connection that was admitted.
+    /// Removes a connection that has ended. Must be called once for each admitted connection.
     pub(crate) fn leave(&self, held: &OpenConnection) {
         if held.state().proven {
             self.proof_changed(false);

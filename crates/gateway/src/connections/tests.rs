@@ -255,7 +255,7 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     for at in busy..busy + 6 {
         world.enter_phase(at, Phase::Busy, false);
     }
-    // The new connection has taken the place of one of owner 2's.
+    // The new connection has replaced one of owner 2's.
     assert_eq!((world.stay(owner(1)), world.stay(owner(2))), (6, 5));
     // The time stays the same, so the index does not scan again.
     let now = world.now;
@@ -338,7 +338,7 @@ fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     }
     inbox.set_clock(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
-    // The new connection takes the place of `late`, which is chosen for eviction.
+    // The new connection replaces `late`, which is chosen for eviction.
     let evictions = index.enter(&newcomer, owner(1), bounds, 0, || TimeSpan::from_secs(1)).unwrap();
     assert!(Arc::ptr_eq(&evictions[0].held, &late));
     index.cancel_eviction(&late);

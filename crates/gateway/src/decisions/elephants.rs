@@ -14,7 +14,7 @@ use crate::state::writer::Version;
 
 /// Reads the rules that an earlier process had in force, and puts them in force together with those
 /// of the configuration file. If the earlier rules cannot be read, that is logged and counted, and
-/// only those of the file are in force.
+/// only the rules of the configuration file are in force.
 pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let mut findings = shared.elephants.findings();
     let (must_save, unreadable) = findings.store.open(directory);

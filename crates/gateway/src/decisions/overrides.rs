@@ -63,8 +63,8 @@ fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<No
 }
 
 /// Puts an operator's decision in force at once, even if it cannot be saved. Returns the version to
-/// be saved; `None` if there is no state directory. `is_less` says that the gateway does less from
-/// then on. Such a decision is allowed also while another process takes over.
+/// be saved; `None` if there is no state directory. `is_less` says whether the gateway enforces
+/// less from then on. Such a decision is allowed also while another process takes over.
 ///
 /// # Errors
 /// Returns an error if the decision cannot be put in force. Then nothing has changed.
@@ -158,8 +158,8 @@ fn put_in_force(shared: &Shared, overrides: &Overrides, settings: &Settings) {
     shared.set_bypass(shared.starts_bypassed.load(Ordering::Relaxed) || overrides.bypasses());
 }
 
-/// Returns whether the gateway does less while this override is in force: a bypass, or a class that
-/// is only observed.
+/// Returns whether the gateway enforces less while this override is in force: a bypass, or a class
+/// that is only observed.
 pub(crate) const fn is_less(target: &Target) -> bool {
     matches!(target, Target::Bypass | Target::Class { mode: Mode::Observe, .. })
 }

@@ -44,8 +44,8 @@ const TURN: Duration = Duration::from_millis(50);
 pub(crate) const MINUTE: TimeSpan = TimeSpan::from_secs(60);
 /// The interval at which resources are read.
 const STEP: TimeSpan = TimeSpan::from_secs(1);
-/// Two readings of a resource that are further apart than this are not compared, and the time
-/// between them counts as unobserved.
+/// The maximum time between two readings of a resource that are compared. A longer time counts as
+/// unobserved.
 const LONGEST: TimeSpan = TimeSpan::from_millis(2500);
 /// The time after the end of a window by which all sources have reported the use in that window.
 const LATE: TimeSpan = TimeSpan::from_secs(3);
@@ -206,8 +206,9 @@ fn end(shared: &Shared, now: Time) {
     elephants::end(shared, tick);
 }
 
-/// Measures how the site performed over the last `lasted`, before there is a rule for this entry's
-/// requests. Returns `None` if the watch cannot distinguish these requests from others.
+/// Measures how the site performed in the time `lasted` up to `now`, before there is a rule for
+/// this entry's requests. Returns `None` if the watch cannot distinguish these requests from
+/// others.
 pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: TimeSpan) -> Option<Gauge> {
     watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
 }

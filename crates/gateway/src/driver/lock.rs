@@ -22,7 +22,7 @@ pub(super) struct Locked<'a> {
     since: Option<Instant>,
 }
 
-/// How long the engine's lock was held and waited for, since the start of the process.
+/// The times for which the engine's lock was held and waited for, since the start of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTimes {
     /// The number of times that the lock was taken.

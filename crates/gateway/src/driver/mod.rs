@@ -1,4 +1,4 @@
-//! The engine behind one short lock, and the tickets that requests hold.
+//! The engine behind one lock, which is held only for short times, and the tickets of requests.
 //!
 //! The [`RequestTable`] is under one lock, which is held for one engine call (well under a
 //! microsecond, measured by `lab/crates/benches`, `decision`). Two kinds of calls take longer:
@@ -118,8 +118,8 @@ impl Driver {
         self.with(|requests, now, wakers| requests.apply(now, Event::Read(reading), wakers));
     }
 
-    /// Returns which reading the policy in force needs, and the time to average it over; `None` if
-    /// it needs none.
+    /// Returns the kind of measurement that the scheduler needs, and the time to average it over.
+    /// Returns `None` if the scheduler needs none.
     pub(crate) fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.lock().engine.meter()
     }

@@ -196,8 +196,8 @@ fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     });
 }
 
-/// A waker that takes the driver's lock when it is called, which deadlocks if the lock is held
-/// then.
+/// A waker that takes the driver's lock when it is called. The call deadlocks if the lock is
+/// already held.
 struct LockingWaker(Arc<Driver>);
 
 impl Wake for LockingWaker {

@@ -1,4 +1,4 @@
-//! Tickets: a request's place in the engine's queue or on a slot.
+//! Tickets. A ticket stands for a request's place in the engine's queue, or for its slot.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,8 +10,8 @@ use bywash_engine::{
 
 use super::{Driver, Progress};
 
-/// The place of a request in the engine's queue or on a slot. Ending or dropping the ticket gives
-/// the place back.
+/// The right of one request to its place in the engine's queue, or to its slot. Ending or dropping
+/// the ticket gives the place or the slot back.
 pub(crate) struct Ticket {
     pub(super) driver: Arc<Driver>,
     pub(super) id: RequestId,
@@ -156,7 +156,7 @@ impl Ticket {
         });
     }
 
-    /// Ends a request that the upstream has failed in this way.
+    /// Ends a request that the upstream has failed. `end` tells the engine how the run ended.
     pub(crate) fn failed(self, end: End) {
         self.answered(None, end);
     }

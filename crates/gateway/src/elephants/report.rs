@@ -15,7 +15,7 @@ pub(crate) struct WatchReport {
 #[derive(Clone, Debug)]
 pub(crate) struct ResourceReport {
     pub(crate) name: String,
-    /// The time for which the resource was observed.
+    /// The total time for which the resource was observed.
     pub(crate) seen: TimeSpan,
     /// The fraction of the resource's capacity that was used; `None` if nothing was observed yet.
     pub(crate) used: Option<f64>,

@@ -34,7 +34,7 @@ pub(crate) struct Learned {
     mean_service: MeanService,
     /// The time at which the state was saved, in milliseconds since 1970.
     at: u64,
-    /// The names of the classes, in the order of their numbers at that time.
+    /// The names of the classes, in the order of their numbers at the time `at`.
     classes: Vec<String>,
     /// The counts of `classes`, in the same order; empty if an earlier version of bywash saved
     /// none.
@@ -60,7 +60,8 @@ pub(crate) struct Decided {
     overrides: Option<String>,
     /// The text of the rule store.
     elephants: Option<String>,
-    /// The folder in which that process saved both documents; `None` if it has no state directory.
+    /// The folder in which the process that hands over saved the overrides and the rule store;
+    /// `None` if it has no state directory.
     #[serde(rename = "decided_in")]
     directory: Option<PathBuf>,
 }

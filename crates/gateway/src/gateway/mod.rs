@@ -53,7 +53,7 @@ pub struct Gateway {
     workers: Vec<Server>,
     /// The other threads that are joined at the end.
     helpers: Vec<Server>,
-    /// One counter per worker, which the worker increases while its event loop turns.
+    /// One counter per worker, which the worker increases while its event loop runs.
     heartbeats: Vec<Arc<AtomicU64>>,
     /// A lock that serializes reloads.
     reloads: Mutex<()>,
@@ -90,7 +90,7 @@ pub struct Inheritance {
     pub learned: Option<Vec<u8>>,
 }
 
-/// The time limit for the workers to cut off the connections that are left.
+/// The maximum time in which the workers cut off the connections that are left after the grace.
 const CUT_OFF: TimeSpan = TimeSpan::from_secs(1);
 
 /// Starts a gateway that accepts clients at once. Returns an error if the gateway cannot be
@@ -177,14 +177,14 @@ fn engine_classes(config: &Config) -> Vec<Class> {
     config.classes.iter().map(|class| class.class.clone()).collect()
 }
 
-/// A handle by which a thread feeds the policy with measurements of the machine.
+/// A handle by which a thread hands the engine measurements of the machine.
 pub struct Senses {
     driver: Arc<Driver>,
 }
 
 impl Senses {
-    /// Returns which reading the policy in force needs, and the time to average it over; `None` if
-    /// it needs none.
+    /// Returns the kind of measurement that the scheduler needs, and the time to average it over.
+    /// Returns `None` if the scheduler needs none.
     pub fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.driver.meter()
     }

@@ -36,7 +36,7 @@ pub(crate) struct Start {
     pub(crate) listeners: Vec<(StdListener, ListenerKind)>,
     pub(crate) lifecycle: watch::Receiver<Lifecycle>,
     pub(crate) settings: watch::Receiver<Arc<Settings>>,
-    /// A counter that the worker increases with every tick while its event loop turns.
+    /// A counter that the worker increases with every tick while its event loop runs.
     pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
@@ -67,7 +67,7 @@ impl Drop for Serving {
     }
 }
 
-/// How a run of a worker that had started has ended.
+/// The way in which the run of a started worker has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Stopped,

@@ -13,8 +13,8 @@
 //! **Not in mode `observe`, nor while bypassed.** In these states the gateway must change nothing.
 //! It counts and logs the level, adds no field, and forwards the field of a trusted hop unchanged.
 //!
-//! **Signed when the request is sent,** not when it arrives. So a wait in the queue does not use up
-//! the signature's lifetime.
+//! **The level is signed when the request is sent,** not when it arrives. So a wait in the queue
+//! does not use up the signature's lifetime.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl Levels {
         Some(Self { config, customer_header, named })
     }
 
-    /// Returns what a request's fields say about the customer's level. `is_trusted`: the sender is
-    /// a trusted hop.
+    /// Returns what a request's fields say about the customer's level. `is_trusted` says whether
+    /// the sender is a trusted hop.
     pub(crate) fn customer_level(&self, fields: &Fields, is_trusted: bool) -> CustomerLevel {
         let Some(header) = &self.customer_header else { return CustomerLevel::Nothing };
         let mut values = fields.named(header.as_bytes());

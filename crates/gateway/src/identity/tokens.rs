@@ -15,7 +15,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 /// The time for which a token proves that its client has ordered: 90 days.
 const RETURNING: TimeSpan = TimeSpan::from_secs(90 * 86_400);
 
-/// The token settings in force, with the keys and the marks of the classes.
+/// The token settings in force, with the keys and the mark of each class, by which tokens name the
+/// class.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     cookie: String,
@@ -75,8 +76,8 @@ impl Tokens {
     }
 
     /// Reads `token`, the token of a request, together with `cookie`, the application's session
-    /// cookie. `gives`: the answer may bring a new token, so the session's name is needed. An
-    /// invalid token is reported in [`Shown::worth`].
+    /// cookie. `gives` says whether the answer may bring a new token, so that the session's name is
+    /// needed. An invalid token is reported in [`Shown::worth`].
     pub(crate) fn shown(
         &self,
         now: UnixTime,
@@ -158,7 +159,8 @@ impl Tokens {
     }
 
     /// Returns the value of `Set-Cookie` (RFC 6265 §4.1) with a token that is signed now. The token
-    /// contains these claims. `secure`: adds the attribute `Secure`.
+    /// contains the session, the classes that it was served, and the day of the last order. With
+    /// `secure` the value has the attribute `Secure`.
     pub(crate) fn set_cookie(
         &self,
         now: UnixTime,

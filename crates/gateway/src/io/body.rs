@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Decoder, Fields, ParseError, Part};
 
-/// A piece of data of at most this size in bytes is copied out of the read buffer, so that the
+/// The maximum size in bytes of a piece of data that is copied out of the read buffer. A copied
 /// piece does not keep the buffer alive.
 const COPIED: usize = 4096;
 

@@ -42,19 +42,19 @@ pub(crate) struct Wire {
 /// The maximum number of bytes that are read at once.
 const READ: usize = 64 * 1024;
 
-/// Once `output` has this many bytes, no more is gathered before it is written.
+/// The number of bytes in `output` at which no more is gathered until `output` is written.
 const GATHERED: usize = 32 * 1024;
 
-/// Data of at most this size in bytes is copied into `output`; larger data is written from its own
-/// buffer.
+/// The maximum size in bytes of data that is copied into `output`. Larger data is written from its
+/// own buffer.
 const SMALL: usize = 4096;
 
-/// An idle connection may keep a buffer of at most this size in bytes. Such a buffer is not
+/// The maximum size in bytes of a buffer that an idle connection may keep. Such a buffer is not
 /// counted, because `memory::CONNECTION` includes it.
 const KEPT: usize = 1024;
 
-/// The counted size of a buffer is rounded up to a multiple of this number of bytes, so that few
-/// changes touch the shared counter.
+/// The unit in bytes to which the counted size of a buffer is rounded up, so that the shared
+/// counter changes rarely.
 const UNIT: usize = 4096;
 
 thread_local! {

@@ -51,7 +51,7 @@ pub(crate) fn count(counter: Counter) {
     COUNTER.set(Some(counter));
 }
 
-/// The places at which a test makes the gateway panic or hang.
+/// The points in the code at which a test makes the gateway panic or hang.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
@@ -81,7 +81,7 @@ impl Traps {
         self.set.lock().unwrap().contains(&trap)
     }
 
-    /// Panics, or hangs at [`Trap::Hang`], if a test has set a trap for this place. The trap is
+    /// Panics, or hangs at [`Trap::Hang`], if a test has set a trap for this point. The trap is
     /// then removed.
     pub(crate) fn pass(&self, here: Trap) {
         let mut set = self.set.lock().unwrap();

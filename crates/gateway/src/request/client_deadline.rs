@@ -7,7 +7,7 @@
 //! the rest can leave. A malformed or repeated value is ignored and not passed on. Refusing such a
 //! request would turn an optional hint into an error.
 //!
-//! **It only shortens.** A deadline applies in addition to `queue.max_wait`, `response_timeout` and
+//! **A deadline only shortens.** It applies in addition to `queue.max_wait`, `response_timeout` and
 //! `run_max`, which apply as before. If it expires while the request waits, the request is refused
 //! as after `queue.max_wait`. If it expires while the request runs, the request ends as if the
 //! client had left, except that the response is a 504. The gateway then learns nothing about the
@@ -109,7 +109,7 @@ fn timeout(text: &[u8]) -> Option<TimeSpan> {
     })
 }
 
-/// Parses a number of at most `most` digits. Returns `None` if there is anything else.
+/// Parses a number of at most `most` digits. Returns `None` if `text` is anything else.
 fn number(text: &[u8], most: usize) -> Option<u64> {
     let fits = !text.is_empty() && text.len() <= most && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| fits)?.parse().ok()

@@ -1,15 +1,15 @@
 //! Measures whether a running request waits for its client, and how fast that client sends or
 //! reads.
 //!
-//! A request holds its slot while its body arrives and while its response is read. If that is slow,
-//! the client and not the application decides for how long. So the request is judged twice a
-//! second. If the gateway has waited for the client for more than half of that time, it tells the
-//! engine the rate at which the client moves bytes. The engine may then stop the request while
-//! others wait (`Event::ClientSlow`).
+//! A request holds its slot while its body arrives and while its response is read. If the client
+//! sends or reads slowly, the client and not the application decides how long the slot is held. So
+//! the request is judged at the end of each window of half a second. If the gateway has waited for
+//! the client for more than half of the window, it tells the engine the rate at which the client
+//! moves bytes. The engine may then stop the request while others wait (`Event::ClientSlow`).
 //!
 //! For a response, only bytes that the client's kernel has acknowledged count. Our own kernel
 //! accepts a hundred kilobytes, however slow the client is. The rate is the mean over the time in
-//! which the client was slow. After eight seconds of it, older samples lose weight.
+//! the client was slow. After eight seconds of such time, older samples lose weight.
 //!
 //! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
 //! Therefore the first quarter of a second is excluded from the mean.
@@ -118,9 +118,10 @@ impl Window {
 }
 
 impl ClientRate {
-    /// Begins with a client whose body has not arrived completely. It counts as slow from the
-    /// start, so that a client cannot hold slots by requesting them repeatedly. `rate` is the rate
-    /// of its body so far in bytes a second; `None` if the client was not asked for the body yet.
+    /// Begins the measurement with a client whose body has not arrived completely. Such a client
+    /// counts as slow from the start. Otherwise a client could hold slots by requesting them
+    /// repeatedly. `rate` is the rate of its body so far in bytes a second; `None` if the client
+    /// was not asked for the body yet.
     pub(super) fn begin_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
         self.is_slow = true;
         ticket.client_slow(rate.unwrap_or(NOT_ASKED));
@@ -143,8 +144,8 @@ impl ClientRate {
         self.is_unfinished = true;
     }
 
-    /// Tells the engine that the request's body is complete, if the gateway has told it the
-    /// opposite before.
+    /// Tells the engine that the request's body is complete, if the gateway has told the engine
+    /// before that the body is not complete.
     fn complete_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();
@@ -178,8 +179,9 @@ impl ClientRate {
         self.was_stopped
     }
 
-    /// Observes how the client reads the response. `waits`: the gateway waits for the client now.
-    /// `moved` returns the number of bytes that the client has moved since the request began.
+    /// Observes how the client reads the response. `waits` says whether the gateway waits for the
+    /// client now. `moved` returns the number of bytes that the client has moved since the request
+    /// began.
     pub(super) fn observe_answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -250,8 +252,8 @@ impl ClientRate {
         let _ = window.over.as_mut().poll(cx);
     }
 
-    /// Tells the engine the rate of a slow client in bytes a second. `None`: the client is not slow
-    /// any more.
+    /// Tells the engine the rate of a slow client in bytes a second. With `None`, tells it that the
+    /// client is not slow any more.
     fn judge(&mut self, slow: Option<u64>, ticket: &Ticket) {
         match slow {
             Some(rate) => ticket.client_slow(rate),

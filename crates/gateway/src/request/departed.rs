@@ -6,11 +6,11 @@
 //! but no longer than the time limit for the response. `upstream.departures` says which disconnects
 //! the application notices.
 //!
-//! The gateway does not learn that by itself. With `auto`, it passes each disconnect on: it shuts
-//! down its sending side of the upstream connection, as the client has closed its own. A server
-//! that notices then closes the connection, and the slot is free at once. With `unnoticed`, the
-//! gateway does so only if the body of the request has not arrived completely. A server that waits
-//! for the rest then closes the connection.
+//! The gateway does not learn by itself whether the application has noticed. With `auto`, it passes
+//! each disconnect on: it shuts down its sending side of the upstream connection, as the client has
+//! closed its own. A server that notices then closes the connection, and the slot is free at once.
+//! With `unnoticed`, the gateway does so only if the body of the request has not arrived
+//! completely. A server that waits for the rest then closes the connection.
 //!
 //! The permit of a request for a file (`static_files.rs`) is held in the same way. For a request
 //! that holds neither a slot nor a permit, the gateway closes the upstream connection at once.
@@ -49,7 +49,7 @@ pub(super) enum Admission {
     /// Neither a slot nor a permit, because the gateway is bypassed or the request is only
     /// observed.
     None,
-    /// The ticket of the engine. It holds a slot, or for an observed request only counts.
+    /// The ticket of the engine. It holds a slot, except for an observed request, which holds none.
     Slot(Ticket),
     /// A permit for a file that runs without a slot.
     File(FileKey, CountedPermit),
@@ -66,8 +66,8 @@ impl Admission {
 }
 
 impl Unanswered {
-    /// Creates a request of which nothing was sent yet. `departures`: the disconnects that the
-    /// application notices. For a request that holds nothing, that is [`Departures::Noticed`].
+    /// Creates a request of which nothing was sent yet. `departures` says which disconnects the
+    /// application notices. For a request that holds nothing, it must be [`Departures::Noticed`].
     pub(super) fn new(
         worker: Rc<Worker>,
         admission: Admission,

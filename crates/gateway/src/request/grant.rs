@@ -83,8 +83,8 @@ fn is_session_progress(record: &Record, status: StatusCode, judged: Judged) -> b
         || record.shared().driver.advances_session(request.session, &service)
 }
 
-/// Adds the session's token to the head of the response if a new token is due. It is always due if
-/// the response `begins` the session.
+/// Adds the session's token to the head of the response if a new token is due. `begins` says
+/// whether the response begins the session; if so, a token is always due.
 fn give(
     record: &Record,
     tokens: &Tokens,

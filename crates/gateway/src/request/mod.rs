@@ -58,8 +58,9 @@ use crate::upstream::{PinnedLink, UpstreamError};
 
 /// The connection of a request's client, as the phases of the request use it.
 pub(crate) trait ClientConnection {
-    /// Returns the place for the pinned upstream connection of this client connection. Returns
-    /// `None` for HTTP/2, because one authentication must not apply to all streams of a connection.
+    /// Returns the [`PinnedLink`] of this client connection, for the upstream connection that is
+    /// pinned to it. Returns `None` for HTTP/2, because one authentication must not apply to all
+    /// streams of a connection.
     fn pin(&self) -> Option<&PinnedLink>;
 
     /// Passes an interim response (1xx) on to the client.
@@ -67,7 +68,7 @@ pub(crate) trait ClientConnection {
 }
 
 /// Processes one request from its head to the head of its response. The body of the returned reply
-/// owns the rest of the request's life.
+/// owns the rest: it delivers the response and ends the request.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     peer: Rc<Peer>,
@@ -171,7 +172,7 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
 /// only observed.
 ///
 /// # Errors
-/// The reply, if the request is refused or its client fails to send the body in time.
+/// Returns the reply if the request is refused or its client fails to send the body in time.
 async fn admit(
     worker: &Worker,
     record: &mut Record,
@@ -228,7 +229,7 @@ async fn admit(
 /// the request is for a file. Returns `None` if the engine decides.
 ///
 /// # Errors
-/// The reply, if as many requests run without a slot as `client_limits.observed` allows.
+/// Returns the reply if as many requests run without a slot as `client_limits.observed` allows.
 fn admission_without_slot(
     shared: &Arc<Shared>,
     record: &mut Record,
@@ -260,7 +261,7 @@ fn admission_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Admission>
     if !record.is_enforced() {
         return Some(Admission::None);
     }
-    // Such an answer may have to be kept in memory for a client that reads slowly.
+    // The answer with a file may have to be kept in memory for a client that reads slowly.
     if shared.memory.level() > memory::Level::Calm {
         return None;
     }

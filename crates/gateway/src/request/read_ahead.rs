@@ -23,7 +23,7 @@ use crate::upstream::UpstreamError;
 /// The maximum number of buffered files, over all clients, whose permits were given back.
 const MOST_KEPT: usize = 256;
 
-/// A piece counts this many bytes in addition to its data.
+/// The number of bytes that each buffered piece counts in addition to its data.
 const PIECE: usize = 128;
 
 /// The part of an answer that was read from the server and that the client has not taken yet.

@@ -10,8 +10,8 @@ use bywash_message::{Fields, Name};
 
 use crate::identity::cookies;
 
-/// Returns the signals of a request, by their positions in the configured list `kinds`. `returns`:
-/// the request's token says that the visitor has ordered recently.
+/// Returns the signals of a request, by their positions in the configured list `kinds`. `returns`
+/// says whether the request's token proves that the visitor has ordered recently.
 pub(super) fn shown(kinds: &[Signal], fields: &Fields, returns: bool) -> Signals {
     let is_shown = |kind: &Signal| match kind {
         Signal::Cookie(name) => cookies::request_cookie(fields, name).is_some(),

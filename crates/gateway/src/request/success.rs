@@ -46,8 +46,8 @@ pub(super) struct Judged {
 }
 
 /// Judges a response by its head, and removes the field with the amount. If the body must state
-/// success too, the response does not count as a success yet, and the second value then examines
-/// the body.
+/// success too, the response does not count as a success yet. The second returned value then
+/// examines the body.
 pub(super) fn judge(
     record: &Record,
     status: StatusCode,
@@ -73,7 +73,7 @@ pub(super) fn judge(
     (Judged::default(), Some(sought))
 }
 
-/// Returns whether the status means success. `safe`: the request's method is safe.
+/// Returns whether the status means success. `safe` says whether the request's method is safe.
 fn counts(success: &Success, safe: bool, status: StatusCode) -> bool {
     if success.statuses.is_empty() {
         return status.is_success() || (!safe && status.is_redirection());
@@ -114,7 +114,7 @@ impl Sought {
     /// Returns the judgement about the response, once the whole body was added.
     ///
     /// # Errors
-    /// The reason why the body cannot be examined.
+    /// Returns the reason why the body cannot be examined.
     pub(super) fn judge(&self, success: &Success) -> Result<Judged, Unread> {
         if self.is_compressed {
             return Err(Unread::Compressed);

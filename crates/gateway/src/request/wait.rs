@@ -35,12 +35,12 @@ pub(super) enum NoBody {
 }
 
 /// Waits until the body has been read, or as much of it as may be held in memory. While the body is
-/// incomplete, checks every [`ASKS`] whether a slot is free, and then ends the wait too. With
+/// incomplete, checks every [`ASKS`] whether a slot is free, and ends the wait if one is. With
 /// `at_once`, a free slot ends the wait before the first [`ASKS`], because the client may have
 /// nothing to send before the application has.
 ///
 /// # Errors
-/// If the body is invalid, or if the client's own deadline expires.
+/// Returns an error if the body is invalid, or if the client's own deadline expires.
 pub(super) async fn for_body(
     driver: &Driver,
     upload: &mut Upload,

@@ -21,16 +21,16 @@ use crate::state::writer::{StateWriter, Version};
 
 /// The name of the audit log in `state.directory`.
 pub(crate) const FILE: &str = "audit.jsonl";
-/// The maximum number of notes held in memory.
+/// The maximum number of notes, each of one decision, that are held in memory.
 const KEPT: usize = 1000;
-/// The maximum number of bytes read from the end of the file at start.
+/// The maximum number of bytes that are read from the end of the audit log at start.
 const READ: u64 = 1 << 20;
 
 /// A function that reports one decision. It must return quickly, because it holds up the next
 /// decision.
 type Reporter = Box<dyn Fn(&Note) + Send>;
 
-/// The last decisions, newest last, behind a lock.
+/// The notes of the last decisions, the newest last, behind a lock.
 #[derive(Default)]
 pub(crate) struct Audit(Mutex<Notes>);
 
@@ -40,9 +40,9 @@ pub(crate) struct Notes {
     /// Reports decisions in place of JSON lines on standard error, if set.
     reporter: Option<Reporter>,
     /// The last notes, newest last. Each has the version of the document that contains its
-    /// decision; `None` for a note read from the file.
+    /// decision; `None` for a note that was read from the audit log at start.
     last: VecDeque<(Note, Option<Version>)>,
-    /// The number of notes so far: those read from the file at start and those added since.
+    /// The number of notes so far: those read from the audit log at start and those added since.
     pub(crate) revision: u64,
 }
 
@@ -114,8 +114,8 @@ impl Notes {
     }
 }
 
-/// Formats a note as a line of the file. Line breaks, terminal escapes and invisible characters are
-/// escaped.
+/// Formats a note as a line of the audit log. Line breaks, terminal escapes and invisible
+/// characters are escaped.
 pub(crate) fn line(note: &Note) -> String {
     let json = serde_json::to_string(note).expect("a note is made of numbers and texts");
     printable_json(&json)
@@ -143,7 +143,7 @@ pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Returns whether the last line of the file is incomplete: the file does not end with a line
+/// Returns whether the last line of the audit log is incomplete: its file does not end with a line
 /// break.
 fn is_torn(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
@@ -155,8 +155,8 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Reads the last notes of a file, at most [`READ`] bytes. Skips a line that is not a valid note,
-/// because people may edit the file.
+/// Reads the last notes of an audit log, at most [`READ`] bytes. Skips a line that is not a valid
+/// note, because people may edit the file.
 fn read(path: &Path) -> io::Result<Vec<Note>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -22,8 +22,8 @@ impl Inherited {
     }
 
     /// Returns whether the decisions handed over are newer than those saved in `directory`.
-    /// `was_decided`: the other process has ever taken a decision. Decisions that were all undone
-    /// again count as newer.
+    /// `was_decided` says whether the other process has ever taken a decision. Decisions that were
+    /// all undone again count as newer.
     pub(crate) fn is_newer(&self, directory: &Path, was_decided: bool) -> bool {
         was_decided || self.is_of(directory)
     }

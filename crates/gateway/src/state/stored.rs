@@ -17,7 +17,8 @@ pub(crate) trait Decisions: Default {
 
     /// Parses the text that [`Decisions::text`] has returned.
     ///
-    /// If the text is not such a document. The error names the fault.
+    /// # Errors
+    /// Returns the fault if the text is not such a document.
     fn read(text: &str) -> Result<Self, String>;
 
     fn text(&self) -> String;
@@ -87,8 +88,8 @@ pub(crate) struct Stored<D> {
     decisions: D,
     /// The directory in which the decisions are saved; `None` if they are not saved.
     directory: Option<PathBuf>,
-    /// The place where another process had saved the decisions that it handed over; `None` if no
-    /// process has handed over any.
+    /// The folder, if any, in which another process had saved the decisions that it handed over;
+    /// `None` if no decisions were handed over.
     inherited: Option<Inherited>,
     /// The reason why decisions of an earlier process cannot be read; `None` if they can.
     unreadable: Option<String>,
@@ -121,8 +122,8 @@ impl<D: Decisions> Stored<D> {
     }
 
     /// Sets whether another process is taking over the decisions. While it is, this process accepts
-    /// none. A decision made here after the other process has read them would be lost, or would
-    /// overwrite one made there.
+    /// none. A decision that this process took after the other process has read the decisions would
+    /// be lost, or would overwrite a decision of the other process.
     pub(crate) const fn hand_over(&mut self, is_handed_over: bool) {
         self.is_handed_over = is_handed_over;
     }

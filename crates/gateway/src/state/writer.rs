@@ -20,9 +20,9 @@ use tokio::sync::watch;
 
 use crate::state::audit;
 
-/// The maximum time for which a decision waits for the result of writing it. After that, the answer
-/// says that the result is not known yet. It is less than the timeout of clients of the admin
-/// listener.
+/// The maximum time for which the answer to an operator's decision waits until the decision is
+/// written. After that, the answer says that the result is not known yet. This time is less than
+/// the timeout of clients of the admin listener.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The interval at which a failed write is retried.
 const RETRY: Duration = Duration::from_secs(5);
@@ -69,14 +69,15 @@ struct Queue {
     overrides: Saving,
     elephants: Saving,
     lines: VecDeque<(Note, Option<Version>)>,
-    /// The time at which a line that could not be appended is retried; `None` if none has failed.
+    /// The time at which a line of the audit log that could not be appended is retried; `None` if
+    /// none has failed.
     lines_retry: Option<Instant>,
-    /// Whether the thread is writing at the moment, without the lock.
+    /// Whether the writing thread writes to the disk at the moment, without the lock.
     is_busy: bool,
     /// Whether another process writes the documents, so that this one must not.
     is_paused: bool,
     ends: bool,
-    /// Whether the thread has begun and has not ended.
+    /// Whether the writing thread has begun and has not ended.
     runs: bool,
 }
 
@@ -174,7 +175,7 @@ impl StateWriter {
     }
 
     /// Returns the reason if a write of some document has failed, or takes longer than
-    /// [`PATIENCE`].
+    /// [`PATIENCE`]. Returns `None` otherwise.
     pub(crate) fn unwritten(&self) -> Option<String> {
         let mut queue = self.queue();
         let is_paused = queue.is_paused;
@@ -245,8 +246,8 @@ impl Queue {
         }
     }
 
-    /// Returns the next thing to write. Documents come first, because a line says whether its
-    /// decision was written.
+    /// Returns the next document or line of the audit log that is to be written now; `None` if
+    /// there is none. Documents come first, because a line says whether its decision was saved.
     fn next_job(&mut self, now: Instant) -> Option<(PathBuf, Job)> {
         let directory = self.directory.clone()?;
         let is_due = |retry: Option<Instant>| retry.is_none_or(|at| at <= now);

@@ -29,7 +29,7 @@ impl Upstreams {
     /// Creates the servers. A server that is also in `before` keeps its state.
     ///
     /// # Errors
-    /// If the certificates for TLS to the servers cannot be used.
+    /// Returns an error if the certificates for TLS to the servers cannot be used.
     pub(crate) fn new(
         upstream: &Upstream,
         now: Time,
@@ -89,7 +89,8 @@ impl Upstreams {
     }
 
     /// Returns the error of a connection that was not made within `limit`. If the server's name was
-    /// not looked up yet, the error is that of the name, because the server is not to blame.
+    /// not looked up yet, the error is a failed look-up of the name, because the server is not to
+    /// blame.
     fn late(&self, server: usize, limit: Duration) -> UpstreamError {
         match &self.names[server] {
             Some(name) if !name.is_looked_up() => UpstreamError::Name(NameFailure::Temporary),

@@ -33,7 +33,7 @@ pub(super) fn in_order(addresses: &[SocketAddr], turn: usize, v4_first: bool) ->
 /// address.
 ///
 /// # Errors
-/// The error of the first attempt that failed, if none succeeds.
+/// Returns the error of the first attempt that failed, if none succeeds.
 pub(super) async fn dial(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
     let attempt = |address| async move { Ok((TcpStream::connect(address).await?, address)) };
     let (mut left, mut attempts) = (addresses.iter().copied(), FuturesUnordered::new());

@@ -7,9 +7,9 @@
 //! connection. `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the
 //! servers and looks up their names.
 //!
-//! The request that an exchange belongs to polls it. After its client has left, the task that holds
-//! its slot polls it (`request/departed.rs`). Dropping an exchange closes the connection (HTTP/1)
-//! or resets the stream (HTTP/2) at once.
+//! An exchange is polled by the request that it belongs to. After the client has left, it is polled
+//! by the task that holds the request's slot (`request/departed.rs`). Dropping an exchange closes
+//! the connection (HTTP/1) or resets the stream (HTTP/2) at once.
 
 mod connect;
 mod dial;
@@ -215,7 +215,7 @@ impl Exchange {
 
     /// Returns whether the server may go on with the request after its client has left.
     /// `departures` says which disconnects the application notices. An HTTP/2 stream with an
-    /// incomplete body can only end by a reset, so it may not.
+    /// incomplete body can only end by a reset, so the result is false for it.
     pub(crate) const fn can_outlive_client(&self, departures: Departures) -> bool {
         match (self, departures) {
             (_, Departures::Noticed) | (Self::H2(_), Departures::Auto) => false,

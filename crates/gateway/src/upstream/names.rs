@@ -41,8 +41,8 @@ pub(crate) struct Name {
 enum Known {
     /// The name has not been looked up yet.
     Nothing,
-    /// The addresses that were found. `fails`: the last look-up has failed, and the addresses are
-    /// from an earlier one.
+    /// The addresses that were found. `fails` says whether the last look-up has failed, so that the
+    /// addresses are from an earlier one.
     Addresses {
         all: Arc<[SocketAddr]>,
         fails: bool,
@@ -75,7 +75,7 @@ impl Name {
     /// Connects to one of the addresses. Waits if the first look-up has not ended yet.
     ///
     /// # Errors
-    /// If the name has never resolved, or if no address accepts the connection.
+    /// Returns an error if the name has never resolved, or if no address accepts the connection.
     pub(super) async fn connect(&self) -> Result<TcpStream, UpstreamError> {
         let addresses = self.addresses().await.map_err(UpstreamError::Name)?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);

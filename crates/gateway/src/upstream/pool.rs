@@ -156,8 +156,8 @@ impl Pool {
         Ok(link)
     }
 
-    /// Called once a second. Closes connections that their servers have closed or that were idle
-    /// for too long.
+    /// Closes connections that their servers have closed or that were idle for too long. Called
+    /// once a second.
     pub(crate) fn tick(&self) {
         self.pins.borrow_mut().tick();
         let longest = self.bounds.get().longest_idle;

@@ -1,4 +1,4 @@
-//! The admin listener, as operators and scrapers see it.
+//! Tests of the admin listener, as operators and scrapers see it.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;

@@ -189,7 +189,7 @@ fn more_proven_ones_than_the_reserve_make_room_where_no_stranger_is_idle() {
     let mut newcomer = idle(&gateway, 2);
     eventually("one has made room", || closed(&mut buyers) == 1);
     assert_eq!(evicted(&gateway, "idle_proven"), 1.0);
-    // The client is the only stranger, so the next new client takes its place.
+    // The client is the only stranger, so the next new client replaces its connection.
     idle(&gateway, 3);
     assert!(newcomer.is_closed());
 }

@@ -1,5 +1,5 @@
-//! `answers.details`: the exact reason of a refusal is given to every client, to trusted hops only,
-//! or to nobody.
+//! Tests of `answers.details`: the exact reason of a refusal is given to every client, to trusted
+//! hops only, or to nobody.
 
 use crate::setup::{Running, Setup};
 use crate::upstream::{Upstream, nobody};

@@ -56,7 +56,7 @@ pub(crate) fn runtime() -> &'static Handle {
     })
 }
 
-/// Waits for a result, up to a limit.
+/// Waits for the result of `future`. Panics with `what` if there is no result in time.
 pub(crate) fn wait<T>(what: &str, future: impl Future<Output = T>) -> T {
     let bounded = async { tokio::time::timeout(BOUND, future).await };
     runtime().block_on(bounded).unwrap_or_else(|_| panic!("this never came about: {what}"))

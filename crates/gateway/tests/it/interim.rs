@@ -101,7 +101,7 @@ fn an_upstream_that_says_nothing_else_is_not_waited_for_for_ever() {
             if call.try_send(HINTS).is_err() {
                 return;
             }
-            // The server's pace; the test does not wait for anything here.
+            // This sleep sets the server's pace. The test does not wait for anything here.
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     });

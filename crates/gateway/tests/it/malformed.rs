@@ -1,5 +1,5 @@
-//! Messages that are refused: the client gets a response, its connection ends, and nothing of them
-//! reaches the upstream.
+//! Tests of messages that are refused: the client gets a response, its connection ends, and nothing
+//! of the message reaches the upstream.
 
 use crate::setup::{Running, Setup, get};
 use crate::upstream::Upstream;

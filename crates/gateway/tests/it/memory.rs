@@ -34,7 +34,7 @@ fn head_of_post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n")
 }
 
-/// Returns a gateway with one slot and room for large bodies. `memory`: the value of
+/// Returns a gateway with one slot and room for large bodies. `memory` is the value of
 /// `client_limits.memory`.
 fn full(upstream: &Upstream, memory: &str) -> Setup {
     Setup::before(upstream)

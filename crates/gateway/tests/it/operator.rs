@@ -1,4 +1,4 @@
-//! An operator who uses the admin listener with a token.
+//! Plays an operator who uses the admin listener with a token.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

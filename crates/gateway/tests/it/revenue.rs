@@ -48,7 +48,7 @@ fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
     }
     let (order, done) = (post("/order", "a=1"), with_status("303 See Other", ""));
     assert_eq!(revenue_with(&gateway, &calls, &order, &done), 40.0);
-    // The same holds if the application names the amount.
+    // A redirection in response to a GET brings nothing even if the application names the amount.
     let (_upstream, calls, gateway) = shop(", revenue_header = 'Order-Total'");
     let redirect = with_status("302 Found", "Order-Total: 12\r\n");
     assert_eq!(revenue_by(&gateway, &calls, &redirect), 0.0);

@@ -22,7 +22,7 @@ fn with_cookie(request: &str, cookie: &str) -> String {
     format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: a=b; sid={cookie}; c=d\r\n\r\n")
 }
 
-/// Sends a request that is answered at once, with these fields in the response.
+/// Sends a request, lets the upstream answer it at once with these fields, and returns the answer.
 fn visit(calls: &Calls, client: &mut Wire, request: &str, fields: &str) -> Message {
     client.send(request);
     calls.next().send(with_fields(fields, ""));

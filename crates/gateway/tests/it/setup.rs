@@ -224,7 +224,7 @@ pub(crate) fn status(address: SocketAddr) -> Value {
     serde_json::from_slice(&admin(address, "/v1/status").body).expect("the status is JSON")
 }
 
-/// Waits until `holds` returns true, and fails if that does not happen in time.
+/// Waits until `holds` returns true. Panics with `what` if that does not happen in time.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + BOUND;
     while !holds() {

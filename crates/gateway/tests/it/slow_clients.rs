@@ -47,8 +47,8 @@ fn narrow(address: SocketAddr) -> Wire {
     Wire::new(TcpStream::from(socket))
 }
 
-/// Visitors that send one request after the other until the value is dropped. If there are few
-/// slots, at least one request always waits.
+/// Visitors, each of whom sends one request after the other until the value is dropped. If there
+/// are fewer slots than visitors, at least one request always waits.
 struct Visitors {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,

@@ -143,7 +143,8 @@ fn gets_all(other: &TcpListener) {
     let operators = [(); 20].map(|()| Wire::connect(other.local_addr().unwrap()));
     let mut accepted = Vec::new();
     eventually("the other process gets every connection", || {
-        // Each turn accepts one connection, so that any other process has time to accept some.
+        // Each round of the loop accepts one connection, so that any other process has time to
+        // accept some.
         accepted.extend(other.accept());
         accepted.len() == operators.len()
     });

@@ -98,7 +98,7 @@ fn with_cookie(request: &str, cookie: &str) -> String {
     format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n")
 }
 
-/// Sends a request that is answered at once with these fields.
+/// Sends a request, lets the upstream answer it at once with these fields, and returns the answer.
 fn visit(client: &mut Wire, calls: &Calls, request: &str, cookie: &str, fields: &str) -> Message {
     client.send(with_cookie(request, cookie));
     calls.next().send(with_fields(fields, ""));

@@ -174,7 +174,7 @@ mod exported {
         assert!(holds(&body, &attribute("http.response.status_code", &[3 << 3, 0xc8, 1])));
         assert!(holds(&body, b"bywash.queue_wait_us"));
         assert!(!holds(&body, b"secret"));
-        // The ids of the trace, the span and the parent.
+        // These are the ids of the trace, the span and the parent.
         for (number, digits) in [(1, &trace), (2, &span), (4, &PARENT.to_owned())] {
             assert!(holds(&body, &field(number, &bytes(digits))), "{digits}");
         }

@@ -12,7 +12,7 @@ use crate::wire::{BOUND, Message, Tape, Wire};
 /// An upstream that runs a script on each connection, each in a separate thread.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    /// All bytes received so far.
+    /// All bytes received so far, over all connections.
     tape: Tape,
     accepted: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
@@ -20,7 +20,7 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Runs `script` on every connection.
+    /// Starts an upstream that runs `script` on every connection.
     pub(crate) fn script(script: impl Fn(Wire) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let this = Self {
@@ -51,7 +51,8 @@ impl Upstream {
         this
     }
 
-    /// Responds to every request with the bytes that `answer` returns, on kept connections.
+    /// Starts an upstream that responds to every request with the bytes that `answer` returns, on
+    /// kept connections.
     pub(crate) fn app(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::script(move |mut wire| {
             while let Ok(request) = wire.request() {
@@ -62,12 +63,12 @@ impl Upstream {
         })
     }
 
-    /// Responds with `200` and the target of the request as the body.
+    /// Starts an upstream that responds with `200` and the target of the request as the body.
     pub(crate) fn echo() -> Self {
         Self::app(|request| ok(request.target()))
     }
 
-    /// Reads one request, sends these bytes and closes.
+    /// Starts an upstream that reads one request, sends these bytes and closes.
     pub(crate) fn blurts(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self::script(move |mut wire| {
@@ -77,7 +78,7 @@ impl Upstream {
         })
     }
 
-    /// Reads exactly the head of each request and never responds.
+    /// Starts an upstream that reads exactly the head of each request and never responds.
     pub(crate) fn stalled() -> Self {
         let kept = Mutex::new(Vec::new());
         Self::script(move |mut wire| {
@@ -87,20 +88,20 @@ impl Upstream {
         })
     }
 
-    /// Hands every request to the test, which answers it at any time. The upstream notices when a
-    /// connection ends.
+    /// Starts an upstream that hands every request to the test, which answers it at any time. The
+    /// upstream notices when a connection ends.
     pub(crate) fn by_hand() -> (Self, Calls) {
         Self::handing(|wire| drop(wire.stream.shutdown(Shutdown::Both)))
     }
 
-    /// Like [`by_hand`](Self::by_hand), but continues to work when the gateway ends its side of a
-    /// connection.
+    /// Starts an upstream like [`by_hand`](Self::by_hand), but one that continues to work when the
+    /// gateway ends its side of a connection.
     pub(crate) fn by_hand_working_on() -> (Self, Calls) {
         Self::handing(|_| {})
     }
 
-    /// Hands every request to the test. `at_end` is called when the gateway ends its side of a
-    /// connection.
+    /// Starts an upstream that hands every request to the test. `at_end` is called when the gateway
+    /// ends its side of a connection.
     fn handing(at_end: fn(&Wire)) -> (Self, Calls) {
         let (tell, calls) = channel();
         let tell = Mutex::new(tell);

@@ -143,7 +143,7 @@ fn babbles() {
 }
 
 /// Writes the names of its sockets to a file, and answers the first connection of each socket with
-/// its name.
+/// the socket's name.
 #[test]
 #[ignore = "a process that other tests start"]
 fn activated() {

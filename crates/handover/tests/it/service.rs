@@ -15,16 +15,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::roles::role;
 
-/// The demands, of one byte each, that a client may send: return the generation, hand over, or end.
+/// The demand, of one byte, that the service returns its generation.
 pub(crate) const WHO: u8 = b'?';
 pub(crate) const HAND_OVER: u8 = b'h';
+/// The demand, of one byte, that the service hands over to the next generation.
 pub(crate) const END: u8 = b'e';
+/// The demand, of one byte, that the service ends.
 
-/// A time limit that is longer than anything here takes on a busy machine.
+/// A time limit that is longer than any operation of these tests takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The number of bytes of state. A socket buffer holds less, so that the transfer takes several
-/// turns.
+/// reads and writes.
 pub(crate) const STATE: usize = 3 << 20;
 
 fn state_of(generation: u8) -> Vec<u8> {

@@ -37,7 +37,7 @@ pub struct Backend {
 
 impl Backend {
     /// Identifies the connection to which `holder` refers by this number. In the private database
-    /// each holder has its own numbers.
+    /// `self`, each holder has its own numbers.
     pub fn new(database: DatabaseName, connection: u64, holder: Holder) -> Self {
         let of = (database.as_str() == OWN).then_some(holder);
         Self { database, connection, of }
@@ -84,18 +84,18 @@ pub struct Part {
 /// The result of an attempt to lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leased {
-    /// The lease is held.
+    /// The lease is held from now on.
     Held,
-    /// The request has been stopped.
+    /// The lease is not held, because the request has been stopped for this reason.
     Stopped(Reason),
     /// The connection is leased to another holder, whose lease now ends as well, or the connection
     /// is being cancelled.
     Taken,
-    /// One of the limits is reached.
+    /// The lease is not held, because one of the limits in [`Bounds`] is reached.
     Full,
 }
 
-/// The result of an attempt to release.
+/// The result of an attempt to release a leased connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// The connection is released, and may be used again.
@@ -103,7 +103,8 @@ pub enum Released {
     /// A cancellation is under way. [`Table::end`] or [`Table::doubt`] later returns the number of
     /// the message to answer.
     Later,
-    /// The result of a cancellation may be unknown for long: the connection must not be used again.
+    /// The lease is not released: the result of a cancellation may be unknown for long, so the
+    /// connection must not be used again.
     Doubtful,
     /// The connection was not leased, or the lease has expired.
     NotLeased,
@@ -112,7 +113,8 @@ pub enum Released {
 /// The result of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// The first stop of the request, with the connections that work for it.
+    /// The request is stopped for the first time. The value lists the connections that work for
+    /// it, with their holders.
     First(Vec<(Backend, Holder)>),
     /// The request has been stopped before.
     Again,
@@ -138,7 +140,7 @@ enum Stage {
     Ending(Option<u64>),
 }
 
-/// All leases, and the stops that are still remembered.
+/// The table of all leases, and of the stops that are still remembered.
 #[derive(Debug)]
 pub struct Table {
     bounds: Bounds,
@@ -174,7 +176,8 @@ impl Table {
         self.leases.is_empty()
     }
 
-    /// Leases a connection to a request from now until `until`, unless it is released before.
+    /// Leases a connection to a request. The lease ends at the time `until`, unless it is released
+    /// before.
     ///
     /// If a holder leases a connection that it already holds, it has forgotten to release it. The
     /// old lease then ends.
@@ -353,8 +356,8 @@ impl Table {
         self.doubt(backend)
     }
 
-    /// Ends the leases of a holder whose connection to the daemon has ended. The cost depends only
-    /// on the number of that holder's leases.
+    /// Ends the leases of a holder whose connection to the daemon has ended. The call takes time in
+    /// proportion to the number of that holder's leases.
     pub fn gone(&mut self, holder: Holder) {
         let its: Vec<Backend> =
             self.by_holder.get(&holder).into_iter().flatten().cloned().collect();
@@ -366,9 +369,9 @@ impl Table {
         }
     }
 
-    /// Ends the leases on a database from before the time `then`, when the database was started.
-    /// Since then it numbers its connections from one again. A lease that is being cancelled stays
-    /// until its cancellation ends.
+    /// Ends the leases on a database that began before the time `then`. The database was started at
+    /// that time. Since then it numbers its connections from one again. A lease that is being
+    /// cancelled stays until its cancellation ends.
     pub fn started(&mut self, database: &DatabaseName, then: Time) {
         let held = |(backend, lease): (&Backend, &Lease)| {
             let is_old = lease.stage == Stage::Held && lease.since < then;

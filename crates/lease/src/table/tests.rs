@@ -229,9 +229,9 @@ struct Belief {
 }
 
 proptest! {
-    /// A cancellation begins only on a connection that works for its request, in any sequence of
-    /// leases, stops and cancellations. While it is under way, no holder learns that the
-    /// connection is free.
+    /// Checks that a cancellation begins only on a connection that works for its request, in any
+    /// sequence of leases, stops and cancellations. While the cancellation is under way, no holder
+    /// learns that the connection is free.
     #[test]
     fn no_innocent_is_cancelled(steps in steps()) {
         // Stops are remembered for longer than this test runs. Another test covers cancellations

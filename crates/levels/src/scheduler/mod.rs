@@ -43,7 +43,7 @@ pub(crate) enum Work {
 /// A job: the code of a request that a worker runs. The worker holds the request's slot.
 pub(crate) type Job = Box<dyn FnOnce(&Arc<PoolScheduler>, Ticket, LevelId) + Send>;
 
-/// The party that begins a request when the request gets its first slot.
+/// The means by which a request begins when it gets its first slot: its waiting thread, or a job.
 enum Waiter {
     Thread(Arc<Parker>),
     Job(Job),
@@ -159,7 +159,7 @@ impl PoolScheduler {
         self.state.lock()
     }
 
-    /// Returns the level named `name`. Fails if there is none.
+    /// Returns the level named `name`. Returns an error if there is none.
     pub(crate) fn level(&self, name: &str) -> Result<LevelId, Refused> {
         let found = self.names.iter().position(|known| known == name);
         found.map(LevelId).ok_or_else(|| Refused::Unknown {
@@ -168,8 +168,8 @@ impl PoolScheduler {
         })
     }
 
-    /// Queues a request whose own thread waits for the request's slot. Fails if the queue is full
-    /// or the pool is closed.
+    /// Queues a request whose own thread waits for the request's slot. Returns an error if the
+    /// queue is full or the pool is closed.
     pub(crate) fn arrive(
         self: &Arc<Self>,
         level: LevelId,
@@ -178,8 +178,8 @@ impl PoolScheduler {
         self.enter(level, Waiter::Thread(Arc::clone(parker)))
     }
 
-    /// Queues a request that a worker runs as a job. Fails if the queue is full or the pool is
-    /// closed.
+    /// Queues a request that a worker runs as a job. Returns an error if the queue is full or the
+    /// pool is closed.
     pub(crate) fn submit(self: &Arc<Self>, level: LevelId, job: Job) -> Result<(), Refused> {
         self.enter(level, Waiter::Job(job)).map(drop)
     }
@@ -218,8 +218,8 @@ impl PoolScheduler {
         true
     }
 
-    /// Updates the number of threads that a request wants. The caller has noticed that the
-    /// request's task queue has become empty or is no longer empty.
+    /// Updates the number of threads that a request wants. Call this function when the request's
+    /// task queue has become empty or is no longer empty.
     pub(crate) fn tasks_changed(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         state.wants(ticket, queue);
@@ -227,7 +227,7 @@ impl PoolScheduler {
     }
 
     /// Gives back the slot that a request's own thread has held since `since`. After the call, the
-    /// thread waits.
+    /// thread waits for its next slot.
     pub(crate) fn pause(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>, since: Time) {
         let mut state = self.lock();
         let now = self.now();
@@ -236,8 +236,9 @@ impl PoolScheduler {
         self.dispatch(state, 0);
     }
 
-    /// Ends a worker's help to a request. The worker has held its slot since `since`. The slot goes
-    /// to the request's own thread if that waits and no other worker is left.
+    /// Ends the work of a worker on the tasks of a request. The worker has held its slot since
+    /// `since`. If the request's own thread waits and no other worker is left, the slot goes to
+    /// that thread.
     pub(crate) fn leave_queue(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -258,7 +259,7 @@ impl PoolScheduler {
         self.dispatch(state, 1);
     }
 
-    /// Cancels the help of workers that were called to a request and have not arrived yet.
+    /// Cancels the calls of workers that were called to a request and have not arrived yet.
     pub(crate) fn cancel_help(self: &Arc<Self>, ticket: Ticket, queue: &Arc<TaskQueue>) {
         let mut state = self.lock();
         let before = state.ready.len();
@@ -279,9 +280,9 @@ impl PoolScheduler {
         }
     }
 
-    /// Takes up to `most` slots for a running request, in addition to its own, as long as no other
-    /// request wants them. Code that does not ask the pool for slots (such as rayon) may then use
-    /// as many threads.
+    /// Takes up to `most` slots for a running request, in addition to its own. Takes only slots
+    /// that no other request wants. Code that does not ask the pool for slots (such as rayon) may
+    /// then use as many threads.
     #[cfg(feature = "rayon")]
     pub(crate) fn lease(self: &Arc<Self>, ticket: Ticket, most: u32) -> Lease<'_> {
         let mut state = self.lock();
@@ -300,8 +301,9 @@ impl PoolScheduler {
         Lease { scheduler: self, ticket, others: kept, since: now }
     }
 
-    /// Ends a request, and takes back the slot that its thread has held since `since`. `coming` is
-    /// 1 if the thread is a worker, which asks for work next, and otherwise 0.
+    /// Ends a request, and takes back the slot that its thread has held since `since`. `panicked`
+    /// says whether the request failed. `coming` is 1 if the thread is a worker, which asks for
+    /// work next, and otherwise 0.
     pub(crate) fn end(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -319,8 +321,8 @@ impl PoolScheduler {
         self.dispatch(state, coming);
     }
 
-    /// Returns whether a thread between two tasks should give its slot back and ask again. The
-    /// thread has held the slot since `since`.
+    /// Returns whether a thread between two tasks should give its slot back. `since` is the time
+    /// since which the thread has held the slot.
     pub(crate) fn should_yield(&self, since: Time) -> bool {
         self.pressed.load(Ordering::Relaxed) && self.now().since(since) >= QUANTUM
     }
@@ -402,7 +404,7 @@ impl PoolScheduler {
         }
     }
 
-    /// Starts a worker. It counts as idle until it has work.
+    /// Starts a worker. The worker counts as idle until it has work.
     pub(crate) fn add_worker(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
         let scheduler = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
@@ -446,7 +448,7 @@ impl PoolScheduler {
 }
 
 impl State {
-    /// Notifies the waiting thread, or a worker, that it has got a slot.
+    /// Notifies the waiting thread of a request, or a worker, that it has got a slot.
     fn tell(&mut self, grant: Grant) {
         let entry = &mut self.entries[grant.ticket().index()];
         match grant {

@@ -160,7 +160,8 @@ impl Name {
         }
     }
 
-    /// Returns the name for a spelling that only some applications take for this name.
+    /// Returns the name for an alias of this name: a spelling that only some applications take for
+    /// this name.
     const fn alias(self) -> Self {
         match self {
             ContentLength | TransferEncoding => self,
@@ -171,7 +172,7 @@ impl Name {
         }
     }
 
-    /// Returns the bit of the name in a set of names. Returns 0 for `Other`.
+    /// Returns the bit that stands for the name in a set of names; 0 for `Other`.
     pub(crate) const fn bit(self) -> u64 {
         match self {
             Other => 0,
@@ -189,8 +190,8 @@ impl Name {
         set
     }
 
-    /// Returns the name in lower case. For a name with many spellings, returns their common prefix,
-    /// which may be empty.
+    /// Returns the name in lower case. For a variant that stands for several names, returns their
+    /// common prefix, which may be empty.
     pub const fn text(self) -> &'static str {
         match self {
             Other | MethodOverride | HopClaim | NeverPassed => "",
@@ -239,8 +240,9 @@ impl Name {
     }
 }
 
-/// Returns whether `lower` is `spelled` in lower case. A head has about 20 names to look up, so
-/// eight letters are compared at once. The last eight overlap the preceding ones.
+/// Returns whether `lower` is the name `spelled`, converted to lower case. A head has about 20
+/// names to look up, so eight letters are compared at once. The last eight overlap the preceding
+/// ones.
 fn is_lower_case_of(lower: &[u8], spelled: &[u8]) -> bool {
     const WORD: usize = 8;
     let alike = |one: &[u8; WORD], other: &[u8; WORD]| {

@@ -1,4 +1,4 @@
-//! Decoding bodies (RFC 9112 §6.3, §7.1).
+//! Tests of the decoding of bodies (RFC 9112 §6.3, §7.1).
 
 use bywash_message::{Decoder, Fields, Framing, Limits, ParseError, Part};
 
@@ -126,7 +126,7 @@ fn chunks_are_joined() {
     assert!(!chunks("3\r\nabc\r\n0\r\n").unwrap().ended);
 }
 
-/// RFC 9112 §7.1.1.
+/// Checks that the extensions of chunks are dropped (RFC 9112 §7.1.1).
 #[test]
 fn extensions_are_dropped() {
     for head in ["3;a", "3;a=b", "3;a=\"x;\t\u{e9}\"", "3 ;a", "3\t ; a = b ;c", "3;"] {
@@ -188,7 +188,7 @@ fn extensions_are_worth_no_more_than_their_chunks() {
     assert!(chunks("1\r\nx\r\n".repeat(100_000)).is_ok());
 }
 
-/// RFC 9112 §7.1.2.
+/// Checks that the trailers are returned with the end of the body (RFC 9112 §7.1.2).
 #[test]
 fn trailers_come_with_the_end() {
     let body = chunks("0\r\nGrpc-Status: 0\r\nX-Sum:  abc \r\n\r\nGET").unwrap();
@@ -196,8 +196,8 @@ fn trailers_come_with_the_end() {
     assert_eq!((body.ended, body.used), (true, 35));
 }
 
-/// RFC 9110 §6.5.1: fields that frame, route, authenticate or change the interpretation of a
-/// message.
+/// Checks that trailers contain no fields that frame, route, authenticate or change the
+/// interpretation of a message (RFC 9110 §6.5.1).
 #[test]
 fn what_belongs_in_a_head_is_not_taken_from_trailers() {
     for name in [

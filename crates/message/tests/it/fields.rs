@@ -1,4 +1,4 @@
-//! Finding, adding, removing and writing fields.
+//! Tests of finding, adding, removing and writing fields.
 
 use bywash_message::{Fields, Name};
 

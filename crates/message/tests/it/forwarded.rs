@@ -1,4 +1,4 @@
-//! `Forwarded` (RFC 7239).
+//! Tests of the field `Forwarded` (RFC 7239).
 
 use bywash_message::{Forwarded, Node};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The end of a message (RFC 9112 §6).
+//! Tests of where a message ends (RFC 9112 §6).
 
 use bywash_message::{Framing, Name, ParseError, Response};
 use http::{Method, StatusCode};
@@ -9,13 +9,14 @@ fn framing(lines: &str) -> Result<Framing, ParseError> {
     with(lines).map(|request| request.framing)
 }
 
-/// RFC 9112 §6.3 item 7.
+/// Checks that a request without framing fields has no body (RFC 9112 §6.3 item 7).
 #[test]
 fn a_request_that_says_nothing_has_no_body() {
     assert_eq!(framing(""), Ok(Framing::None));
 }
 
-/// RFC 9112 §6.2, §6.3 item 5.
+/// Checks that a length is accepted only if it is stated once, as one number (RFC 9112 §6.2, §6.3
+/// item 5).
 #[test]
 fn a_length_is_one_number_said_once() {
     let length = |value: &str| framing(&format!("Content-Length: {value}\r\n"));
@@ -46,7 +47,8 @@ fn a_length_is_one_number_said_once() {
     assert_eq!(twice(2, 2), Err(ParseError::Framing));
 }
 
-/// RFC 9112 §6.1.
+/// Checks that a transfer coding is accepted only if it is one `chunked`, stated once (RFC 9112
+/// §6.1).
 #[test]
 fn a_transfer_coding_is_one_chunked_said_once() {
     let coded = |value: &str| framing(&format!("Transfer-Encoding: {value}\r\n"));
@@ -77,7 +79,8 @@ fn a_transfer_coding_is_one_chunked_said_once() {
     assert_eq!(framing(&format!("Transfer-Encoding:\r\n{line}")), Err(ParseError::Framing));
 }
 
-/// RFC 9112 §6.1: such a message is an attempt at request smuggling, or it is broken.
+/// Checks that a length next to a transfer coding is refused (RFC 9112 §6.1). Such a message is
+/// broken, or an attempt at request smuggling.
 #[test]
 fn a_length_beside_a_transfer_coding_is_refused() {
     for lines in [
@@ -90,14 +93,15 @@ fn a_length_beside_a_transfer_coding_is_refused() {
     }
 }
 
-/// RFC 9112 §6.1.
+/// Checks that a message of HTTP/1.0 with a transfer coding is refused (RFC 9112 §6.1).
 #[test]
 fn http_1_0_has_no_transfer_coding() {
     let error = old_with("Transfer-Encoding: chunked\r\n").unwrap_err();
     assert_eq!(error, ParseError::Framing);
 }
 
-/// CGI maps an alias to the same variable as the real field.
+/// Checks that aliases of framing fields are refused, because CGI maps an alias to the same
+/// variable as the real field.
 #[test]
 fn aliases_of_framing_are_refused() {
     for name in ["Content_Length", "content.length", "Transfer_Encoding", "TRANSFER.ENCODING"] {
@@ -117,7 +121,7 @@ fn what_frames_a_message_is_taken_out_of_its_fields() {
     assert_eq!(listed(&answer.fields), ["X: y"]);
 }
 
-/// RFC 9112 §6.3 items 4 to 8.
+/// Checks how the end of a response is recognised (RFC 9112 §6.3 items 4 to 8).
 #[test]
 fn an_answer_ends_with_its_length_its_last_chunk_or_its_connection() {
     let framing = |lines| answer("200 OK", lines).map(|answer| (answer.framing, answer.keep_alive));
@@ -135,7 +139,8 @@ fn an_answer_ends_with_its_length_its_last_chunk_or_its_connection() {
     }
 }
 
-/// RFC 9112 §6.3 item 1, RFC 9110 §8.6.
+/// Checks that a response without a body keeps the length that its body would have had (RFC 9112
+/// §6.3 item 1, RFC 9110 §8.6).
 #[test]
 fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
     let length = "Content-Length: 3\r\n";
@@ -150,7 +155,8 @@ fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
     assert_eq!(twice.unwrap_err(), ParseError::Framing);
 }
 
-/// A body that the application sends nevertheless would be taken for the next response.
+/// Checks that the connection is closed, because a body that the application sends nevertheless
+/// would be taken for the next response.
 #[test]
 fn a_connection_is_not_used_again_where_a_body_might_follow_that_there_must_not_be() {
     let kept = |answer: Result<Response, ParseError>| answer.unwrap().keep_alive;
@@ -164,7 +170,8 @@ fn a_connection_is_not_used_again_where_a_body_might_follow_that_there_must_not_
     assert!(kept(answer("200 OK", "Content-Length: 0\r\n")));
 }
 
-/// RFC 9110 §8.6, RFC 9112 §6.1.
+/// Checks that a 204 and a 1xx have neither a length nor a transfer coding (RFC 9110 §8.6, RFC 9112
+/// §6.1).
 #[test]
 fn a_204_and_a_1xx_have_neither_a_length_nor_a_transfer_coding() {
     for status in ["100 Continue", "101 Switching Protocols", "103 Early Hints", "204 No Content"] {

@@ -1,4 +1,4 @@
-//! Finding the end of a head that is still arriving.
+//! Tests of the search for the end of a head that is still arriving.
 
 use bywash_message::{Head, Limits, ParseError};
 
@@ -28,7 +28,7 @@ fn a_head_ends_with_its_blank_line() {
     assert_eq!(end(""), Ok(None));
 }
 
-/// RFC 9112 §2.2.
+/// Checks that one empty line before a head counts as part of the head (RFC 9112 §2.2).
 #[test]
 fn one_empty_line_before_it_is_part_of_it() {
     assert_eq!(end("\r\nGET / HTTP/1.1\r\n\r\n"), Ok(Some(20)));
@@ -60,7 +60,7 @@ fn what_can_become_no_head_is_refused_at_once() {
 #[test]
 fn a_head_is_refused_as_soon_as_it_is_beyond_the_limits() {
     let limits = Limits { target: 10, fields: 9, bytes: 20 };
-    // 52 bytes: 32 of the method, 10 of the target, 8 of the version and two spaces.
+    // The 52 bytes are 32 of the method, 10 of the target, 8 of the version and two spaces.
     let line = "x".repeat(52);
     assert_eq!(end_of_drips(line.as_bytes(), &limits), (52, Ok(None)));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Fields that belong to one connection (RFC 9110 §7.6.1).
+//! Tests of fields that belong to one connection (RFC 9110 §7.6.1).
 
 use bywash_message::{Fields, ParseError};
 
@@ -43,8 +43,9 @@ fn a_byte_that_is_no_text_beside_a_name_hides_nothing() {
     assert_eq!(listed(&fields), ["Host: a"]);
 }
 
-/// Removing these fields would change to whom the request is addressed, how long it is, or where it
-/// comes from (CVE-2021-32813, CVE-2022-31813, CVE-2024-45410).
+/// Checks that the removal of certain fields is refused. It would change to whom the request is
+/// addressed, how long it is, or where it comes from (CVE-2021-32813, CVE-2022-31813,
+/// CVE-2024-45410).
 #[test]
 fn a_request_cannot_have_fields_removed_that_matter() {
     for name in [

@@ -1,4 +1,4 @@
-//! The host of a request (RFC 9112 §3.2), and the four forms of a target.
+//! Tests of the host of a request (RFC 9112 §3.2), and of the four forms of a target.
 
 use bywash_message::{Name, ParseError};
 
@@ -8,7 +8,7 @@ fn ask(target: &str, lines: &str) -> Result<bywash_message::Request, ParseError>
     request(format!("GET {target} HTTP/1.1\r\n{lines}\r\n"))
 }
 
-/// RFC 9112 §3.2.
+/// Checks that a request of HTTP/1.1 has exactly one `Host` (RFC 9112 §3.2).
 #[test]
 fn a_request_of_1_1_has_one_host() {
     assert_eq!(ask("/", "").unwrap_err(), ParseError::Host);
@@ -25,7 +25,8 @@ fn a_request_of_1_0_may_be_without_one() {
     assert_eq!(old("Host: a\r\nHost: a\r\n").unwrap_err(), ParseError::Host);
 }
 
-/// RFC 3986 §3.2.2 without user information (RFC 9110 §4.2.4).
+/// Checks that a host is a name or an address, with an optional port (RFC 3986 §3.2.2). User
+/// information is refused (RFC 9110 §4.2.4).
 #[test]
 fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
     for host in [
@@ -89,7 +90,7 @@ fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
     }
 }
 
-/// RFC 9112 §3.2.2.
+/// Checks that the host of an absolute target must agree with `Host` (RFC 9112 §3.2.2).
 #[test]
 fn an_absolute_target_must_agree_with_host() {
     let target = |raw: &str, host: &str| {
@@ -122,7 +123,7 @@ fn an_absolute_target_of_1_0_stands_for_a_missing_host() {
     assert_eq!(listed(&request.fields), ["Host: a:1"]);
 }
 
-/// RFC 9112 §3.2.1, §3.2.3.
+/// Checks that a target in any other form is refused (RFC 9112 §3.2.1, §3.2.3).
 #[test]
 fn a_target_in_another_form_is_none() {
     for target in ["a", "a:80", "ftp://a/", "http:a", "http:/a", "?x", "**", "a/b", "://a/", "http"]
@@ -131,7 +132,7 @@ fn a_target_in_another_form_is_none() {
     }
 }
 
-/// RFC 9112 §3.2.4.
+/// Checks that only `OPTIONS` may have the target `*` (RFC 9112 §3.2.4).
 #[test]
 fn only_options_asks_about_the_whole_server() {
     let options = |target: &str| {

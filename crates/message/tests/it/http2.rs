@@ -1,4 +1,4 @@
-//! Messages that arrive over HTTP/2 (RFC 9113 §8), and fields that are sent over it.
+//! Tests of messages that arrive over HTTP/2 (RFC 9113 §8), and of fields that are sent over it.
 
 use bywash_message::{Fields, Framing, Limits, Name, ParseError, Request, Response};
 use http::{HeaderMap, Method, StatusCode, Version};
@@ -39,7 +39,7 @@ fn a_plain_request_is_understood() {
     assert!(!request.upgrades && !request.expects_continue);
 }
 
-/// RFC 9113 §8.1.1.
+/// Checks that an announced length must agree with the end of the message (RFC 9113 §8.1.1).
 #[test]
 fn a_length_must_agree_with_the_end() {
     let framing = |fields: &[_], ends| ask("http://a/", fields, ends).map(|ask| ask.framing);
@@ -55,7 +55,8 @@ fn a_length_must_agree_with_the_end() {
     assert!(!length.fields.has(Name::ContentLength));
 }
 
-/// RFC 9113 §8.3.1.
+/// Checks that the pseudo-field for the authority replaces `Host`, and must agree with it if both
+/// are present (RFC 9113 §8.3.1).
 #[test]
 fn the_authority_stands_for_host_and_must_agree_with_it() {
     let hosts = |uri: &str, fields: &[_]| {
@@ -71,7 +72,7 @@ fn the_authority_stands_for_host_and_must_agree_with_it() {
     assert_eq!(hosts("/", &[("host", "a"), ("host", "a")]), Err(ParseError::Host));
 }
 
-/// RFC 9113 §8.2.2.
+/// Checks that fields that belong to a connection make a message malformed (RFC 9113 §8.2.2).
 #[test]
 fn fields_of_a_connection_make_a_message_malformed() {
     for field in [
@@ -90,7 +91,7 @@ fn fields_of_a_connection_make_a_message_malformed() {
     }
 }
 
-/// RFC 9113 §8.2.1.
+/// Checks that space around a value makes a message malformed (RFC 9113 §8.2.1).
 #[test]
 fn space_around_a_value_makes_a_message_malformed() {
     for value in [" x", "x ", "\tx", "x\t", " "] {
@@ -103,7 +104,7 @@ fn space_around_a_value_makes_a_message_malformed() {
     assert!(ask("http://a/", &[("x", ""), ("y", "a b\tc")], true).is_ok());
 }
 
-/// RFC 9113 §8.2.3.
+/// Checks that the parts of a split cookie field are joined (RFC 9113 §8.2.3).
 #[test]
 fn crumbs_of_a_cookie_are_joined() {
     let request = ask("http://a/", &[("cookie", "a=1"), ("x", "y"), ("cookie", "b=2")], true);
@@ -185,7 +186,7 @@ fn fields_for_http_2_are_in_lower_case_and_keep_their_order() {
     assert_eq!(back.all(Name::SetCookie).collect::<Vec<_>>(), [b"a", b"b"]);
 }
 
-/// RFC 9110 §6.5.1, as for HTTP/1.
+/// Checks that trailers are accepted and dropped as over HTTP/1 (RFC 9110 §6.5.1).
 #[test]
 fn trailers_are_taken_as_from_http_1() {
     let mut map = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! The canonical form of a path (RFC 3986 §6.2.2).
+//! Tests of the canonical form of a path (RFC 3986 §6.2.2).
 
 use bywash_message::{ParseError, Target};
 
@@ -27,7 +27,7 @@ fn what_is_canonical_stays() {
     }
 }
 
-/// RFC 3986 §6.2.2.1, §6.2.2.2.
+/// Checks that escapes are brought into one spelling (RFC 3986 §6.2.2.1, §6.2.2.2).
 #[test]
 fn escapes_have_one_spelling() {
     becomes(&[
@@ -41,13 +41,13 @@ fn escapes_have_one_spelling() {
     ]);
 }
 
-/// A URI must not contain these characters, but some clients send them.
+/// Checks characters that a URI must not contain, but that some clients send.
 #[test]
 fn characters_that_should_have_been_escaped_are() {
     becomes(&[("/{a}|[b]^\"<c>`", "/%7Ba%7D%7C%5Bb%5D%5E%22%3Cc%3E%60")]);
 }
 
-/// RFC 3986 §5.2.4.
+/// Checks that dot segments are resolved (RFC 3986 §5.2.4).
 #[test]
 fn dot_segments_are_resolved() {
     becomes(&[
@@ -72,7 +72,8 @@ fn nothing_is_above_the_root() {
     is_refused(&["/..", "/../", "/a/../..", "/a/../../b", "/%2e%2e/", "/./..", "/../a"]);
 }
 
-/// Tomcat cuts off parameters before it resolves dot segments; others decode slashes first.
+/// Checks paths in which only some applications see a dot segment. Tomcat cuts off parameters
+/// before it resolves dot segments, and others decode slashes first.
 #[test]
 fn a_dot_segment_that_only_some_would_see_is_refused() {
     is_refused(&[

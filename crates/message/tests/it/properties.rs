@@ -1,4 +1,4 @@
-//! Properties that hold for any bytes.
+//! Tests of properties that hold for any bytes.
 
 use bywash_message::{
     Decoder, Fields, Framing, Head, Limits, Part, Request, Response, Target, write_chunk,
@@ -23,8 +23,8 @@ fn others(headers: &[httparse::Header<'_>]) -> Vec<String> {
     rest.map(|header| format!("{}: {}", text(header.name.as_bytes()), text(header.value))).collect()
 }
 
-/// Searches for the end of the head in `bytes`, of which the first `cuts[0]`, then `cuts[1]` and so
-/// on have arrived.
+/// Searches for the end of the head in `bytes`. First `cuts[0]` bytes have arrived, then `cuts[1]`,
+/// and so on.
 fn end_in_pieces(bytes: &[u8], cuts: &[usize], limits: &Limits) -> Result<Option<usize>, u8> {
     let mut head = Head::default();
     for cut in cuts.iter().chain([&bytes.len()]) {

@@ -1,5 +1,5 @@
-//! Request lines and field lines (RFC 9112 §2–§5), and the properties that a request derives from
-//! them.
+//! Tests of request lines and field lines (RFC 9112 §2–§5), and of the properties that a request
+//! derives from them.
 
 use bywash_message::{Framing, Limits, ParseError, Request};
 use http::{Method, Version};
@@ -23,7 +23,7 @@ fn a_plain_request_is_understood() {
     assert!(!request.expects_continue && !request.upgrades && !request.takes_trailers);
 }
 
-/// RFC 9112 §2.2.
+/// Checks that one empty line before the request line is skipped (RFC 9112 §2.2).
 #[test]
 fn one_empty_line_before_the_request_line_is_skipped() {
     assert!(request("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
@@ -33,7 +33,7 @@ fn one_empty_line_before_the_request_line_is_skipped() {
     );
 }
 
-/// RFC 9112 §3: exactly one space between the parts.
+/// Checks that a request line has three parts, with exactly one space between them (RFC 9112 §3).
 #[test]
 fn a_request_line_has_three_parts_and_one_space_between_them() {
     for line in [
@@ -55,7 +55,7 @@ fn a_request_line_has_three_parts_and_one_space_between_them() {
     }
 }
 
-/// RFC 9110 §9.1.
+/// Checks that a method is a token of at most 32 bytes (RFC 9110 §9.1).
 #[test]
 fn a_method_is_a_token_of_at_most_32_bytes() {
     let ask = |method: &str| request(format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -76,7 +76,7 @@ fn connect_is_refused_whatever_it_asks_for() {
     assert!(request("connect / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok(), "another method");
 }
 
-/// RFC 9112 §2.3.
+/// Checks that versions other than 1.0 and 1.1 have an error of their own (RFC 9112 §2.3).
 #[test]
 fn versions_other_than_1_0_and_1_1_are_told_from_no_version_at_all() {
     let ask = |version: &str| request(format!("GET / {version}\r\nHost: a\r\n\r\n"));
@@ -90,7 +90,8 @@ fn versions_other_than_1_0_and_1_1_are_told_from_no_version_at_all() {
     }
 }
 
-/// RFC 9112 §5, §5.1, §5.2, §2.2; RFC 9110 §5.5.
+/// Checks that other forms of a field line are refused (RFC 9112 §2.2, §5, §5.1, §5.2, RFC 9110
+/// §5.5).
 #[test]
 fn a_field_line_has_one_form() {
     for lines in [
@@ -118,7 +119,7 @@ fn a_field_line_has_one_form() {
     }
 }
 
-/// RFC 9110 §5.5.
+/// Checks which bytes a field value may contain (RFC 9110 §5.5).
 #[test]
 fn a_value_may_hold_tabs_spaces_and_bytes_above_127_and_may_be_empty() {
     let head = b"GET / HTTP/1.1\r\nHost:a\r\nA:\r\nB: \t \r\nC:\tx\ty  z \t\r\nD: \x80\xff\r\n\r\n";
@@ -146,13 +147,14 @@ fn limits_are_the_largest_that_is_accepted() {
         ask("GET / HTTP/1.1\r\nHost: a\r\nX:\r\nX:\r\nX:\r\n\r\n"),
         Err(ParseError::HeadTooLarge)
     );
-    // 9 bytes of Host with its line end, 21 of X.
+    // The 30 bytes are 9 of `Host` with its line end, and 21 of `X`.
     let field = |length| format!("GET / HTTP/1.1\r\nHost: a\r\nX:{}\r\n\r\n", "y".repeat(length));
     assert_eq!(ask(&field(17)), Ok(()));
     assert_eq!(ask(&field(18)), Err(ParseError::HeadTooLarge));
 }
 
-/// RFC 9112 §9.3.
+/// Checks that a connection persists by default in HTTP/1.1, and on request in HTTP/1.0 (RFC 9112
+/// §9.3).
 #[test]
 fn a_connection_is_kept_by_default_in_1_1_and_on_demand_in_1_0() {
     let kept = |lines| with(lines).unwrap().keep_alive;
@@ -168,7 +170,7 @@ fn a_connection_is_kept_by_default_in_1_1_and_on_demand_in_1_0() {
     assert!(!kept("Keep-Alive: timeout=5\r\n"));
 }
 
-/// RFC 9110 §10.1.1.
+/// Checks that an expectation other than `100-continue` is refused (RFC 9110 §10.1.1).
 #[test]
 fn an_expectation_is_100_continue_or_refused() {
     let body = "Content-Length: 1\r\n";
@@ -187,7 +189,7 @@ fn an_expectation_is_100_continue_or_refused() {
     assert!(!with(empty).unwrap().expects_continue);
 }
 
-/// RFC 9110 §10.1.1: a server ignores expectations in HTTP/1.0.
+/// Checks that expectations are ignored in HTTP/1.0 (RFC 9110 §10.1.1).
 #[test]
 fn expectations_are_ignored_in_1_0() {
     let ask = |value: &str| old_with(&format!("Content-Length: 1\r\nExpect: {value}\r\n")).unwrap();
@@ -195,7 +197,8 @@ fn expectations_are_ignored_in_1_0() {
     assert!(!ask("foo").expects_continue);
 }
 
-/// RFC 9110 §7.8.
+/// Checks that an upgrade needs HTTP/1.1, its connection option, and a request without a body (RFC
+/// 9110 §7.8).
 #[test]
 fn an_upgrade_needs_its_connection_option_and_1_1_and_no_body() {
     let upgrade = "Upgrade: websocket\r\n";
@@ -209,7 +212,8 @@ fn an_upgrade_needs_its_connection_option_and_1_1_and_no_body() {
     assert!(!with(&format!("{upgrade}{nominated}{body}")).unwrap().upgrades);
 }
 
-/// RFC 9113 §3.1: requests inside the tunnel would bypass the gateway.
+/// Checks that another version of HTTP, or TLS, is no upgrade (RFC 9113 §3.1). Requests inside the
+/// tunnel would bypass the gateway.
 #[test]
 fn another_http_or_tls_is_no_upgrade_that_is_carried_through() {
     for protocol in ["h2c", "H2C", "websocket, h2c", "HTTP/2.0", "TLS/1.0", "http/3 , websocket"] {
@@ -218,7 +222,8 @@ fn another_http_or_tls_is_no_upgrade_that_is_carried_through() {
     }
 }
 
-/// RFC 9110 §10.1.4.
+/// Checks that trailers are accepted only if `TE` and its connection option say so (RFC 9110
+/// §10.1.4).
 #[test]
 fn trailers_are_taken_by_those_who_say_so_on_this_connection() {
     let taken = |lines| with(lines).unwrap().takes_trailers;

@@ -1,4 +1,4 @@
-//! Status lines (RFC 9112 §4) and the persistence of the connection of a response.
+//! Tests of status lines (RFC 9112 §4), and of the persistence of the connection of a response.
 
 use bywash_message::{Framing, Limits, ParseError, Response};
 use http::{Method, Version};
@@ -17,7 +17,7 @@ fn a_plain_answer_is_understood() {
     assert_eq!((answer.version, answer.framing), (Version::HTTP_11, Framing::Length(5)));
 }
 
-/// RFC 9112 §4.
+/// Checks that a reason phrase may be absent, and may contain any text (RFC 9112 §4).
 #[test]
 fn a_reason_may_be_absent_and_hold_any_text() {
     let reason = |line: &[u8]| parse(&[line, b"\r\n\r\n"].concat()).unwrap().reason;
@@ -58,7 +58,8 @@ fn a_status_line_has_one_form() {
     assert_eq!(parse(b"HTTP/1.2 200 OK\r\n\r\n").unwrap_err(), ParseError::Version);
 }
 
-/// RFC 9112 §2.2 allows an empty line before requests only.
+/// Checks that an empty line before a response is refused: RFC 9112 §2.2 allows one before requests
+/// only.
 #[test]
 fn nothing_is_skipped_before_an_answer() {
     assert_eq!(parse(b"\r\nHTTP/1.1 200 OK\r\n\r\n").unwrap_err(), ParseError::Syntax);
@@ -90,7 +91,7 @@ fn an_answer_has_limits_too() {
     assert_eq!(ask(&reason(20 + 43 - 13)), Err(ParseError::HeadTooLarge));
 }
 
-/// RFC 9112 §9.3.
+/// Checks that a connection persists only if the response says so and has an end (RFC 9112 §9.3).
 #[test]
 fn a_connection_is_kept_if_the_answer_says_so_and_has_an_end() {
     let kept = |version: &str, lines: &str| {
@@ -104,7 +105,7 @@ fn a_connection_is_kept_if_the_answer_says_so_and_has_an_end() {
     assert!(!answer("200 OK", "").unwrap().keep_alive);
 }
 
-/// An application may name any of its own fields in `Connection`.
+/// Checks that an application may name any of its own fields in `Connection`.
 #[test]
 fn an_answer_may_nominate_any_field() {
     let lines = "Connection: set-cookie, content-length, via\r\nContent-Length: 0\r\n";

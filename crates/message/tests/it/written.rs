@@ -1,4 +1,4 @@
-//! Writing messages.
+//! Tests of the writing of messages.
 
 use bywash_message::{
     Fields, Framing, write_chunk, write_chunk_head, write_last_chunk, write_request, write_response,

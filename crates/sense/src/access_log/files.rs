@@ -22,8 +22,8 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Opens the log file at `path`, compressed or not.
 ///
 /// # Errors
-/// If the file cannot be opened or its first bytes cannot be read. Errors inside a compressed file
-/// appear later, when the content is read.
+/// Returns an error if the file cannot be opened or its first bytes cannot be read. Errors inside a
+/// compressed file appear later, when the content is read.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     unpacked(BufReader::with_capacity(PIECE, File::open(path)?))
 }
@@ -31,7 +31,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
 /// Returns a reader of the content of `reader`, which is decompressed if necessary.
 ///
 /// # Errors
-/// If the first bytes cannot be read.
+/// Returns an error if the first bytes cannot be read.
 pub fn unpacked<'a>(
     mut reader: impl BufRead + Send + 'a,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {

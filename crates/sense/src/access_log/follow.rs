@@ -82,7 +82,7 @@ impl Follow {
     /// one.
     ///
     /// # Errors
-    /// If the file exists and cannot be read.
+    /// Returns an error if the file exists and cannot be read.
     pub fn from_end(path: impl Into<PathBuf>) -> io::Result<Self> {
         let mut follow = Self::from_start(path);
         follow.current = Tail::open(&follow.path)?;
@@ -101,7 +101,8 @@ impl Follow {
     /// line that is too long or cut off is a [`Flaw`], as in [`super::Lines::next_line`].
     ///
     /// # Errors
-    /// If the log cannot be read, or is not a regular file. The next call tries again.
+    /// Returns an error if the log cannot be read, or is not a regular file. The next call tries
+    /// again.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         Ok(match self.poll()? {
             Found::Line => Some(Ok(&self.line)),

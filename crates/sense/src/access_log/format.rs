@@ -17,7 +17,8 @@ use super::{Flaw, LONGEST, Line, caddy, combined, envoy, haproxy, nginx, ours};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The log of bywash, and the common and combined formats of Apache httpd and nginx, with the
-    /// optional request times of nginx. Each line may have another of these formats.
+    /// optional request times of nginx. The lines of a file may have different ones of these
+    /// formats.
     Usual,
     /// A `LogFormat` that an operator configured in Apache httpd.
     Apache(LogFormat),
@@ -117,8 +118,8 @@ pub struct Parser {
     format: Format,
     /// The directives of a W3C log that apply to the next line.
     directives: Directives,
-    /// The text of the current line with U+FFFD for invalid bytes. Only used if the line is not
-    /// valid UTF-8.
+    /// The text of the current line with U+FFFD for invalid bytes. The buffer is used only if the
+    /// line is not valid UTF-8.
     mended: String,
 }
 
@@ -138,7 +139,7 @@ impl Parser {
     /// request with one byte.
     ///
     /// # Errors
-    /// The reason for which the line cannot be parsed.
+    /// Returns the reason for which the line cannot be parsed.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Flaw> {
         if line.len() > LONGEST {
             return Err(Flaw::TooLong);

@@ -76,7 +76,7 @@ impl Draw {
     }
 }
 
-/// Special text to insert into lines.
+/// The texts with special meaning in some format, which the test inserts into lines.
 const SPICE: &[&str] = &[
     "\"",
     "\\",

@@ -12,7 +12,7 @@ use super::Flaw;
 /// and escapes make it longer.
 pub const LONGEST: usize = 64 * 1024;
 
-/// Reads the lines of a reader one by one.
+/// A reader that returns the lines of another reader one by one.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,
@@ -35,7 +35,7 @@ impl<R: BufRead> Lines<R> {
     /// [`LONGEST`] bytes is skipped and returned as [`Flaw::TooLong`].
     ///
     /// # Errors
-    /// The errors of the underlying reader.
+    /// Returns the errors of the underlying reader.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         self.line.clear();
         let (mut any, mut too_long) = (false, false);

@@ -205,8 +205,8 @@ const LATEST: TimeSpan = TimeSpan::from_secs(7_258_118_400);
 /// The maximum duration of a request. A longer one is a [`Flaw::Duration`].
 const DAY: TimeSpan = TimeSpan::from_secs(86_400);
 
-/// Returns the time since 1970 at which a request began that ended at `end` and took `took`.
-/// Returns a flaw if a time is out of bounds.
+/// Returns the time since 1970 at which a request began. `end` is the time at which it ended, and
+/// `took` its duration. Returns a flaw if a time is out of bounds.
 fn began(end: TimeSpan, took: TimeSpan) -> Result<TimeSpan, Flaw> {
     if !(EARLIEST..LATEST).contains(&end) {
         return Err(Flaw::Time);

@@ -62,7 +62,7 @@ fn disk(line: &str) -> Option<(&str, u64)> {
 }
 
 /// Returns whether the device is a whole disk. Its name must be that of a whole disk. If the folder
-/// `/sys/block` is visible, the device must also be in it, because it lists whole disks only.
+/// `/sys/block` is visible, the device must also be in that folder, which lists whole disks only.
 fn is_whole(root: &Root, name: &str) -> bool {
     if !is_whole_by_name(name) {
         return false;

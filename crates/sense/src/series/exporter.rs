@@ -50,8 +50,8 @@ pub enum Refused {
     /// The URL is not valid or not supported.
     #[error("not a URL such as http://127.0.0.1:9100/metrics")]
     NoUrl,
-    /// The URL contains a password. It would be sent unencrypted to any server that answers under
-    /// this name.
+    /// The URL contains a password. The password would be sent unencrypted to any server that
+    /// answers under this name.
     #[error("the URL has a password: bywash reads exporters without one, over a trusted network")]
     Password,
     /// The operating system cannot start another thread.
@@ -78,13 +78,14 @@ pub enum Failed {
         /// The HTTP status of the response.
         status: u16,
     },
-    /// The response contains no metric that this crate uses.
+    /// The response contains no metric that this crate uses. The value is the exporter's URL.
     #[error(
         "{0} has no known metric: is it node_exporter, mysqld_exporter or postgres_exporter, and \
          does it reach its database?"
     )]
     Nothing(String),
-    /// The thread has ended because of a bug.
+    /// The thread that reads the exporter has ended because of a bug. The value is the exporter's
+    /// URL.
     #[error("the thread that reads {0} has ended")]
     Ended(String),
 }
@@ -95,7 +96,7 @@ impl Exporter {
     /// readings that counts as a gap.
     ///
     /// # Errors
-    /// If the URL is refused or the thread cannot be started.
+    /// Returns an error if the URL is refused or the thread cannot be started.
     pub fn new(url: &str, patience: TimeSpan) -> Result<Self, Refused> {
         let url: Uri = url.parse().map_err(|_| Refused::NoUrl)?;
         let authority = url.authority().filter(|_| url.scheme_str() == Some("http"));

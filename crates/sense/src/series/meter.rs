@@ -43,18 +43,21 @@ pub enum Unread {
     Leap,
 }
 
-/// Computes the use of one resource from its successive readings. Keeps the last reading.
+/// A meter that computes the use of one resource from its successive readings. It keeps the last
+/// reading.
 #[derive(Clone, Debug)]
 pub struct Meter {
     longest: TimeSpan,
     last: Option<(Time, Value)>,
 }
 
-/// A use above this multiple of the maximum for its interval is rejected. A smaller excess is
-/// possible, because the interval appears too short if a late reading is followed by one on time.
+/// The maximum use in an interval, as a multiple of the maximum that the resource allows. A use
+/// above it is rejected. A smaller excess is possible, because the interval appears too short if a
+/// late reading is followed by one on time.
 const MAX_OVERUSE_FACTOR: f64 = 4.0;
-/// The tolerance for the ticks of a counter, as seconds of use at the maximum rate. A use may exceed
-/// [`MAX_OVERUSE_FACTOR`] by this much, because the use in a short interval may appear too high.
+/// The tolerance for the ticks of a counter, in seconds of use at the maximum rate. A use may
+/// exceed [`MAX_OVERUSE_FACTOR`] by this much, because the use in a short interval may appear too
+/// high.
 const TICK_TOLERANCE: f64 = 0.1;
 
 impl Meter {
@@ -95,7 +98,7 @@ impl Meter {
         Ok(Used { from, to: at, used })
     }
 
-    /// Returns whether the resource has been read since `then`.
+    /// Returns whether the resource has been read since the time `then`.
     pub(super) fn is_read_since(&self, then: Time) -> bool {
         self.last.is_some_and(|(at, _)| at >= then)
     }

@@ -41,13 +41,14 @@ enum Named {
 
 #[derive(Clone, Copy)]
 enum Says {
-    /// A counter. The number is the size of one count, in the given unit.
+    /// The sample is a counter. The use is in the given unit, and the number is the size of one
+    /// count in that unit.
     Used(Unit, f64),
     /// A counter that a server maintains only if it is configured to. While the counter is zero,
     /// the resource is left out.
     UsedIfCounted(Unit, f64),
-    /// A gauge of the slots that are in use now. The number counts the slots that the exporter's
-    /// own query uses. It is subtracted.
+    /// A gauge of the slots that are in use now. The number is that of the slots that the
+    /// exporter's own query uses, which is subtracted.
     Held(f64),
     /// Each sample adds one to the capacity per second. Its value is not used.
     There,
@@ -57,11 +58,11 @@ enum Says {
 
 const SECONDS: Says = Says::Used(Unit::Seconds, 1.0);
 const BYTES: Says = Says::Used(Unit::Bytes, 1.0);
-/// A counter in milliseconds, summed over concurrent operations. The use is in slots multiplied by
-/// seconds.
+/// The meaning of a counter in milliseconds, summed over concurrent operations. The use is in slots
+/// multiplied by seconds.
 const MILLISECONDS: Says = Says::UsedIfCounted(Unit::Held, 1e-3);
-/// A counter of PostgreSQL's blocks of 8,192 bytes each. A server that was compiled with another
-/// block size is misread.
+/// The meaning of a counter of PostgreSQL's blocks of 8,192 bytes each. If the server was compiled
+/// with another block size, the use is wrong.
 const BLOCKS: Says = Says::Used(Unit::Bytes, 8192.0);
 
 /// The values of the label `mode` that count as busy. The modes `idle` and `iowait` are not busy.
@@ -96,7 +97,7 @@ const fn one(name: &'static str, resource: &'static str, says: Says) -> Metric {
 }
 
 static METRICS: &[Metric] = &[
-    // node_exporter 1.x
+    // The metrics of node_exporter 1.x.
     of("node_cpu_seconds_total", "mode", BUSY, "host/cpu", SECONDS),
     of("node_cpu_seconds_total", "mode", &["idle"], "host/cpu", Says::There),
     all("node_disk_io_time_seconds_total", DISK, SECONDS),
@@ -121,7 +122,7 @@ static METRICS: &[Metric] = &[
     ),
     one("mysql_global_status_innodb_data_read", "database/read", BYTES),
     one("mysql_global_status_innodb_data_written", "database/written", BYTES),
-    // MariaDB with userstat=1; counted when a statement ends.
+    // MariaDB maintains this counter only with `userstat=1`, and adds to it when a statement ends.
     one("mysql_global_status_cpu_time", "database/cpu", Says::UsedIfCounted(Unit::Seconds, 1.0)),
     // The query of postgres_exporter 0.11 counts as one active connection while it runs. Later
     // versions may have several.
@@ -134,7 +135,7 @@ static METRICS: &[Metric] = &[
         Says::Held(0.0),
     ),
     one("pg_settings_max_connections", "database/active", Says::Capacity),
-    // With track_io_timing.
+    // PostgreSQL maintains the two times only with `track_io_timing`.
     one("pg_stat_database_blk_read_time", "database/reading", MILLISECONDS),
     one("pg_stat_database_blk_write_time", "database/writing", MILLISECONDS),
     one("pg_stat_database_blks_read", "database/read", BLOCKS),

@@ -85,7 +85,7 @@ impl Processes {
 
     /// Selects the process whose PID is in the first line of a file (`/run/mysqld/mysqld.pid`,
     /// `postmaster.pid`), and all its descendants. `name` becomes part of the resource's name.
-    /// Returns `None` if it cannot be.
+    /// Returns `None` if it is not valid there.
     pub fn led(root: Root, name: &str, file: &Path) -> Option<Self> {
         let what = format!("of {}", shown(file));
         may_be_part(name).then(|| Self::of(root, &what, name, Chosen::Led(file.to_owned())))

@@ -52,7 +52,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns the number of either variant.
+    /// Returns the value as a number, without saying whether it is a counter or a gauge.
     pub const fn get(self) -> f64 {
         match self {
             Self::Counter(value) | Self::Gauge(value) => value,

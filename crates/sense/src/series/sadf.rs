@@ -28,7 +28,7 @@ use super::resource::{Resource, Unit, Use, may_be_part};
 use super::source::MOST;
 use crate::access_log::utc;
 
-/// Reads the output of `sadf -j`. The fields are the settings.
+/// A reader of the output of `sadf -j`, with its settings.
 #[derive(Clone, Debug)]
 pub struct Sadf {
     /// The tier of the recorded host.
@@ -43,7 +43,7 @@ pub struct Sadf {
     pub ahead: Option<i64>,
 }
 
-/// Counts of the records of a file.
+/// The numbers of records of a file that were used and left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
     /// The number of records whose uses were reported.
@@ -82,7 +82,8 @@ impl Sadf {
     /// records.
     ///
     /// # Errors
-    /// If the file is not valid. Uses that were already passed to `each` may then be wrong.
+    /// Returns an error if the file is not valid. Uses that were already passed to `each` may then
+    /// be wrong.
     pub fn read(&self, file: impl Read, mut each: impl FnMut(Use)) -> Result<RecordCounts, NoSadf> {
         let left = Rc::new(Cell::new(RECORD));
         let bounded = BufReader::new(Bounded { file, left: Rc::clone(&left) });
@@ -118,7 +119,7 @@ fn cut(error: &serde_json::Error) -> String {
 /// processors and a thousand disks.
 const RECORD: u64 = 4 << 20;
 
-/// A reader that fails after `left` bytes. `left` is set again for each record.
+/// A reader that fails after `left` bytes. `left` is set again at the start of each record.
 struct Bounded<R> {
     file: R,
     left: Rc<Cell<u64>>,
@@ -303,7 +304,8 @@ impl Host<'_> {
     }
 }
 
-/// Reads the value of the key `key` of a JSON object with `then`, and skips all other keys.
+/// A deserializer of a JSON object, which passes the value of the key `key` to `then` and skips all
+/// other keys.
 struct Within<S> {
     key: &'static str,
     then: S,
@@ -336,7 +338,7 @@ impl<'de, S: DeserializeSeed<'de, Value = ()>> Visitor<'de> for Within<S> {
     }
 }
 
-/// Reads the list of hosts. The list must have exactly one host.
+/// A deserializer of the list of hosts. The list must have exactly one host.
 struct Hosts<'a, 'b>(&'a mut Host<'b>);
 
 impl<'de> DeserializeSeed<'de> for Hosts<'_, '_> {

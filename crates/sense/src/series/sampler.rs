@@ -36,10 +36,10 @@ struct MeteredSource {
 pub struct Step {
     /// The uses of all resources since their preceding readings, in the order of the sources.
     pub uses: Vec<Use>,
-    /// Sources that have started or stopped failing.
+    /// The sources that have started or stopped failing.
     pub changes: Vec<Change>,
-    /// Resources whose use since the preceding reading is unknown, except at their first readings.
-    /// Their windows are left out.
+    /// The resources whose use since the preceding reading is unknown, except at their first
+    /// readings. Their windows are left out.
     pub unread: Vec<Left>,
 }
 

@@ -20,11 +20,11 @@ pub trait Source: Send {
     /// last call.
     ///
     /// # Errors
-    /// If the source cannot be read this time. The caller may try again.
+    /// Returns the reason why the source cannot be read at present. The caller may try again.
     fn read(&mut self, clock: &Clock) -> Result<Option<Taken>, Unreadable>;
 }
 
-/// All readings of a source at one point in time.
+/// The readings of a source at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     /// The time at which the readings were taken.
@@ -45,7 +45,7 @@ pub enum Unreadable {
     File {
         /// The path of the file.
         path: String,
-        /// The error.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// The content of a file has another form than expected.
@@ -61,9 +61,9 @@ pub enum Unreadable {
     TooMuch {
         /// The path of the file.
         path: String,
-        /// The limit that is exceeded.
+        /// The limit that the source exceeds, as a number of objects.
         most: usize,
-        /// The kind of objects that are limited.
+        /// The kind of objects whose number is limited.
         what: &'static str,
     },
     /// There is no process with this name, or this user may not see it.

@@ -44,8 +44,8 @@ pub struct Window {
     pub used: Vec<f64>,
 }
 
-/// A window counts as read completely if at least this fraction of it was read. The fraction is
-/// below 1 because times are rounded.
+/// The minimum fraction of a window that must be read for the window to count as read completely.
+/// The fraction is below 1 because times are rounded.
 const READ: f64 = 0.99;
 /// The maximum number of open windows. If a use needs more, the oldest windows are closed.
 const OPEN: u64 = 600;
@@ -89,9 +89,9 @@ impl Windows {
         }
     }
 
-    /// Returns the next window that ended by `until` and was read completely, or `None` if there is
-    /// none yet. Incomplete windows before it are dropped. All uses before `until` should have been
-    /// added.
+    /// Returns the next window that was read completely and ended not later than `until`. Returns
+    /// `None` if there is none yet. Incomplete windows before it are dropped. The caller should
+    /// first have added all uses up to `until`.
     pub fn next_until(&mut self, until: Time) -> Option<Window> {
         let step = self.step.as_nanos();
         while (self.first + 1).saturating_mul(step) <= until.as_nanos() {

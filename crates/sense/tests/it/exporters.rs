@@ -1,4 +1,4 @@
-//! Exporters with recorded responses of real ones, and harmful ones.
+//! Tests of exporters: recorded responses of real ones, and harmful ones.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use bywash_units::TimeSpan;
 
 use super::{clock, file, values_of, wait_for};
 
-/// A timeout that is longer than any step here takes.
+/// A timeout for responses, longer than any step of these tests takes.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 const SHORT: TimeSpan = TimeSpan::from_millis(300);
 

@@ -1,4 +1,5 @@
-//! Two hosts as files, one with control groups of version 1 and one with version 2, and this host.
+//! Tests of sources on copies of the files of two hosts, and on this host. One of the two has
+//! control groups of version 1, the other of version 2.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
-//! Real exporters of real databases, and a real file of `sar`. `scripts/test-databases` starts
-//! them. A test reports the parts that are missing.
+//! Tests with real exporters of real databases, and with a real file of `sar`.
+//! `scripts/test-databases` starts these parts. A test reports the parts that are missing.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ use super::{clock, read, wait_for};
 
 const PATIENCE: TimeSpan = TimeSpan::from_secs(20);
 
-/// Tests that count statements in MariaDB must not run at the same time.
+/// The lock of tests that count statements in MariaDB, which must not run at the same time.
 static MARIADB: Mutex<()> = Mutex::new(());
 
-/// Returns the exporter that the environment names.
+/// Returns the exporter whose URL is in the environment variable `variable`.
 fn exporter(variable: &str) -> Option<Exporter> {
     let Ok(address) = std::env::var(variable) else {
         eprintln!("NOT TESTED: no {variable}: see scripts/test-databases");
@@ -51,7 +51,7 @@ fn value(exporter: &mut Exporter, name: &str) -> f64 {
     readings.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {readings:?}")).value.get()
 }
 
-/// A statement that uses CPU time for up to 15 seconds. Without that limit, the server would
+/// The statement that uses CPU time for up to 15 seconds. Without that limit, the server would
 /// continue with it after its client has left.
 const WORK: &str =
     "set statement max_statement_time = 15 for select benchmark(1000000000, md5('a'))";

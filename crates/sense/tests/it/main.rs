@@ -25,7 +25,7 @@ fn clock() -> Clock {
     Clock::since(Instant::now())
 }
 
-/// Reads a source that responds at once.
+/// Reads a source that responds in the same call.
 fn read(source: &mut impl Source) -> Vec<Reading> {
     source.read(&clock()).unwrap().expect("it does not wait for anybody").readings
 }
@@ -42,7 +42,7 @@ fn wait_for(source: &mut impl Source) -> Result<Taken, Unreadable> {
     panic!("{} has said nothing in half a minute", source.name());
 }
 
-/// Lists the name, the value and the capacity of each reading.
+/// Returns the name, the value and the capacity of each reading.
 fn values_of(readings: &[Reading]) -> Vec<(&str, f64, Option<f64>)> {
     readings.iter().map(|one| (one.name.as_str(), one.value.get(), one.capacity)).collect()
 }

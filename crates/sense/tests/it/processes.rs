@@ -1,4 +1,4 @@
-//! A process that uses CPU time and reports how much it was.
+//! Tests with a process that uses CPU time and reports how much it was.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,9 @@ use bywash_sense::series::{Processes, Root, Source};
 
 use super::{clock, read};
 
-/// Uses CPU time, lets a child do so that ends at once, and prints the times that the system has
-/// counted for both: its own user and system time, then those of its children.
+/// The script of a shell. It uses CPU time, lets a child use CPU time and end, and prints the times
+/// that the system has counted. These are its own user and system time, and then those of its
+/// children.
 const BURN: &str = r"
 burn() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }
 read go
@@ -57,7 +58,7 @@ impl Drop for Burner {
     }
 }
 
-/// Parses `0m1.230000s`.
+/// Parses a time such as `0m1.230000s`, in seconds.
 fn seconds(text: &str) -> f64 {
     let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
     minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()

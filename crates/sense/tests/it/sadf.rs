@@ -1,4 +1,4 @@
-//! Files of `sadf -j`, real ones and invalid ones.
+//! Tests of the output of `sadf -j`, real and invalid.
 
 use std::fs;
 use std::io::{Read, repeat};
@@ -53,7 +53,7 @@ fn a_file_of_a_host_says_what_was_used_of_what() {
     assert!(!uses.iter().any(|one| one.resource.name.contains("/lo/")));
     assert!(uses.iter().all(|one| one.source == 3 && one.resource.tier == "db"));
     let of_cpu: Vec<&Use> = uses.iter().filter(|one| one.resource.name == "host/cpu").collect();
-    // Computed by `date -ud '2026-11-23 11:07:12' +%s`.
+    // The expected times were computed by `date -ud '2026-11-23 11:07:12' +%s`.
     assert_eq!((of_cpu[0].from, of_cpu[0].to), (at(1_795_432_031), at(1_795_432_032)));
     assert_eq!(of_cpu[0].resource.capacity, Some(2.0));
     let sum: f64 = of_cpu.iter().map(|one| one.used).sum();
@@ -85,7 +85,7 @@ fn gaps_and_clocks_that_were_set_leave_records_out() {
     let records = [
         record("10:00:00", 600, 80.0),
         record("10:10:01", 600, 80.0),
-        // The interval is rounded up.
+        // The interval of 9 min 59 s is rounded up to 600 s.
         record("10:20:00", 600, 80.0),
         // Recording continues after an hour.
         record("11:20:00", 3600, 80.0),

@@ -72,8 +72,8 @@ pub(crate) fn connection(testbed: &Testbed) -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// Sends a response of `bytes` on a connection that stays open, and waits until the client has
-/// received it.
+/// Sends a response of `bytes` bytes on a connection that stays open, and waits until the client
+/// has received it.
 pub(crate) fn answer(ours: &mut TcpStream, client: &mut TcpStream, bytes: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| ours.write_all(&vec![b'x'; bytes]).unwrap());

@@ -13,9 +13,9 @@ use std::time::Duration;
 use bywash_config::{Database as Settings, DatabaseKind};
 use bywash_units::TimeSpan;
 
-/// The timeout for a statement of the daemon, after which the database counts as faulty. MariaDB's
-/// `KILL` can take two seconds: it and a statement that is just leaving `SLEEP` or `GET_LOCK` wait
-/// for each other.
+/// The maximum duration of a statement of the daemon. After this time, the database counts as
+/// faulty. MariaDB's `KILL` can take two seconds: it and a statement that is just leaving `SLEEP`
+/// or `GET_LOCK` wait for each other.
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// The statements to search for.
@@ -120,7 +120,7 @@ impl Database {
     }
 
     /// Returns the uptime that the database had at the start of the present session. Only the first
-    /// call in a session returns it. Later calls return `None`.
+    /// call in a session returns it; later calls return `None`.
     pub(crate) fn new_uptime(&mut self) -> Option<TimeSpan> {
         match self {
             Self::Postgres(postgres) => postgres.uptime.take(),

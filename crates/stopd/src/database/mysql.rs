@@ -25,8 +25,8 @@ pub(crate) struct MySql {
     session: Option<Session>,
     /// Whether the server of the last connection is MariaDB.
     is_mariadb: bool,
-    /// The uptime of the database at the start of the session, until the caller takes it. It is in
-    /// whole seconds, rounded down.
+    /// The uptime of the database at the start of the session, in whole seconds, rounded down.
+    /// `None` once the caller has taken it.
     pub(super) uptime: Option<TimeSpan>,
 }
 

@@ -39,7 +39,7 @@ FROM pg_roles WHERE rolname = current_user";
 pub(crate) struct Postgres {
     settings: Settings,
     session: Option<Session>,
-    /// The uptime of the database at the start of the session, until the caller takes it.
+    /// The uptime of the database at the start of the session. `None` once the caller has taken it.
     pub(super) uptime: Option<TimeSpan>,
 }
 
@@ -110,8 +110,9 @@ impl Postgres {
         Ok(rows.iter().filter_map(running).collect())
     }
 
-    /// Cancels one statement. Each needs its own query. PostgreSQL copies the activity when a query
-    /// first reads it, so the copy would be older for every further cancellation.
+    /// Cancels one statement, by a query of its own. PostgreSQL copies the list of activities when
+    /// a query first reads it. With several cancellations in one query, the copy would be out of
+    /// date for the later ones.
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
         let writes = self.settings.writes;
         let Some(pid) = backend(one.connection) else { return Ok(Verdict::Gone) };
@@ -150,8 +151,8 @@ fn backend(connection: u64) -> Option<i32> {
     i32::try_from(connection).ok()
 }
 
-/// Parses a row of the activity. Returns `None` if the daemon may not see the statement, whose
-/// times are then missing, or if the text is not valid.
+/// Parses a row of `pg_stat_activity`. Returns `None` if the daemon may not see the statement,
+/// whose times are then missing, or if the text is not valid.
 fn running(row: &Row) -> Option<Running> {
     let pid: i32 = row.try_get(0).ok()?;
     let began: i64 = row.try_get(3).ok()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::site::Site;
 
-/// The timeout for a response.
+/// The time limit for a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client {

@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     ends: Receiver<End>,
 }
 
-/// Returns a query that takes longer than any test waits.
+/// Returns a query that takes longer than any wait of a test.
 pub(crate) const fn long(kind: Product) -> &'static str {
     match kind {
         Product::Postgres => "SELECT pg_sleep(20)",
@@ -79,10 +79,10 @@ impl Connection {
         self.end()
     }
 
-    /// Begins a query and waits until the database reports that it runs. `watch` is another
-    /// connection, which checks that. Two states of MariaDB do not count: it answers a statement
-    /// before it removes the statement from its list, and lists the next one before its text is
-    /// known.
+    /// Begins a query, and waits until the database reports that it runs. `watch` is another
+    /// connection, which asks the database for the report. Two states of MariaDB do not count.
+    /// MariaDB answers a statement before it removes the statement from its list, and it lists the
+    /// next statement before the text is known.
     pub(crate) fn begin_seen(&self, query: &str, watch: &Self) {
         let number = self.number;
         let (is_idle, is_seen) = match self.kind {
@@ -102,7 +102,7 @@ impl Connection {
         watch.until_one(&is_seen);
     }
 
-    /// Runs a query that counts, until it returns one.
+    /// Runs a query that counts rows, again and again until the count is one.
     pub(crate) fn until_one(&self, query: &str) {
         for _ in 0..2000 {
             if self.count(query) == 1 {
@@ -113,7 +113,7 @@ impl Connection {
         panic!("never one: {query}");
     }
 
-    /// Runs a query that counts, and returns the number.
+    /// Runs a query that counts rows, and returns the count.
     pub(crate) fn count(&self, query: &str) -> i64 {
         self.queries.send(format!("{COUNT}{query}")).unwrap();
         match self.end() {

@@ -79,7 +79,8 @@ fn leases_end_with_the_conversation_in_which_they_were_made() {
     assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
 }
 
-/// Checks that two holders which use the same number in `self` have two different leases.
+/// Checks that two clients which lease the same connection number in the database `self` have two
+/// different leases.
 #[test]
 fn who_speaks_for_himself_stops_what_he_has_leased_and_is_not_remembered() {
     let site = Site::alone();

@@ -22,8 +22,8 @@ pub(crate) enum Conduct {
     SaysMySql,
 }
 
-/// The delay of a response. It is longer than a release waits, even on a busy machine, and shorter
-/// than the daemon waits for a database.
+/// The delay of a response. It is longer than a release waits for a cancellation, even on a busy
+/// machine. It is shorter than the daemon waits for a database.
 const DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Relay {
@@ -47,7 +47,8 @@ impl Relay {
         Self { address, countdown }
     }
 
-    /// Selects the message whose response is lost or delayed: the `number`th from now on.
+    /// Selects the message whose response is lost or delayed: message number `number`, counted from
+    /// now on.
     pub(crate) fn lose_answer(&self, number: usize) {
         self.countdown.store(number, SeqCst);
     }
@@ -74,7 +75,8 @@ fn connect(client: &TcpStream, server: &TcpStream, countdown: &Arc<AtomicUsize>,
     });
 }
 
-/// Forwards the traffic as changed by `change`, until the connection ends.
+/// Forwards the bytes of one direction, each part as changed by `change`, until the connection
+/// ends.
 fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + Send + 'static) {
     thread::spawn(move || {
         let mut bytes = vec![0; 65_536];
@@ -89,7 +91,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + 
     });
 }
 
-/// Replaces the name of the server by one of the same length.
+/// Replaces the name of the server in its answer by one of the same length.
 fn rename(answer: &mut [u8]) {
     let (name, other) = (b"MariaDB", b"MySQL  ");
     let places: Vec<usize> = answer

@@ -11,8 +11,8 @@ use crate::messages::in_millis;
 use crate::relay::{Conduct, Relay, place};
 use crate::site::{Product, Site};
 
-/// A lock that keeps a crash of a database from disturbing other tests. A test that crashes a
-/// database holds the lock exclusively, and all others share it.
+/// A lock that keeps the crash of a database from disturbing other tests. A test that crashes a
+/// database holds the lock exclusively. All other tests share the lock.
 static PEACE: RwLock<()> = RwLock::new(());
 
 /// Runs a test with each database that is available.
@@ -156,7 +156,8 @@ fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone()
     assert_eq!(works.count("SELECT count(*) FROM basket"), 1);
 }
 
-/// Checks a request for which one service calls another. The called service ends first.
+/// Checks a request on which two services work, because one calls the other. The called service
+/// ends first.
 #[test]
 fn the_query_of_another_service_for_the_same_request_goes_on() {
     with_each(|kind| {
@@ -457,8 +458,8 @@ fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
 }
 
 /// Checks a pooled connection that two requests use in turn, while stops for one of them arrive at
-/// any time. The other request must never be hit. The bench `orphans` runs ten thousand rounds of
-/// this.
+/// any time. A statement of the other request must never be cancelled. The bench `orphans` runs ten
+/// thousand rounds of this.
 #[test]
 fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
     with_each(|kind| {

@@ -29,7 +29,7 @@ pub(super) const LEAST: (u16, u16) = (80, 12);
 
 /// The number of lines above the tables.
 const HEAD: u16 = 3;
-/// Further tables are shown below the table of classes if the area has at least this many lines.
+/// The minimum height of the area, in lines, for further tables below the table of classes.
 const ENOUGH: u16 = 18;
 /// The minimum height of a further table in lines: its title, its head and three rows.
 const BELOW: u16 = 5;
@@ -165,7 +165,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     }
 }
 
-/// Takes up to `wanted` lines off the top of `rest`, and leaves at least `left` lines there.
+/// Takes up to `wanted` lines from the top of `rest`, but leaves at least `left` lines there.
 /// Returns the lines taken.
 fn cut(rest: &mut Rect, wanted: usize, left: u16) -> Rect {
     let height = u16::try_from(wanted).unwrap_or(u16::MAX).min(rest.height - left);

@@ -34,8 +34,8 @@ fn help() -> String {
     words
 }
 
-/// Draws a text over the whole screen, from its line `from` on, and a question below it. The text
-/// is already escaped.
+/// Draws a text over the whole screen, from its line `from` on, and the question `asked` below it.
+/// The text must already be escaped.
 fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str) {
     let all = frame.area();
     let width = all.width.min(104);
@@ -82,8 +82,8 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the byte offset at which a line exceeds `width` columns; `None` if it fits. The first
-/// character always fits.
+/// Returns the byte offset at which a line exceeds `width` columns; `None` if the line fits. The
+/// first character always fits.
 fn too_long(line: &str, width: usize) -> Option<usize> {
     let mut columns = 0;
     let too_far = |(at, c): (usize, char)| {

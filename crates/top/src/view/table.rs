@@ -58,8 +58,8 @@ fn drawn(
     }
 }
 
-/// Returns the first terminal column and the width of each table column. The column of the cursor
-/// comes before them.
+/// Returns the position of the first character and the width of each table column, in characters.
+/// The column of the cursor comes before all of them.
 fn offsets(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
     let mut x = 1;
     widths.iter().map(move |width| {

@@ -21,12 +21,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
 /**
- * Tests the conversation with a daemon that gives answers which a real one hardly ever gives.
- * scripts/test-servlet runs it, with a folder for sockets as the argument and BYWASH_STOPD set to
- * a path in that folder.
+ * Tests the conversation with a fake daemon, whose answers a real daemon hardly ever gives.
+ * scripts/test-servlet runs it, with a folder for sockets as the argument and BYWASH_STOPD set to a
+ * path in that folder.
  */
 public final class StopClientTest {
-    /** Seconds after which an event that never comes fails the test. */
+    /** The time limit of a wait, in seconds. A longer wait fails the test. */
     private static final long PATIENCE = 20;
 
     private StopClientTest() {}
@@ -122,7 +122,10 @@ public final class StopClientTest {
         }
     }
 
-    /** Checks the table in sdk/README.md: the consequence of each answer to a release. */
+    /**
+     * Checks the table in sdk/README.md: the consequence for the connection of each answer to a
+     * release.
+     */
     private static void whatIsInDoubtIsClosed(String[] answers) throws Exception {
         answers[0] = "OK";
         for (String good : List.of("OK", "ERR not_leased you have no such lease")) {
@@ -156,13 +159,13 @@ public final class StopClientTest {
         check(run("ROLLBACK").texts.equals(List.of("ROLLBACK")), "the connection stays in its transaction");
     }
 
-    /** How often a connection was aborted, and the texts that it received. */
+    /** The calls on a connection: the number of aborts, and the SQL of each executed statement. */
     private static final class Seen {
         int aborted;
         final List<String> texts = new ArrayList<>();
     }
 
-    /** Runs one statement of a request on a connection of its own. */
+    /** Runs one SQL statement for a request, on a connection of its own. */
     private static Seen run(String text) throws Exception {
         Seen seen = new Seen();
         Statement statement = proxy(Statement.class, (self, method, values) -> {
@@ -201,7 +204,7 @@ public final class StopClientTest {
         return ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(socket), queue);
     }
 
-    /** Accepts one connection and answers each of its lines. */
+    /** Accepts one connection, and answers each of its lines with `reply`. */
     private static void serve(ServerSocketChannel daemon, UnaryOperator<String> reply) {
         on(() -> {
             try (SocketChannel one = daemon.accept();

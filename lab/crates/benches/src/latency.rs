@@ -1,9 +1,9 @@
 //! `cost latency`: the time that a proxy adds to a request at a light load.
 //!
-//! The same open loop goes to the upstream directly and through each proxy, in turns whose order
-//! rotates from round to round. The added time is a quantile through the proxy minus the same
-//! quantile of the direct requests. Most of either value is the time to wake a core, which depends
-//! on the machine.
+//! The same open loop of requests is sent to the upstream directly and through each proxy, one
+//! after another. Their order rotates from round to round. The added time is a quantile through the
+//! proxy minus the same quantile of the direct requests. Most of both quantiles is the time to wake
+//! a CPU core, which depends on the machine.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
@@ -38,20 +38,23 @@ pub struct Options {
 /// Number of connections, which are used in turn. Each is idle for a while between two requests, as
 /// real ones are.
 const CONNECTIONS: usize = 16;
-/// Time at the start of a turn that is not counted. Caches fill in it.
+/// Time at the start of each measurement of a target that is not counted, because caches fill in
+/// it.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Minimum fraction of requests answered. With fewer, the turn did not measure latency.
+/// Minimum fraction of requests answered. With fewer answers, latency was not measured.
 const ANSWERED: f64 = 0.999;
-/// Time after which a request counts as unanswered.
+/// Time limit of a request, after which it counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A target of requests (a proxy or the upstream itself), with the results of its turns in µs.
+/// A target of requests: a proxy, or the upstream itself. The results of its measurements are in
+/// µs.
 struct Target {
     name: String,
     port: u16,
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// The load generator's own delay in each turn, as 99th percentile in µs.
+    /// The 99th percentile of the load generator's own delay, in µs, for each measurement of the
+    /// target.
     late: Vec<f64>,
 }
 
@@ -135,8 +138,7 @@ fn report(targets: &[Target], options: &Options) -> Report {
     Report { table, method: method(options), json, broken: Vec::new() }
 }
 
-/// Returns the spread of `times` over the rounds. The target must have been measured in every
-/// round.
+/// Returns the spread of `times` over the rounds. `times` must have a value for every round.
 fn spread(times: &[f64]) -> Spread {
     Spread::of(times.iter().copied()).unwrap_or(Spread { min: 0.0, median: 0.0, max: 0.0 })
 }

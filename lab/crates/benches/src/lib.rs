@@ -5,7 +5,7 @@
 //! | program | promise that it checks |
 //! |---|---|
 //! | `cost` | CPU per request no more than HAProxy's on the same machine in the same run |
-//! | `cost latency` | the time that the gateway adds to a request at a low load |
+//! | `cost latency` | the gateway adds little time to a request at a low load |
 //! | `cost memory` | 14 KiB for an idle connection, 18 KiB for a waiting request |
 //! | `decision` | a decision costs the same with ten waiting as with a million, no allocations |
 //! | `learned` | the engine's lock is held for microseconds while ten million sessions are copied |

@@ -2,8 +2,8 @@
 //!
 //! The program under test is restarted for each measurement. Its memory (PSS, `proc_pid_smaps(5)`)
 //! is read after a few requests, and again with all connections. The difference is divided by the
-//! number of connections. Afterwards the waiting requests are released. All of them must be
-//! answered, because a dropped request would have cost nothing.
+//! number of connections. Afterwards the waiting requests are released. Each of them must be
+//! answered, because a dropped request would have used no memory.
 
 use bywash_harness::client_socket;
 use bywash_harness::http;
@@ -43,9 +43,9 @@ const IDLE_MOST: f64 = 14.0 * 1024.0;
 const QUEUED_MOST: f64 = 18.0 * 1024.0;
 /// Number of requests before the first reading.
 const WARM_UP: usize = 100;
-/// Time for a proxy to handle the bytes that it has received.
+/// Time that a proxy gets to handle the bytes that it has received.
 const SETTLE: Duration = Duration::from_secs(1);
-/// Time after which a request counts as unanswered.
+/// Time limit for the answer to a single request.
 const BOUND: Duration = Duration::from_secs(30);
 
 /// Time limit for the answers to all waiting requests together.

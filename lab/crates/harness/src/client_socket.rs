@@ -1,5 +1,6 @@
 //! Client connections from chosen source addresses, and the reasons why their reads and writes
-//! fail. One address has only 28,000 ports, and real crowds use many addresses.
+//! fail. One address has only 28,000 ports for outgoing connections, and real crowds use many
+//! addresses.
 
 use crate::sys;
 use socket2::{Domain, Socket, Type};
@@ -20,8 +21,8 @@ pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// Connects like [`connect_from`], but with the segment size of Ethernet. With the segments of
-/// loopback (64 KiB), a slow reader would acknowledge nothing for seconds and then much at once.
+/// Connects like [`connect_from`], but with the segment size of Ethernet. With loopback's segments
+/// of 64 KiB, a slow reader would acknowledge nothing for seconds and then many bytes at once.
 pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_tcp_mss(1460)?;
@@ -39,7 +40,7 @@ pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     }
 }
 
-/// Returns whether `e` means that no byte came or went within the time limit of the socket.
+/// Returns whether `e` means that no byte was received or sent within the time limit of the socket.
 pub fn is_timeout(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

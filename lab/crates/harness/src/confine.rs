@@ -1,4 +1,4 @@
-//! Restrictions of a program under test: few descriptors, little memory, a small disk, another
+//! Restrictions of a program under test: few descriptors, little memory, a small disk, or a changed
 //! clock.
 //!
 //! A shell sets the restrictions and then replaces itself with the program (`exec`). The process ID
@@ -14,7 +14,8 @@ use std::process::Command;
 pub struct Confinement {
     /// The maximum number of open descriptors; `None` for no further limit.
     pub descriptors: Option<u32>,
-    /// The control group that the program joins; `None` to stay in that of this process.
+    /// The control group that the program joins; `None` to stay in the control group of this
+    /// process.
     pub memory: Option<MemoryGroup>,
     /// The folder for a small disk, and the disk's size in KiB. An empty tmpfs of this size is
     /// mounted there, visible only to the program. This needs the right to mount.
@@ -62,7 +63,7 @@ impl Confinement {
     }
 }
 
-/// A control group (v1 or v2) with a memory limit, which is removed when the value is dropped.
+/// A control group (v1 or v2) with a memory limit. It is removed when the value is dropped.
 #[derive(Debug)]
 pub struct OwnedGroup(MemoryGroup);
 
@@ -105,8 +106,8 @@ impl OwnedGroup {
 
 impl Drop for OwnedGroup {
     fn drop(&mut self) {
-        // The kernel removes ended members from the group a moment later. An empty group that stays
-        // is harmless.
+        // The kernel removes ended processes from the group a moment later, so this function tries
+        // again. An empty group that stays is harmless.
         for _ in 0..20 {
             if fs::remove_dir(&self.0.folder).is_ok() {
                 return;

@@ -23,13 +23,13 @@ pub mod kind {
     pub const PING: u8 = 6;
     /// Ends the connection and gives the reason.
     pub const GOAWAY: u8 = 7;
-    /// Extends the flow-control window of the receiver.
+    /// Extends the window of flow control, in which the receiver of this frame may send.
     pub const WINDOW_UPDATE: u8 = 8;
     /// Continues a head after HEADERS.
     pub const CONTINUATION: u8 = 9;
 }
 
-/// Flag of HEADERS and DATA: no more of the message follows.
+/// Flag of HEADERS and DATA: the message ends with this frame.
 pub const END_STREAM: u8 = 1;
 /// Flag of HEADERS and CONTINUATION: the head is complete.
 pub const END_HEADERS: u8 = 4;
@@ -46,7 +46,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the field block of a request that has only pseudo-header fields.
+/// Returns the field block of a request for `path` that has only pseudo-header fields.
 pub fn request(method: Method, path: &str) -> Vec<u8> {
     let mut block = vec![match method {
         Method::Get => 0x82,

@@ -8,7 +8,7 @@ use bywash_client::{Answer, blocking};
 use bywash_message::{Decoder, Framing, Limits, ParseError, Request, Response};
 use http::Method;
 
-/// The limits on a received head, higher than any proxy needs.
+/// The limits on a received head. They are higher than any proxy needs.
 const LIMITS: Limits = Limits { target: 16 * 1024, fields: 200, bytes: 64 * 1024 };
 /// The maximum number of bytes of an answer's body.
 const LONGEST_BODY: usize = 64 << 20;
@@ -111,7 +111,7 @@ fn read_more(stream: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Returns a parser for one answer, which takes bytes as they arrive.
+/// Returns an empty parser for one answer. It takes the answer's bytes as they arrive.
 pub fn empty_answer() -> Answer {
     Answer::new(Method::GET, LIMITS, LONGEST_BODY)
 }

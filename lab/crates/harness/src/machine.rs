@@ -11,7 +11,7 @@ pub const PROXY_CORE: usize = 0;
 /// Index of the CPU core that runs the load generator and the upstream.
 pub const LOAD_CORE: usize = 1;
 
-/// Processor model, number of cores and kernel release.
+/// The machine of a measurement: its processor model, number of cores and kernel release.
 #[derive(Debug)]
 pub struct Machine {
     cpu: String,

@@ -38,7 +38,7 @@ fn parse_stat(text: &str) -> Option<CpuTicks> {
     cpu_times(text, 11)
 }
 
-/// Returns the user and the system time in a line of `/proc/PID/stat`, which are `skip` fields
+/// Returns the user and the system time in a line of `/proc/PID/stat`. They follow `skip` fields
 /// after the command name. Returns `None` if the line is malformed.
 fn cpu_times(text: &str, skip: usize) -> Option<CpuTicks> {
     let mut fields = after_name(text)?.skip(skip);
@@ -57,8 +57,8 @@ fn parse_pss(text: &str) -> Option<u64> {
     parse_kib(text, "Pss:")
 }
 
-/// Returns the size in bytes in the line that starts with `name`; `None` if there is no such line.
-/// The text has the size in KiB.
+/// Returns the size in bytes that the line with the prefix `name` states in KiB; `None` if there is
+/// no such line.
 fn parse_kib(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
@@ -75,7 +75,7 @@ pub fn micros(ticks: u64) -> f64 {
     ticks as f64 * 1e6 / sys::ticks_per_second() as f64
 }
 
-/// Clock ticks of all cores together, since the machine started.
+/// Clock ticks summed over all cores, since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTicks {
     /// Ticks spent in processes: user, nice and system.
@@ -101,7 +101,7 @@ fn parse_machine(text: &str) -> Option<MachineTicks> {
     Some(MachineTicks { worked: user + nice + system, stolen: *stolen, total })
 }
 
-/// Returns the local addresses of the machine's sockets that are connecting to `port` (state
+/// Returns the local addresses of those sockets of the machine that are connecting to `port` (state
 /// `SYN_SENT`).
 pub fn connecting_to(port: u16) -> io::Result<Vec<SocketAddrV4>> {
     Ok(parse_connecting(&fs::read_to_string("/proc/net/tcp")?, port))

@@ -1,4 +1,4 @@
-//! Runs a proxy under test. Dropping the value ends its processes and removes its folder.
+//! Runs a proxy under test. Dropping a [`Proxy`] ends its processes and removes its folder.
 
 use crate::confine::Confinement;
 use crate::http;
@@ -172,7 +172,8 @@ impl Proxy {
     }
 
     /// Returns the child of the serving process that runs `program`. If the serving process has
-    /// ended, looks for its orphan, which this process has adopted.
+    /// ended, looks for the child among the processes that this process has adopted. Returns `None`
+    /// if there is no such child.
     fn successor(&self, program: &Path) -> io::Result<Option<u32>> {
         let of = if self.is_alive() { self.pid } else { std::process::id() };
         let known = [self.pid, self.running.pid()];
@@ -219,7 +220,7 @@ impl Proxy {
         fs::rename(new, file)
     }
 
-    /// Returns the program's output since its start.
+    /// Returns what the program has written to its output since its start.
     pub fn log(&self) -> String {
         self.running.log()
     }

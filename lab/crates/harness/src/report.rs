@@ -24,15 +24,15 @@ pub struct Common {
     pub json: Option<PathBuf>,
 }
 
-/// The result of a measurement, to be printed.
+/// The result of a measurement, which is to be printed.
 #[derive(Debug)]
 pub struct Report {
     /// The table with the figures.
     pub table: Table,
-    /// The method by which the figures were measured, as text.
+    /// The method by which the figures were measured, as text for the reader.
     pub method: String,
-    /// The figures for the JSON file, as an object. Its names must be unique among the reports of a
-    /// run.
+    /// The figures for the JSON file, as an object. The names of its members must be unique among
+    /// the reports of a run.
     pub json: Value,
     /// Descriptions of the promises that were measured and missed.
     pub broken: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Finds which of `kinds` are installed, and prints their versions.
+    /// Finds which programs of `kinds` are installed, and prints the version of each.
     pub fn set(kinds: &[PeerKind], programs: &Programs) -> Self {
         let machine = Machine::here();
         println!("{}", machine.line());

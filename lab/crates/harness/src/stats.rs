@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Minimum, median and maximum of a sample, for tables with `median [min–max]`.
+/// The minimum, the median and the maximum of a sample. Tables show them as `median [min–max]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Smallest value of the sample.
@@ -14,7 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of `sample`; `None` if it is empty.
+    /// Returns the spread of `sample`; `None` if `sample` is empty.
     pub fn of(sample: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = sample.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -45,7 +45,8 @@ impl Spread {
     }
 }
 
-/// Returns quantile `p` (0 to 1) of the sample, by nearest rank; `None` if it is empty.
+/// Returns the quantile `p` (from 0 to 1) of the sample, by nearest rank; `None` if the sample is
+/// empty.
 pub fn percentile(sample: &[f64], p: f64) -> Option<f64> {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);

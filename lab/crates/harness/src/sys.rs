@@ -31,8 +31,8 @@ pub fn set_receive_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     set_option(socket, libc::SO_RCVBUF, &bytes)
 }
 
-/// Makes the kernel choose the local port of `socket` only at the connect, so that it can choose
-/// ports in use to other destinations.
+/// Makes the kernel choose the local port of `socket` only when it connects. The kernel can then
+/// choose a port that is in use for connections to other destinations.
 pub fn choose_port_late(socket: &impl AsFd) -> io::Result<()> {
     set_option_of(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)
 }
@@ -115,7 +115,8 @@ impl Epoll {
         self.watch(socket, token, libc::EPOLLIN)
     }
 
-    /// Adds `socket`, edge-triggered for reads, writes and the peer's close.
+    /// Adds `socket`, edge-triggered for reads, writes and the peer's close. [`Epoll::wait`]
+    /// reports it as `token`.
     pub fn add_changes(&self, socket: &impl AsFd, token: usize) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.watch(socket, token, events)

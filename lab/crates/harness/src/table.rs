@@ -8,12 +8,13 @@ use std::fmt;
 pub struct Table {
     rows: Vec<Vec<String>>,
     left: usize,
-    /// Whether the table prints as Markdown, to be pasted into a page.
+    /// Whether the table prints as Markdown, to be pasted into a page of the documentation.
     is_markdown: bool,
 }
 
 impl Table {
-    /// Creates a table whose first `left` columns hold texts and whose other columns hold numbers.
+    /// Creates an empty table that prints as plain text. The first `left` columns hold texts, and
+    /// the other columns hold numbers.
     pub fn new(left: usize, head: &[&str]) -> Self {
         let rows = vec![head.iter().map(ToString::to_string).collect()];
         Self { rows, left, is_markdown: false }

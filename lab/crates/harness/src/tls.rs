@@ -13,8 +13,8 @@ use std::sync::{Arc, LazyLock};
 
 const NAME: &str = "bench.test";
 
-/// The certificate of all programs in a run. It is self-signed, with a P-256 key, and as short as a
-/// certificate can be.
+/// The certificate of all programs in a run. It is self-signed with a P-256 key, and contains only
+/// what is necessary, so that handshakes are short.
 static CERTIFICATE: LazyLock<CertifiedKey<KeyPair>> = LazyLock::new(|| {
     generate_simple_self_signed([NAME.to_owned()]).expect("a plain name makes a certificate")
 });
@@ -28,7 +28,7 @@ pub fn write_files(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("both.pem"), certificate + &key)
 }
 
-/// A TLS 1.3 client without session resumption: every handshake is a full one.
+/// A TLS 1.3 client without session resumption, so that every handshake is a full one.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<ClientConfig>);
 
@@ -62,7 +62,7 @@ impl Client {
         Ok(StreamOwned::new(connection, stream))
     }
 
-    /// Returns the bytes of a `ClientHello`, as a client sends it first.
+    /// Returns the bytes of a `ClientHello`, the first message of a TLS client.
     pub fn hello(&self) -> io::Result<Vec<u8>> {
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
         let config = Arc::clone(&self.0);
@@ -76,7 +76,7 @@ impl Client {
 }
 
 /// A plain-text or TLS connection. On a nonblocking socket, one read returns all received bytes
-/// that fit into the buffer, so that no readable bytes stay inside the TLS state.
+/// that fit into the buffer. No readable bytes stay inside the TLS state.
 #[derive(Debug)]
 pub enum MaybeTlsStream {
     /// A plain-text connection.

@@ -1,8 +1,9 @@
 //! Converts a scenario's classes into the configuration that an operator would write for each
 //! gateway.
 //!
-//! bywash has a table for each class; the other gateways only know paths. All of them get the same
-//! information: the paths of the checkout, and which of its steps has the highest utility.
+//! bywash's configuration has a table for each class, and the configurations of the other gateways
+//! only have paths. All gateways get the same information: the paths of the checkout, and which of
+//! its steps has the highest utility.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -56,7 +57,8 @@ fn add(text: &mut String, class: &Class, requires: &[&str]) {
         Tier::Transaction => "transaction",
         Tier::Browsing => "browsing",
     };
-    // Writing to a string cannot fail. A list of strings has the same syntax in Rust and in TOML.
+    // Writing to a string cannot fail. The debug format is right here, because a list of strings
+    // has the same syntax in Rust and in TOML.
     let _ = writeln!(
         text,
         "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nrequires = {requires:?}",
@@ -75,7 +77,7 @@ fn path(class: &Class) -> &str {
     class.path.split('?').next().unwrap_or_default()
 }
 
-/// Returns the paths of the checkout, the path of the class with the highest utility first.
+/// Returns the paths of the checkout. The path of the class with the highest utility comes first.
 ///
 /// # Errors
 /// Fails if there is no checkout, or if a path would need escapes in the configuration of some

@@ -1,5 +1,5 @@
-//! `bywash lab elephants`: measures how reliably known elephants are found in simulated
-//! observations.
+//! `bywash lab elephants`: measures how reliably the search for elephants finds known elephants in
+//! simulated observations.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// The results of a cell over all seeds. A value without data is `None`.
+/// The results of a cell over all seeds. A value is `None` if there are no data for it.
 struct Row {
     cell: Cell,
     precision: Option<f64>,

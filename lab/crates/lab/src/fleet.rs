@@ -11,18 +11,19 @@ use serde_json::{Value, json};
 use super::progress_bar;
 use crate::args::FleetRun;
 
-/// A fleet of the table.
+/// A fleet of gateways to simulate, which is a row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Fleet {
     gateways: u32,
     slots: u32,
     own_mixes: bool,
     moves: bool,
-    /// Whether messages take up to 400 ms, and one in twenty is lost.
+    /// Whether the network is bad: messages take up to 400 ms, and one in twenty is lost.
     bad_network: bool,
 }
 
-/// The fleets of the table. Sixteen gateways with 64 slots have four slots each.
+/// The fleets of the table. The first number is that of the gateways, and the second that of all
+/// slots. Sixteen gateways with 64 slots have four slots each.
 const FLEETS: [Fleet; 10] = [
     Fleet::new(1, 64),
     Fleet::new(4, 64),
@@ -70,7 +71,7 @@ impl Fleet {
     }
 }
 
-/// The results of a fleet: for each division, the outputs of all seeds.
+/// The results of a fleet: for each way to divide the slots, the outputs of all seeds.
 struct Row {
     fleet: Fleet,
     outputs: Vec<Vec<FleetOutput>>,
@@ -106,7 +107,8 @@ pub(crate) fn fleet(args: &FleetRun) -> Result<(), Failure> {
 }
 
 impl Row {
-    /// Returns the mean share of answered valuable requests of each division.
+    /// Returns the mean share of valuable requests that were answered, for each way to divide the
+    /// slots.
     fn shares(&self) -> Vec<f64> {
         let mean = |outputs: &Vec<FleetOutput>| {
             outputs.iter().map(FleetOutput::share).sum::<f64>() / outputs.len() as f64
@@ -114,7 +116,8 @@ impl Row {
         self.outputs.iter().map(mean).collect()
     }
 
-    /// Returns the outputs of the last division, the leases by rank.
+    /// Returns the outputs of the last way to divide the slots, in which gateways lease slots by
+    /// rank.
     fn by_rank(&self) -> &[FleetOutput] {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
@@ -123,7 +126,8 @@ impl Row {
         self.by_rank().iter().map(of).max().unwrap_or(0)
     }
 
-    /// Returns all requests that the leases by rank answered in time, relative to one queue.
+    /// Returns the number of requests that were answered in time with leases by rank, relative to
+    /// that with one queue for all gateways.
     fn all_answered(&self) -> f64 {
         let all = |outputs: &[FleetOutput]| {
             outputs.iter().map(|output| output.answered + output.others).sum::<u64>() as f64
@@ -131,8 +135,8 @@ impl Row {
         all(self.by_rank()) / all(&self.outputs[0])
     }
 
-    /// Returns the number of messages per second. Each run begins with ten seconds that are not in
-    /// `seconds`.
+    /// Returns the number of messages per second with leases by rank. Each run begins with ten
+    /// seconds that `seconds` does not include.
     fn messages(&self, seconds: u32) -> f64 {
         let sum: u64 = self.by_rank().iter().map(|output| output.messages).sum();
         sum as f64 / (self.by_rank().len() as f64 * f64::from(seconds + 10))

@@ -2,8 +2,9 @@
 //! in the scenario. The worth of a class is the number of orders that a visitor is expected to make
 //! after it.
 //!
-//! The true worth follows from the scenario's own session graph. The engine does not know the
-//! graph. It sees sessions begin and end, most of them refused when the load is high.
+//! The true worth is computed from the scenario's session graph, which the engine does not know.
+//! The engine sees only how sessions begin and end, and most sessions are refused when the load is
+//! high.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
@@ -18,10 +19,10 @@ use crate::args::LearnRun;
 
 /// The interval in virtual time at which the learned worth is read.
 const EVERY: TimeSpan = TimeSpan::from_secs(600);
-/// A learned worth counts as near the true worth if its relative error is at most this.
+/// The maximum relative error with which a learned worth counts as near the true worth.
 const NEAR: f64 = 0.10;
-/// If the true worth of a class is zero, a learned worth below this counts as near it. The unit is
-/// orders per visitor.
+/// The learned worth below which a class whose true worth is zero counts as near it, in orders per
+/// visitor.
 const NOTHING: f64 = 0.001;
 
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
@@ -61,7 +62,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
 }
 
 /// Returns the true worth of each class, in orders per visitor; `None` for a class that no session
-/// reaches. Returns `None` for all if sessions make no orders.
+/// reaches. Returns `None` in place of the whole list if sessions make no orders.
 fn truth(scenario: &Scenario) -> Option<Vec<Option<f64>>> {
     let mut graph = scenario.graph.clone();
     let visits = graph.expected_visits()?;
@@ -81,11 +82,12 @@ struct Row {
     label: String,
     rho: f64,
     closes: &'static str,
-    /// The hours after which the worth of all classes stayed near the true worth, for each seed in
-    /// which it was near at the end.
+    /// The time in hours after which the worth of all classes stayed near the true worth. It has
+    /// one entry for each seed in which the worth was near at the end of the run.
     near_after: Vec<f64>,
     seeds: usize,
-    /// The relative errors at the end of the run, by seed, then by class.
+    /// The relative errors at the end of the run. The outer list is by seed, and the inner list by
+    /// class.
     errors: Vec<Vec<Option<f64>>>,
 }
 
@@ -133,8 +135,9 @@ impl Row {
     }
 }
 
-/// Returns the relative error of each class that sessions reach. If no orders follow a class, a
-/// learned worth below [`NOTHING`] counts as near.
+/// Returns the relative error of the learned worth of each class; `None` for a class that no
+/// session reaches. If the true worth is zero, the error is proportional to the learned worth, and
+/// a learned worth of [`NOTHING`] has the error [`NEAR`].
 fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     let error = |(learned, truth): (&f64, &Option<f64>)| {
         truth.map(
@@ -146,8 +149,8 @@ fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     learned.iter().zip(truth).map(error).collect()
 }
 
-/// Returns the hours after which the worth of every class stayed near the true worth to the end;
-/// `None` if it did not.
+/// Returns the time in hours after which the worth of every class stayed near the true worth until
+/// the end of the run; `None` if it did not.
 fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
     let is_far =
         |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);

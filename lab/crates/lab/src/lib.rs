@@ -54,7 +54,8 @@ pub fn lab(args: &Lab) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<Scenario, Failure> {
     Scenario::read(path).map_err(|error| match error {
-        // The error names the file that cannot be read, which may be the file of arrival times.
+        // The error names the file that cannot be read. It may be the file of arrival times instead
+        // of the scenario file.
         ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
         _ => invalid_file(path, &error.to_string()),
     })
@@ -66,7 +67,7 @@ fn invalid_file(path: &Path, why: &str) -> Failure {
 }
 
 /// Makes a text that may quote a file [`printable`], line by line, and cuts long lines. bywash's
-/// own messages, which may list names, are shorter than the limit.
+/// own messages, which may list names, are shorter than the length at which a line is cut.
 fn presentable(text: &str) -> String {
     const QUOTED: usize = 100;
     const SAID: usize = 500;

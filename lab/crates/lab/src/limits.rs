@@ -1,4 +1,4 @@
-//! `bywash lab limits`: judges how well concurrency limiters adapt, in each phase between two
+//! `bywash lab limits`: measures how well concurrency policies adapt, in each phase between two
 //! changes of the servers.
 
 use bywash_command::Failure;
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::{invalid_file, progress_bar, read};
 use crate::args::LimitsRun;
 
-/// The interval between two samples of a run: shorter than the measuring window of any limiter.
+/// The interval between two samples of a run. It is shorter than the measuring window of any
+/// concurrency policy.
 const STEP: TimeSpan = TimeSpan::from_millis(100);
 
 /// The maximum number of samples of a run. All samples are kept in memory until the end.
@@ -44,8 +45,8 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     }
 }
 
-/// Fails if the scenario has no limiter to compare, or if its runs are too short or too many to
-/// sample.
+/// Fails if the scenario has no concurrency policy to compare, or if its runs are too short or too
+/// many to sample.
 fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     if scenario.policies.iter().all(|policy| policy.concurrency.is_none()) {
         return Err(
@@ -75,7 +76,7 @@ fn check_scenario(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// The result of one limiter at one level of load, over all seeds.
+/// The result of one concurrency policy at one offered load, over all seeds.
 struct Verdict {
     label: String,
     rho: f64,
@@ -87,12 +88,12 @@ struct Verdict {
 /// the other values.
 struct Mean {
     phase: Phase,
-    /// The number of seeds in which the limiter settled in the phase.
+    /// The number of seeds in which the limit settled in the phase.
     settled: usize,
 }
 
-/// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase with the `i`-th seed. All
-/// seeds have the same phases.
+/// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase of the run with the `i`-th
+/// seed. All seeds have the same phases.
 fn combine(seeds: &[Vec<Phase>]) -> Vec<Mean> {
     let phase = |j: usize| {
         let all: Vec<&Phase> = seeds.iter().filter_map(|phases| phases.get(j)).collect();
@@ -100,7 +101,7 @@ fn combine(seeds: &[Vec<Phase>]) -> Vec<Mean> {
             all.iter().map(|phase| of(phase)).sum::<f64>() / all.len() as f64
         };
         let mut times: Vec<Option<TimeSpan>> = all.iter().map(|phase| phase.settled).collect();
-        // `None` means that the limiter never settled, and sorts after any time.
+        // `None` means that the limit never settled. It sorts after any time.
         times.sort_by_key(|time| time.unwrap_or(TimeSpan::MAX));
         let phase = Phase {
             settled: times[times.len() / 2],
@@ -158,8 +159,8 @@ impl Verdict {
     }
 }
 
-/// Returns the table of all verdicts. It is ordered by phase, so that the limiters can be compared
-/// line by line.
+/// Returns the table of all verdicts. Its rows are in the order of the phases, so that the
+/// concurrency policies can be compared line by line.
 fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
         ("limit", Align::Left),

@@ -1,4 +1,4 @@
-//! `bywash lab run`: plays a scenario in real time against a URL.
+//! `bywash lab run`: runs a scenario in real time against a URL.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -63,8 +63,8 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Returns the addresses that the host of `http://HOST:PORT` resolves to, at least one. Fails for
-/// any other form of URL, and names `option` in the error.
+/// Returns the addresses, at least one, that the host of `http://HOST:PORT` resolves to. Fails for
+/// any other form of URL. The error names the command-line option `option`.
 fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
     let shape = || {
         let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https is not supported)";
@@ -105,8 +105,8 @@ fn busy(shop: SocketAddr) -> Option<TimeSpan> {
     Some(TimeSpan::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
 }
 
-/// The progress line of a run. On a terminal one line changes; elsewhere a new line is printed
-/// every five seconds.
+/// The progress line of a run. On a terminal the line is redrawn in place. Elsewhere a new line is
+/// printed every five seconds.
 pub(super) struct Line {
     terminal: bool,
     /// The time at which the next new line is due, in seconds since the start of the run.

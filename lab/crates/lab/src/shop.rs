@@ -7,11 +7,11 @@ use bywash_scenario::Scenario;
 use bywash_shop::{Order, Shop};
 use bywash_units::TimeSpan;
 
-/// The maximum number of requests that wait inside the shop: the listen backlog of gunicorn and
-/// uvicorn.
+/// The maximum number of requests that wait inside the shop. It is the default listen backlog of
+/// gunicorn and uvicorn.
 const BACKLOG: usize = 2048;
 
-/// Starts a shop with as many workers as the scenario has, on a free port. `database` is the path
+/// Starts a shop on a free port, with as many workers as the scenario has. `database` is the path
 /// of a file that must not exist yet.
 pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure> {
     let options = bywash_shop::Options {
@@ -29,20 +29,22 @@ pub(crate) fn busy(shop: &Shop) -> TimeSpan {
     TimeSpan::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
 }
 
-/// Returns the number of the visitor who made an order, which is the last part of the order's tag;
-/// `None` without such a tag.
+/// Returns the number of the visitor who made an order. The number is the last part of the order's
+/// tag; `None` without such a tag.
 pub(crate) fn visitor(order: &Order) -> Option<u64> {
     order.tag.as_deref()?.rsplit('-').next()?.parse().ok()
 }
 
 /// Returns the number of orders that visitors saw confirmed although the database does not have
-/// them. `confirmed` has a visitor's number once for each order.
+/// them. `confirmed` has the number of the visitor for each confirmed order, so a number can occur
+/// several times.
 pub(crate) fn count_missing(confirmed: &[u64], orders: &[Order]) -> usize {
     let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
     let mut missing = 0;
     for seen in confirmed {
         match rows.iter().position(|row| row == seen) {
-            // A visitor may have bought twice, so each row of the database counts for one order.
+            // A visitor may have bought several times, so each row of the database accounts for one
+            // order only.
             Some(row) => {
                 rows.swap_remove(row);
             }

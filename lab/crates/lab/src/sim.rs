@@ -1,4 +1,5 @@
-//! `bywash lab sim`: plays every cell of a scenario in virtual time.
+//! `bywash lab sim`: simulates a scenario in virtual time, with each combination of its policies,
+//! loads and visibilities of closes.
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, say};

@@ -5,10 +5,11 @@ use std::time::Duration;
 use bywash_units::{Time, TimeSpan};
 use tokio::time::{Instant, sleep_until};
 
-/// The longest wait, which stands for an infinite one. Some clocks cannot represent a longer wait.
+/// The longest wait. It stands for an infinite wait, because some clocks cannot represent a longer
+/// one.
 const FAR: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A clock that is zero when the run starts.
+/// A clock that shows zero when the run starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,

@@ -1,8 +1,8 @@
 //! One keep-alive HTTP/1.1 connection, and a request over it.
 //!
-//! The connection is not a task of its own: its owner also moves its bytes (see
-//! [`Connection::drive`]). Dropping the connection therefore closes the socket immediately, and no
-//! task can be left behind that still holds the socket.
+//! The connection has no task of its own. The task that owns the connection also moves its bytes
+//! (see [`Connection::drive`]). Dropping the connection therefore closes the socket immediately,
+//! and no task can be left behind that still holds the socket.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -20,8 +20,8 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::request::HttpRequest;
 
-/// The maximum number of bytes of an answer's head. It is small because there are many connections,
-/// and no healthy site sends more.
+/// The maximum number of bytes of an answer's head. It is small because a run has many connections,
+/// and no healthy site sends a larger head.
 const BUFFER: usize = 64 * 1024;
 
 type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
@@ -121,8 +121,8 @@ impl Connection {
         })
     }
 
-    /// Runs `task` while it moves the connection's bytes. If the site closes the connection, closes
-    /// this side too.
+    /// Runs `task` to its end and moves the connection's bytes meanwhile. If the site closes the
+    /// connection, closes this side too.
     pub(crate) async fn drive<T>(&mut self, task: impl Future<Output = T>) -> T {
         drive(&mut self.driver, task).await
     }
@@ -152,7 +152,7 @@ async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) ->
     .await
 }
 
-/// Reads a body to its end and discards it. Returns whether the end arrived.
+/// Reads a body to its end and discards it. Returns whether the end of the body arrived.
 async fn drain_body(mut body: Incoming) -> bool {
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
@@ -166,9 +166,10 @@ fn unsent(request: HttpRequest) -> RequestError {
     RequestError::Unsent(Box::new(request))
 }
 
-/// Returns whether a failed connect is the fault of this machine or of the site.
+/// Returns the error of a failed connect: [`RequestError::Exhausted`] if this machine lacks a
+/// descriptor or a port, else [`RequestError::Lost`].
 fn classify_error(error: &io::Error) -> RequestError {
-    // These are ENFILE and EMFILE, for which the standard library has no name.
+    // The numbers are those of ENFILE and EMFILE, for which the standard library has no name.
     let no_descriptor = matches!(error.raw_os_error(), Some(23 | 24));
     if no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
         RequestError::Exhausted

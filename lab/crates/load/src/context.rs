@@ -30,9 +30,9 @@ pub(crate) struct RunContext {
     pub(crate) rho: f64,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    /// The end of arrivals, since the start of the run.
+    /// The time at which arrivals end, counted from the start of the run.
     pub(crate) last_arrival: Time,
-    /// The time at which every remaining connection is closed, since the start of the run.
+    /// The time at which every remaining connection is closed, counted from the start of the run.
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
     pub(crate) statistics: RefCell<Statistics>,
@@ -42,8 +42,10 @@ pub(crate) struct RunContext {
 
 impl RunContext {
     /// Checks the scenario and the options, connects to the target once, and starts the clock.
+    /// Fails if the scenario cannot be run live, an option is invalid, or the target cannot be
+    /// reached.
     pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
-        // These are the bounds of a scenario file, but this level of load may come from another
+        // These are also the bounds of a scenario file, but this offered load may come from another
         // source.
         if !(options.rho > 0.0 && options.rho <= 1000.0) {
             return Err(LoadError::Rho(options.rho));
@@ -81,7 +83,8 @@ impl RunContext {
         })
     }
 
-    /// Returns the source and destination addresses for the connections of a visitor.
+    /// Returns the source and destination addresses for the connections of the `index`-th visitor.
+    /// `set` is the index of the visitor's set; `None` for a visitor outside the sets.
     pub(crate) fn endpoints(&self, index: u64, set: Option<usize>) -> Endpoints {
         let own = || {
             let [.., b, c, d] = index.to_be_bytes();
@@ -94,8 +97,8 @@ impl RunContext {
         Endpoints { from, to: self.target.address }
     }
 
-    /// Returns the statistics in which the requests of a visitor count. `set` is the visitor's set;
-    /// `None` for a visitor that arrived.
+    /// Returns the statistics in which the requests of a visitor count. `set` is the index of the
+    /// visitor's set; `None` for a visitor outside the sets.
     pub(crate) fn statistics_for(&self, set: Option<usize>) -> &RefCell<Statistics> {
         let counts = set.is_none_or(|set| self.scenario.sets[set].counted);
         if counts { &self.statistics } else { &self.uncounted }
@@ -113,7 +116,8 @@ impl RunContext {
         if time < self.last_arrival { self.scenario.profile.rho_at(self.rho, time) } else { 0.0 }
     }
 
-    /// Returns the lag of an action that was due at `time` and is executed now.
+    /// Returns the lag of an action that was due at `time` and is executed now. The lag is the time
+    /// since then.
     pub(crate) fn lag(&self, time: Time) -> TimeSpan {
         self.clock.now().since(time)
     }

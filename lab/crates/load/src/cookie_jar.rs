@@ -1,30 +1,31 @@
 //! The cookies of one visitor on one site.
 //!
-//! The jar implements the part of RFC 6265 that a session needs (§4.1.1 name and value, §5.2.2
-//! `Max-Age` if it deletes). Paths, domains and dates make no difference to a visitor of a single
-//! site.
+//! The jar implements the part of RFC 6265 that a session needs: names and values (§4.1.1), and
+//! `Max-Age` if it deletes a cookie (§5.2.2). Paths, domains and dates are ignored, because a
+//! visitor requests only one site.
 
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 
-/// The maximum number of cookies. A site may set more, but a visitor must not cost more memory than
-/// a session needs.
+/// The maximum number of cookies that a jar keeps. A site may set more, but a visitor must not take
+/// more memory than a session needs.
 const MOST: usize = 16;
 /// The maximum length of a cookie's name and value together, in bytes.
 const LONGEST: usize = 1024;
 
-/// Pairs of name and value, in the order in which the cookies were first set.
+/// The cookies of one visitor, as pairs of name and value in the order in which they were first
+/// set.
 #[derive(Debug, Default)]
 pub(crate) struct CookieJar(Vec<(String, String)>);
 
 impl CookieJar {
-    /// Adds a cookie that the visitor already has at arrival. The site may change or delete it as
-    /// its own cookies.
+    /// Adds a cookie that the visitor already has at arrival. The site may change or delete it like
+    /// a cookie that the site has set.
     pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.set(name, value);
     }
 
-    /// Returns the value of the cookie called `name`.
+    /// Returns the value of the cookie called `name`; `None` if there is none.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

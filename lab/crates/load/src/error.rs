@@ -1,4 +1,5 @@
-//! Errors that prevent a run. Once a run has started, only its counts show problems.
+//! Errors that prevent a run. They occur only before its start; afterwards, problems appear only in
+//! the counts of the run.
 
 use std::io;
 
@@ -27,7 +28,7 @@ pub enum LoadError {
         /// The error of the last attempt to connect.
         source: io::Error,
     },
-    /// The level of load is not above 0 and at most 1000.
+    /// The offered load ρ is not above 0 and at most 1000.
     #[error("rho is {0}: it must be above 0 and at most 1000")]
     Rho(f64),
     /// The run would be over before any visitor arrives.

@@ -1,9 +1,9 @@
 //! Form templates. In each request, a placeholder `{cookie:NAME}` in a form is replaced by the
 //! value of the visitor's cookie NAME.
 //!
-//! This suits an application that protects its forms by a double-submitted cookie (Django's
-//! `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies of answers
-//! are not kept.
+//! Such placeholders are for an application that protects its forms by a double-submitted cookie
+//! (Django's `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because the
+//! load generator does not keep the bodies of answers.
 
 use std::fmt::Write;
 
@@ -14,7 +14,8 @@ use crate::cookie_jar::CookieJar;
 /// The form template of a class, encoded as `application/x-www-form-urlencoded`.
 #[derive(Debug)]
 pub(crate) struct FormTemplate {
-    /// The texts between the placeholders: the text before the first, and the text after each.
+    /// The texts around the placeholders: the text before the first placeholder, and the text after
+    /// each placeholder.
     texts: Vec<String>,
     /// The name of the cookie of each placeholder.
     cookies: Vec<String>,
@@ -38,13 +39,13 @@ impl FormTemplate {
         form
     }
 
-    /// Returns whether the form has no text, so that requests have no body.
+    /// Returns whether the form is empty, so that requests have no body.
     pub(crate) fn is_empty(&self) -> bool {
         self.cookies.is_empty() && self.texts.iter().all(String::is_empty)
     }
 
-    /// Returns the form of one request of the visitor with the cookies `jar`. A placeholder becomes
-    /// empty if its cookie is missing.
+    /// Returns the form of one request of the visitor whose cookies are in `jar`. A placeholder is
+    /// replaced by empty text if its cookie is missing.
     pub(crate) fn fill(&self, jar: &CookieJar) -> Bytes {
         let mut text = self.texts[0].clone();
         for (cookie, behind) in self.cookies.iter().zip(&self.texts[1..]) {
@@ -55,8 +56,8 @@ impl FormTemplate {
     }
 }
 
-/// Appends `value` to `text`, with everything percent-encoded except RFC 3986's unreserved
-/// characters.
+/// Appends `value` to `text`. All bytes except RFC 3986's unreserved characters are
+/// percent-encoded.
 fn encode(value: &str, text: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

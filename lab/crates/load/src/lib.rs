@@ -1,17 +1,17 @@
 //! Runs a scenario in real time against a URL.
 //!
 //! The load is an open loop: sessions start when the scenario says so, whether or not the site
-//! keeps up. Every time is measured from the moment at which a request was *due*. In a closed loop,
-//! each connection waits for its answer before it sends the next request. A closed loop slows down
-//! together with the site and then shows no problem (Gil Tene's «coordinated omission»). An open
-//! loop may fall behind its own schedule instead. This load generator therefore measures its lag,
-//! and declares a run with too much lag invalid.
+//! keeps up. Every response time counts from the moment at which the request was *due*. In a closed
+//! loop, each connection would wait for its answer before it sends the next request. A closed loop
+//! slows down together with the site and then shows no problem (Gil Tene's «coordinated omission»).
+//! An open loop can fall behind its own schedule instead. This load generator therefore measures
+//! its lag, and declares a run with too much lag invalid.
 //!
 //! Clients are realistic. A client whose patience ends closes the socket immediately, so that the
 //! site can see the departure. Clients retry and give up as the scenario says, and keep their
-//! cookies and, while it stays open, their connection. All of them run on one thread. A visitor
-//! waits most of the time, and without threads there are no locks whose waiting would be attributed
-//! to the site.
+//! cookies and, while it stays open, their connection. All clients run on one thread, because a
+//! visitor waits most of the time. Without threads there are also no locks, whose waiting times
+//! would be attributed to the site.
 //!
 //! # Modules
 //!

@@ -11,21 +11,21 @@ use bywash_units::TimeSpan;
 /// It is called before the first visitor and after the last one, never during the run.
 pub type Busy = Box<dyn Fn() -> Option<TimeSpan> + Send + Sync>;
 
-/// The options of a run, which has one level of load and one seed.
+/// The options of a run, which has one offered load and one seed.
 pub struct Options {
     /// The URL of the site, as `http://host:port`.
     pub target: String,
-    /// The level of load ρ. With it, the scenario's profile determines the offered load at any
-    /// time.
+    /// The offered load ρ at the scenario's level. Together with the scenario's profile it
+    /// determines the offered load at any time.
     pub rho: f64,
     /// The seed that determines the visitors and their arrivals.
     pub seed: u64,
     /// The maximum time for which visitors continue after the last arrival. Then every connection
     /// is closed.
     pub drain: TimeSpan,
-    /// The maximum number of concurrent visitors, to bound memory. A visitor that waits for an
-    /// answer costs about 25 kB. There are also at most as many visitors as this process may open
-    /// descriptors, less 200.
+    /// The maximum number of concurrent visitors, which bounds memory. A visitor that waits for an
+    /// answer costs about 25 kB. The number is also bounded by the limit of open descriptors of
+    /// this process, less 200.
     pub max_visitors: usize,
     /// The tag that marks every request as `<tag>-<seed>-<index>`, to find a visitor's orders in
     /// the site's database. It has at most [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
@@ -36,8 +36,8 @@ pub struct Options {
     /// client that has lost patience continues without the answer. Its connection stays open until
     /// the answer arrives or the run is over.
     pub closes: Closes,
-    /// Whether every visitor has an address of its own in 127.0.0.0/8, if the target is on
-    /// loopback. So the site can distinguish visitors by address. All clients of a set share one
+    /// Whether every visitor has an address of its own in 127.0.0.0/8, which requires a target on
+    /// loopback. The site can then distinguish visitors by address. All clients of a set share one
     /// address.
     pub own_addresses: bool,
     /// The function that returns the target's busy time. Without it, wasted work is unknown.
@@ -45,7 +45,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The maximum length of the tag. With seed and index it must fit into 64 characters.
+    /// The maximum length of the tag, in characters. With seed and index it must fit into 64
+    /// characters.
     pub const LONGEST_TAG: usize = 22;
 
     /// Creates options for `seed` at the offered load `rho` against `target`, with defaults for the

@@ -8,10 +8,11 @@
 use bywash_scenario::Stream;
 use http::Uri;
 
-/// The path template of a class. It is checked so that every instance is a valid path.
+/// The path template of a class. It has been checked, so every path drawn from it is valid.
 #[derive(Debug)]
 pub(crate) struct PathTemplate {
-    /// The texts between the placeholders: the text before the first, and the text after each.
+    /// The texts around the placeholders: the text before the first placeholder, and the text after
+    /// each placeholder.
     texts: Vec<String>,
     /// The index of each placeholder's range. Equal placeholders have the same index.
     placeholders: Vec<usize>,
@@ -44,7 +45,7 @@ impl PathTemplate {
         (least.starts_with('/') && least.parse::<Uri>().is_ok()).then_some(path)
     }
 
-    /// Returns the path of one request, with random numbers for the placeholders.
+    /// Returns the path of one request. The numbers for the placeholders are drawn from `chance`.
     pub(crate) fn draw(&self, chance: &mut Stream) -> Uri {
         let draw = |(least, most): &(u64, u64)| {
             let count = most - least + 1;
@@ -65,7 +66,8 @@ impl PathTemplate {
 }
 
 /// Parses a placeholder at the start of `text`. Returns its lowest and its highest number, and the
-/// text after it. Returns `None` for numbers above a billion, because none are needed.
+/// text after it. Returns `None` if there is no placeholder, or if it has a number above a billion,
+/// because no larger numbers are needed.
 fn placeholder(text: &str) -> Option<((u64, u64), &str)> {
     const MOST: u64 = 1_000_000_000;
     let (range, behind) = text.split_once('}')?;

@@ -13,21 +13,24 @@ use crate::options::Options;
 use crate::path_template::PathTemplate;
 use crate::target::Target;
 
-/// The header that tells an emulated shop how long the request should occupy a worker, in whole
-/// microseconds. So two shops that receive the same seed do exactly the same work.
+/// The name of the header that tells an emulated shop how long the request should occupy a worker,
+/// in whole microseconds. With it, two shops that receive the visitors of the same seed do exactly
+/// the same work.
 pub const DEMAND_HEADER: &str = "shop-demand-us";
 
-/// The header that identifies the visitor to the shop. It is sent only if the run has a tag.
+/// The name of the header that identifies the visitor to the shop. It is sent only if the run has a
+/// tag.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
-/// The header that marks a retry. It is sent only if the scenario's clients declare retries.
+/// The name of the header that marks a retry. It is sent only if the scenario's clients declare
+/// retries.
 const RETRY_HEADER: &str = "x-retry-attempt";
 
 /// An HTTP request whose body is a form or empty.
 pub(crate) type HttpRequest = Request<Full<Bytes>>;
 
-/// The requests of a scenario's classes. All are checked once, so that none can be invalid during
-/// the run.
+/// The requests of a scenario's classes. All requests are checked once, before the run, so that
+/// none can be invalid during it.
 #[derive(Debug)]
 pub(crate) struct Requests {
     classes: Vec<Template>,
@@ -43,7 +46,8 @@ enum SentSignal {
     Header(HeaderName, HeaderValue),
 }
 
-/// Headers that determine a request's meaning, owner or end, in lower case. No signal may use them.
+/// The names, in lower case, of headers that determine a request's meaning, owner or end. No signal
+/// may use them.
 const RESERVED: [&str; 14] = [
     "host",
     "user-agent",
@@ -92,7 +96,7 @@ impl Requests {
     }
 
     /// Returns the headers that the `index`-th visitor adds to each request: the run's tag, if it
-    /// has one, and the headers among `signals`.
+    /// has one, and the headers of those signals whose indices are in `signals`.
     pub(crate) fn extra_headers(&self, index: u64, signals: &[usize]) -> HeaderMap {
         let mut extra_headers = HeaderMap::new();
         if let Some(tag) = &self.tag {
@@ -108,7 +112,8 @@ impl Requests {
         extra_headers
     }
 
-    /// Returns the cookie jar of a visitor, filled with the cookies among `signals`.
+    /// Returns the cookie jar of a visitor. It contains the cookies of those signals whose indices
+    /// are in `signals`.
     pub(crate) fn jar(&self, signals: &[usize]) -> CookieJar {
         let mut jar = CookieJar::default();
         for signal in signals {
@@ -119,12 +124,13 @@ impl Requests {
         jar
     }
 
-    /// Returns the path of a request of `class`, with its placeholders filled from `chance`.
+    /// Returns the path of a request of `class`, with random numbers for its placeholders. The
+    /// numbers are drawn from `chance`.
     pub(crate) fn path(&self, class: usize, chance: &mut Stream) -> Uri {
         self.classes[class].path.draw(chance)
     }
 
-    /// Returns the HTTP request of an attempt at this path, with the visitor's cookies and extra
+    /// Returns the HTTP request of `attempt` for `path`, with the visitor's cookies and extra
     /// headers.
     pub(crate) fn build(
         &self,

@@ -1,4 +1,5 @@
-//! Plays a scenario against a live target, from the first arrival to the last connection.
+//! Runs a scenario against a live target, from the first arrival until the last connection is
+//! closed.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,11 +18,11 @@ use crate::statistics::Progress;
 use crate::verdict::Verdict;
 use crate::virtual_user::VirtualUser;
 
-/// The interval at which the caller's `watch` function is called.
+/// The interval between two calls of the caller's `watch` function.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// Arrivals that are still overdue this long after the end of the run are cancelled. A load
-/// generator that is so far behind must not run without end.
+/// The time after the end of arrivals at which sessions that are still overdue are cancelled. A
+/// load generator that is so far behind must not run without end.
 const LAST_CALL: TimeSpan = TimeSpan::from_secs(1);
 
 /// The result of a live run.
@@ -67,7 +68,7 @@ impl Run {
         }
     }
 
-    /// Returns the result of this run alone: a result with a single row.
+    /// Returns the result of this run alone, with a single result row.
     pub fn result(&self, scenario: &Scenario, options: &Options) -> RunResult {
         let (rho, closes) = (options.rho, options.closes);
         let tallies = std::slice::from_ref(&self.tally);
@@ -81,11 +82,12 @@ impl Run {
     }
 }
 
-/// Plays `scenario` against the target of `options`. Returns when the last visitor is gone, at the
+/// Runs `scenario` against the target of `options`. Returns when the last visitor is gone, at the
 /// latest after the scenario's duration plus `options.drain`.
 ///
 /// `watch` is called about every half second with the progress of the run, and once at its end. It
-/// is called on the load generator's thread, so it must be quick: its time becomes lag.
+/// is called on the load generator's thread, and its running time adds to the lag, so it must be
+/// quick.
 ///
 /// # Panics
 ///
@@ -149,7 +151,7 @@ fn start_clients(context: &Rc<RunContext>) {
     }
 }
 
-/// Runs one session of the client after the other until arrivals end.
+/// Runs one session of the permanent client after another, until arrivals end.
 async fn run_client(context: Rc<RunContext>, mut client: Client, slot: Slot) {
     let mut slot = Some(slot);
     while let Some(free_slot) = slot.take() {

@@ -1,16 +1,18 @@
-//! Bounds the number of concurrent visitors, because memory and descriptors are limited.
+//! Bounds the number of concurrent visitors, because memory and descriptors are limited. Each of
+//! these visitors has a slot.
 //!
-//! All slots are used on one thread. Dropping a [`Slot`] releases it, however its holder ended.
+//! All slots are used on one thread. Dropping a [`Slot`] releases it, however the visitor's session
+//! ended.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-/// The number of descriptors that are kept for everything else in the process.
+/// The number of descriptors that are reserved for everything else in the process.
 const SPARE: usize = 200;
 
-/// The slots of a run, of which each concurrent visitor takes one.
+/// The slots of a run of the load generator. Each concurrent visitor takes one slot.
 #[derive(Debug)]
 pub(crate) struct Slots {
     limit: usize,
@@ -62,7 +64,7 @@ impl Drop for Slot {
 }
 
 /// Returns the number of descriptors that this process may open; `None` if the system does not
-/// tell.
+/// report it.
 fn descriptors() -> Option<usize> {
     soft_limit(&std::fs::read_to_string("/proc/self/limits").ok()?)
 }

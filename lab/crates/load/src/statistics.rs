@@ -1,5 +1,5 @@
-//! The statistics of one live run: the scenario's tally, the load generator's lag, and its own
-//! failures.
+//! The statistics of one live run: the counts of requests, the load generator's lag, and the load
+//! generator's own failures.
 
 use bywash_scenario::{Attempt, Ending, Of, Scenario, Tally, Visitor};
 use bywash_units::{Time, TimeSpan};
@@ -7,12 +7,12 @@ use hdrhistogram::Histogram;
 
 use crate::verdict::Flaws;
 
-/// The progress of a run: counts since its start, all classes together.
+/// The progress of a run. Its counts are over all classes, since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The time since the run began.
     pub elapsed: TimeSpan,
-    /// The offered load ρ at present; 0 after the last arrival.
+    /// The offered load ρ now; 0 after the last arrival.
     pub rho_now: f64,
     /// The number of visitors whose session is in progress.
     pub active: u64,
@@ -99,7 +99,7 @@ impl Statistics {
         self.tally.generated(class, at);
     }
 
-    /// Records the end of a request, `response` after the request was due.
+    /// Records the end of a request at `at`. `response` is the time since the request was due.
     pub(crate) fn ended(
         &mut self,
         attempt: &Attempt,
@@ -134,7 +134,7 @@ impl Statistics {
         }
     }
 
-    /// Returns the progress of the run at the time `elapsed`.
+    /// Returns the progress of the run at the time `elapsed` since its start.
     pub(crate) fn progress(&self, elapsed: TimeSpan, rho_now: f64) -> Progress {
         Progress { elapsed, rho_now, orders: self.tally.orders(), ..self.counts }
     }

@@ -1,4 +1,4 @@
-//! The target: its checked URL, and an address that answers.
+//! The target of a live run: its checked URL, and an address that accepts connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -13,19 +13,19 @@ use crate::error::LoadError;
 /// short enough for a user who has mistyped the URL.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// A site to send requests to, which accepted a connection a moment ago.
+/// A site to send requests to. It accepted a connection when it was checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// The site's address, resolved once. Name resolution during the run would be part of the
-    /// response times.
+    /// The site's address. It is resolved only once, because name resolution during the run would
+    /// be part of the response times.
     pub(crate) address: SocketAddr,
     /// The value of the header `Host`.
     pub(crate) host: HeaderValue,
 }
 
 impl Target {
-    /// Parses `url`, resolves its host and connects to it once. A wrong port is then an error, and
-    /// not a run full of failed requests.
+    /// Parses `url`, resolves its host and connects to it once. With a wrong port, this function
+    /// fails, and no run full of failed requests begins.
     pub(crate) fn find(url: &str) -> Result<Self, LoadError> {
         let (authority, port) = authority(url)?;
         let host = HeaderValue::from_str(authority.as_str())
@@ -56,8 +56,8 @@ fn authority(url: &str) -> Result<(Authority, u16), LoadError> {
     }
 }
 
-/// Returns the first address of `name` that accepts a connection on `port`. Fails with the last
-/// error if none does.
+/// Returns the first address of `name` that accepts a connection on `port`. Fails with the error of
+/// the last address if none does.
 fn probe(name: &str, port: u16) -> io::Result<SocketAddr> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (name, port).to_socket_addrs()? {

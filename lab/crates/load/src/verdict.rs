@@ -1,14 +1,14 @@
 //! Decides whether the figures of a run are valid.
 //!
-//! The figures of a load generator that could not follow the scenario describe the load generator
-//! and not the site. They look like any others, so the run must be reported as invalid.
+//! If the load generator could not follow the scenario, the figures describe the load generator and
+//! not the site. A reader cannot see this from the figures, so the run must be reported as invalid.
 
 use std::fmt;
 
 use bywash_units::TimeSpan;
 
-/// A run whose 99th percentile of the lag exceeds this is invalid. Otherwise response times of some
-/// tens of milliseconds would be caused by the load generator.
+/// The 99th percentile of the lag above which a run is invalid. With more lag, the load generator
+/// would cause response times of some tens of milliseconds.
 const MOST_LAG: TimeSpan = TimeSpan::from_millis(10);
 
 /// Counts of the load generator's own failures in a run.
@@ -23,8 +23,8 @@ pub(crate) struct Flaws {
     pub(crate) exhausted: u64,
 }
 
-/// The facts on which the verdict on a run depends. It is displayed as full sentences for the
-/// reader of the result, and as nothing if the run is valid.
+/// The facts on which the verdict on a run depends. Its `Display` form has full sentences for the
+/// reader of the result, and is empty if the run is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) flaws: Flaws,

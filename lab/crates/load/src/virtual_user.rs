@@ -1,8 +1,9 @@
 //! The session of one live visitor on the site.
 //!
 //! `bywash_scenario::Visitor` decides the behaviour. This module makes the requests, waits for the
-//! visitor's patience, and records the outcomes. A request is timed from when it was due. A pause
-//! is timed from when the last request ended for the *visitor*.
+//! visitor's patience, and records the outcomes. The response time of a request counts from when
+//! the request was due. A pause begins when the last request ended for the *visitor*, even if its
+//! answer is still read.
 
 use std::rc::Rc;
 
@@ -27,7 +28,8 @@ pub(crate) struct VirtualUser {
     context: Rc<RunContext>,
     visitor: Visitor,
     index: u64,
-    /// The index of the visitor's set; `None` for a visitor that arrived.
+    /// The index of the client set that the visitor belongs to; `None` for a visitor outside the
+    /// sets.
     set: Option<usize>,
     /// The time at which the session is due to start.
     start: Time,
@@ -44,7 +46,8 @@ pub(crate) struct VirtualUser {
 }
 
 impl VirtualUser {
-    /// Creates the `index`-th visitor of the run, due to arrive at `start`.
+    /// Creates the `index`-th visitor of the run, whose session is due to start at `start`. `set`
+    /// is the index of its client set, if it belongs to one.
     pub(crate) fn new(
         context: &Rc<RunContext>,
         index: u64,
@@ -72,8 +75,8 @@ impl VirtualUser {
         }
     }
 
-    /// Runs the whole session. Returns the visitor's slot; `None` if a client of a set had not
-    /// ended its session when the run was over.
+    /// Runs the whole session. Returns the visitor's slot, for the next session of the client;
+    /// `None` if a client of a set had not ended its session when the run was over.
     pub(crate) async fn run(mut self) -> Option<Slot> {
         let (context, start) = (Rc::clone(&self.context), self.start);
         let rho = context.rho_at(start);
@@ -84,7 +87,7 @@ impl VirtualUser {
         not_generated.map(|_| self.slot)
     }
 
-    /// Makes request after request, until the visitor is gone or the run is over. Returns the
+    /// Makes one request after another, until the visitor is gone or the run is over. Returns the
     /// number of planned requests that were not made. Returns `None` for a client of a set whose
     /// session is unfinished, because that session does not count.
     async fn requests(&mut self, start: Time) -> Option<u64> {
@@ -114,8 +117,8 @@ impl VirtualUser {
         }
     }
 
-    /// Makes one request that is due at `intended`. Returns the time at which it ended for the
-    /// visitor, and its outcome.
+    /// Makes one request that is due at `intended`. Returns the time at which the request ended for
+    /// the visitor, and its outcome.
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
         let context = Rc::clone(&self.context);
         let attempt = self.visitor.attempt(&context.scenario);
@@ -169,7 +172,7 @@ impl VirtualUser {
         }
     }
 
-    /// Returns the outcome for the visitor, of an answer or of a request that failed without an
+    /// Returns the outcome, for the visitor, of an answer or of a request that failed without an
     /// answer.
     fn take(&mut self, answer: Result<Answer, RequestError>, class: usize) -> Ending {
         match answer {
@@ -194,7 +197,8 @@ impl VirtualUser {
         }
     }
 
-    /// Waits until the next request is due. Drops the connection if the site closes it meanwhile.
+    /// Waits until `until`, when the next request is due. Drops the connection if the site closes
+    /// it meanwhile.
     async fn pause(&mut self, until: Time) {
         let over = self.context.clock.reach(until);
         match &mut self.connection {
@@ -223,9 +227,9 @@ impl VirtualUser {
 }
 
 /// Ends the request of a client that has lost patience. Closes the socket now, unless the run hides
-/// departures as an intermediary does. In that case it reads and discards the answer, until the
-/// answer is complete or the run is over. If no slot is free for this, it closes the socket and
-/// counts the flaw.
+/// departures as an intermediary does. With hidden departures, it reads and discards the answer,
+/// until the answer is complete or the run is over. If no slot is free for this, it closes the
+/// socket and counts the departure as not hidden.
 fn give_up(
     context: &Rc<RunContext>,
     exchange: impl Future<Output = Result<Answer, RequestError>> + 'static,

@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// If signal N ends a program, shells report the exit status N plus this.
+/// The number that shells add to the number of a signal, to report as exit status that the signal
+/// ended a program.
 const SIGNALLED: i32 = 128;
 /// The interval between two rounds of killing. A process that starts during one round is found in
-/// the next.
+/// the next round.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether an interrupt has come. It is set before the guard kills any process.
+/// Whether an interrupt has come. The guard sets it before it kills any process.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Starts the guard for all processes that are started later. It must be called before any thread
@@ -37,7 +38,7 @@ pub fn start() -> io::Result<()> {
             thread::sleep(AGAIN);
         }
         Scratch::remove_all();
-        // Standard error may be closed, and then `eprintln!` would panic.
+        // Writing may fail, because standard error may be closed. `eprintln!` would panic then.
         let _ = writeln!(io::stderr(), "interrupted; all started processes have ended");
         process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });

@@ -12,7 +12,7 @@ use crate::running::Running;
 /// A proxy that is a separate program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PeerKind {
-    /// bywash, the product
+    /// bywash, the gateway of this project
     Bywash,
     /// HAProxy, a peer with a queue: `maxconn` per server, `abortonclose`
     Haproxy,
@@ -31,8 +31,8 @@ impl PeerKind {
     /// All kinds, bywash first.
     pub const ALL: [Self; 4] = [Self::Bywash, Self::Haproxy, Self::Nginx, Self::Envoy];
 
-    /// Returns the version that `program` reports: the first non-empty line of its output. Fails if
-    /// it cannot be run.
+    /// Returns the version that `program` reports, which is the first non-empty line of its output.
+    /// Fails if the program cannot be run.
     pub fn version(self, program: &Path) -> io::Result<String> {
         let flag = match self {
             Self::Bywash | Self::Envoy => "--version",
@@ -82,7 +82,8 @@ impl PeerKind {
     /// Lets `program` check the configuration in `file`.
     ///
     /// # Errors
-    /// Returns the program's output if it rejects the configuration or cannot be run.
+    /// Fails with the program's output if the program rejects the configuration. Also fails if the
+    /// program cannot be run.
     pub fn check(self, program: &Path, file: &Path) -> io::Result<()> {
         let mut command = Command::new(program);
         command.args(self.check_arguments(file));

@@ -1,4 +1,4 @@
-//! Proxies as programs: finds and checks them, starts them on loopback, and ends them.
+//! Proxies as programs: this crate finds and checks them, starts them on loopback, and ends them.
 //!
 //! Measurements and the laboratory compare bywash with other proxies. Both need a program that has
 //! a folder and a port of its own. It must listen before any measurement begins, and report the
@@ -10,7 +10,8 @@
 //! - [`PeerKind`] has the properties of each program; [`Running`] is a running program, by its
 //!   process ID.
 //! - [`child_guard`] ensures that no program outlives this process.
-//! - [`scratch`] has folders that programs may write to; [`Namespace`] is a network of their own.
+//! - [`scratch`] creates folders that programs may write to; [`Namespace`] is a network in which
+//!   only they are.
 //! - [`processes`] reads `/proc`; [`sys`] has the system calls, and all unsafe code of this crate.
 
 pub mod child_guard;

@@ -1,4 +1,4 @@
-//! A separate network: devices and addresses that no other process on this machine sees.
+//! A separate network, whose devices and addresses no other process on this machine sees.
 //!
 //! The network has no name. A `cat` process runs in it and reads from this process. When this
 //! process ends for any reason, `cat` reads the end of its input and ends. The network ends with
@@ -51,8 +51,8 @@ impl Namespace {
         Ok((one, other))
     }
 
-    /// Connects this namespace to `other` by a virtual cable (a veth). Each end is given as the
-    /// device's name and its address.
+    /// Connects this namespace to `other` by a virtual cable (a veth pair). `ours` and `theirs`
+    /// give the name and the address of the device at each end.
     pub fn cable(&self, ours: (&str, &str), other: &Self, theirs: (&str, &str)) -> io::Result<()> {
         let (near, far, there) = (ours.0, theirs.0, other.keeper.id());
         self.run(&format!("ip link add {near} type veth peer name {far} netns {there}"))?;
@@ -83,7 +83,7 @@ impl Namespace {
         sys::enter_network(&self.handle)
     }
 
-    /// Runs a command inside the namespace, and returns its output.
+    /// Runs the command `words`, split at blanks, inside the namespace, and returns its output.
     ///
     /// # Errors
     /// Returns the command's standard error if the command fails.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use socket2::{Domain, Socket, Type};
 
-/// Returns a port that no process listens on. The port is below the range of the kernel's outgoing
-/// connections, so that none of these can take the port before the program does.
+/// Returns a port that no process listens on. The port is below the range from which the kernel
+/// takes ports of outgoing connections. No outgoing connection can therefore take the port before
+/// the program does.
 pub fn free_port() -> io::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Each process begins at another port, so that two processes rarely try the same one.
+    // Each process begins at another port, so that two processes rarely try the same port.
     let start = 20_000 + (std::process::id() % 100) as u16 * 100;
     for _ in 0..1000 {
         let port = start + NEXT.fetch_add(1, Ordering::Relaxed) % 2000;
@@ -21,9 +22,9 @@ pub fn free_port() -> io::Result<u16> {
     Err(io::Error::other("no free port"))
 }
 
-/// Returns whether the port can be bound. This process never listens on the port. Otherwise a
-/// program that another thread starts at the same time would inherit the listening socket until it
-/// is executed, and would accept connections.
+/// Returns whether the port can be bound. This function binds the port but never listens on it.
+/// Otherwise a program that another thread starts at the same time would inherit the listening
+/// socket until `exec`, and would accept connections.
 fn is_free(port: u16) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;

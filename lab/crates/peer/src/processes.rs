@@ -13,8 +13,8 @@ pub fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
 }
 
-/// Returns the process IDs of the descendants of `pid`: its children first, then their children,
-/// and so on.
+/// Returns the process IDs of all descendants of `pid`. Its children come first, then their
+/// children, and so on.
 pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     let all = fs::read_dir("/proc")?.flatten().filter_map(number);

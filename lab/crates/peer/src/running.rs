@@ -1,4 +1,4 @@
-//! A program that was started, and that is killed when the value is dropped.
+//! A program under test that was started. It is killed when its [`Running`] is dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +25,8 @@ pub struct Running {
     name: String,
     child: Child,
     log: PathBuf,
-    /// Whether the process was killed and waited for. Then another process may have its process ID.
+    /// Whether the process was killed and waited for. If so, another process may have its process
+    /// ID.
     ended: bool,
 }
 
@@ -61,7 +62,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns the program's output since its start.
+    /// Returns what the program has written to its output since its start.
     pub fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -110,8 +111,8 @@ impl Running {
         if self.ended {
             return;
         }
-        // If the program has ended, a process that is alive with its ID is another one. No process
-        // can get the ID while a process of the program's group exists.
+        // The process ID may belong to another process once the program has ended and was waited
+        // for. No process can get the ID while a process of the program's group exists.
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
             // Descendants that have left the program's process group can be found only while the
@@ -125,7 +126,7 @@ impl Running {
         self.ended = true;
     }
 
-    /// Returns an error of this text, with the last lines of the log.
+    /// Returns an error with the text `what` and the last lines of the log.
     pub fn complaint(&self, what: &str) -> io::Error {
         let log = self.log();
         let lines: Vec<&str> = log.trim().lines().collect();

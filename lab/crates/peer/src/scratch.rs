@@ -32,7 +32,7 @@ impl Scratch {
         for entry in entries {
             if entry.file_name().to_string_lossy().starts_with(&Self::prefix()) {
                 // A folder that cannot be removed does no harm in the temporary directory. The same
-                // holds below.
+                // is true where a value is dropped.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

@@ -48,15 +48,15 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal.number()) }).map(drop)
 }
 
-/// Sends `signal` to every process of the group that `leader` leads.
+/// Sends `signal` to every process of the process group whose leader is `leader`.
 pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     let group = one(leader)?;
     // SAFETY: plain integers.
     check(unsafe { libc::killpg(group, signal.number()) }).map(drop)
 }
 
-/// Returns `pid` as the ID of a single process. Fails for zero and for numbers that do not fit,
-/// which would stand for process groups: that of the caller, or all processes.
+/// Returns `pid` as the ID of a single process. Fails for zero and for numbers that do not fit into
+/// an `i32`. The kernel would take these for a process group or for all processes.
 fn one(pid: u32) -> io::Result<i32> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
     pid.ok_or_else(|| io::Error::other("no process has this ID"))
@@ -81,7 +81,7 @@ pub fn reap(pid: u32) -> bool {
 pub struct Interrupts(libc::sigset_t);
 
 impl Interrupts {
-    /// Blocks these signals for this thread and for threads that it starts from now on.
+    /// Blocks the signals of the set for this thread and for threads that it starts from now on.
     pub fn block() -> io::Result<Self> {
         // SAFETY: `sigset_t` is plain bits, made valid by `sigemptyset`; it lives across the calls.
         unsafe {
@@ -98,7 +98,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for one of these signals and returns its number.
+    /// Waits for one of the signals of the set and returns its number.
     pub fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: the set is valid and borrowed; the kernel writes one integer.

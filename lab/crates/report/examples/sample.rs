@@ -1,5 +1,5 @@
 //! Writes the report of an invented run to standard output, to check its design. With `--one`, the
-//! run has a single level of load, and the report has the figures that only such a run has. The
+//! run has a single offered load, and the report has the figures that only such a run has. The
 //! tables go to standard error.
 
 #[path = "../src/sample.rs"]

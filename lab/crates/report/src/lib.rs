@@ -2,9 +2,10 @@
 //! figures.
 //!
 //! The HTML file contains no script and no external font, and makes no request. Its content
-//! security policy forbids all of them. It can be mailed, archived, printed, and opened in ten
-//! years. Names of policies, classes and scenarios may come from a hostile log, so they are treated
-//! as text everywhere: escaped in HTML and SVG, and without control characters in a terminal.
+//! security policy forbids all three. The file can therefore be mailed, archived and printed, and
+//! does not depend on anything else. Names of policies, classes and scenarios may come from a
+//! hostile log. They are therefore escaped in HTML and SVG, and printed without control characters
+//! on a terminal.
 //!
 //! The SVG writer is part of this crate, because three kinds of figure do not justify a plotting
 //! library. No library known to us supports light and dark mode from CSS, hatching, and text for a
@@ -12,10 +13,10 @@
 //!
 //! # Modules
 //!
-//! - [`table`] has the two tables of every run.
+//! - [`table`] formats the two tables of every run.
 //! - [`figure`] draws the figures.
 //! - [`page`] puts tables and figures on a page.
-//! - [`standard`] is the usual report of a run.
+//! - [`standard`] composes the usual report of a run.
 #![forbid(unsafe_code)]
 
 pub mod figure;

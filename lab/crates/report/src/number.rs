@@ -29,7 +29,8 @@ pub(crate) fn short(value: f64, most: usize) -> String {
     fixed(value, decimals(value, most))
 }
 
-/// Returns the number of decimals of `value`, at most `most`, that remain without trailing zeros.
+/// Returns the number of decimals of `value`, at most `most`, that remain when trailing zeros are
+/// removed.
 pub(crate) fn decimals(value: f64, most: usize) -> usize {
     let digits = format!("{value:.most$}");
     digits.split_once('.').map_or(0, |(_, part)| part.trim_end_matches('0').len())
@@ -51,7 +52,7 @@ pub(crate) fn percent_of(part: u64, whole: u64) -> String {
     percent(part as f64 / whole as f64)
 }
 
-/// Formats a number of milliseconds. Values below ten have one decimal, others none.
+/// Formats a number of milliseconds. Values below ten have one decimal, and others have none.
 pub(crate) fn millis(value: f64) -> String {
     fixed(value, usize::from(value < 10.0))
 }

@@ -1,12 +1,12 @@
-//! An invented result for the tests and for `examples/sample.rs`. It looks like overload, but no
-//! figure is real.
+//! An invented result for the tests and for `examples/sample.rs`. The result looks like that of an
+//! overload, but none of its values is real.
 
 use bywash_scenario::{
     ClassRow, Closes, EmpiricalCdf, ResultRow, RunResult, Second, TierResponses,
 };
 
-/// Returns a result with three policies at four levels of load, with closes visible and hidden.
-/// Rows at ρ = 1.4 and 2 have timelines.
+/// Returns a result with three policies at four offered loads, with closes visible and hidden. The
+/// rows for ρ = 1.4 and ρ = 2 have timelines.
 pub(crate) fn result() -> RunResult {
     let mut cells = Vec::new();
     for closes in [Closes::Visible, Closes::Hidden] {

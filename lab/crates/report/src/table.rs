@@ -1,4 +1,5 @@
-//! The two tables of every run: one of all result rows, and one of the classes of a row.
+//! The two tables of every run. One has all result rows, and the other has the classes of one
+//! result row.
 
 use bywash_scenario::{ClassRow, Decisions, Recovery, ResultRow, RunResult};
 use bywash_terminal::{Align, Table};
@@ -98,8 +99,8 @@ fn cell_row(cell: &ResultRow, (stops, failures): (bool, bool), level: usize) -> 
     row
 }
 
-/// Returns the largest number of decimals that any level of load needs. All levels are written with
-/// this number, so that their decimal points align.
+/// Returns the largest number of decimals that any offered load needs. All offered loads are
+/// written with this number of decimals, so that their decimal points align.
 fn rho_decimals(result: &RunResult) -> usize {
     let needed = result.cells.iter().map(|cell| decimals(cell.rho, 2));
     needed.max().unwrap_or(0)
@@ -113,8 +114,8 @@ fn revenue(cell: &ResultRow) -> String {
     }
 }
 
-/// Returns the table of the classes of one result row. Its percentages are shares of the generated
-/// requests, because requests that were not generated have no class.
+/// Returns the table of the classes of one result row. Its percentages are shares of the requests
+/// made, because requests that were never made have no class.
 pub fn classes(cell: &ResultRow) -> Table {
     let stops = cell.classes.iter().any(|class| class.terminated > 0);
     let failures = cell.classes.iter().any(|class| class.failed > 0);
@@ -137,7 +138,8 @@ pub fn classes(cell: &ResultRow) -> Table {
 }
 
 fn class_row(class: &ClassRow, stops: bool, failures: bool) -> Vec<String> {
-    // Without a completed request there is no response time, whatever the result contains.
+    // Without a completed request there is no response time, so the values in the result have no
+    // meaning.
     let time = |value| match class.completed {
         0 => NONE.into(),
         _ => millis(value),
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Returns a result row of paper 1: ρ = 1.4, 8Q-LIFO-Pri.
+    /// Returns a result row of paper 1, for ρ = 1.4 and the policy 8Q-LIFO-Pri.
     fn seed_one() -> ResultRow {
         ResultRow {
             generated: 44_826,

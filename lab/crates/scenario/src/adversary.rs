@@ -58,9 +58,9 @@ pub struct Adversary {
     pub holds: TimeSpan,
     /// The rate at which a member sends or reads during `holds`, in bytes per second.
     pub rate: u64,
-    /// The time from which members arrive, since the start of the run.
+    /// The time from which members arrive, counted from the start of the run.
     pub from: TimeSpan,
-    /// The time after which no member arrives, since the start of the run.
+    /// The time after which no member arrives, counted from the start of the run.
     pub until: TimeSpan,
 }
 
@@ -73,7 +73,7 @@ pub enum Claims {
     None,
     /// The session that the client received with its first answer, as for visitors.
     Own,
-    /// A session that the site never issued, another one with each request.
+    /// A session that the site never issued. Each request claims another one.
     Forged,
 }
 
@@ -83,7 +83,7 @@ pub struct Hostile {
     /// The service time spent on adversaries until arrivals ended, as a fraction of the servers'
     /// capacity.
     pub hostile_work: f64,
-    /// The number of requests made by adversaries.
+    /// The total number of requests made by adversaries.
     pub generated: u64,
     /// The number of adversaries' requests that were answered while the client waited.
     pub served: u64,
@@ -92,8 +92,8 @@ pub struct Hostile {
 }
 
 impl Adversary {
-    /// Returns the rate of bursts at which the population's work is [`Self::rho`] times the
-    /// capacity of `workers` workers.
+    /// Returns the rate of bursts at which the population asks for [`Self::rho`] times the work
+    /// that `workers` workers can do.
     pub fn bursts(&self, classes: &[Class], workers: u32) -> Rate {
         let work: f64 = self.path.iter().map(|i| classes[*i].service.mean().as_secs_f64()).sum();
         Rate::per_second(self.rho * f64::from(workers) / (work * f64::from(self.burst)))

@@ -1,7 +1,7 @@
 //! The arrival process of sessions.
 //!
-//! Offered load is written as ρ: the work that arriving sessions would need if all of them were
-//! served immediately, divided by the servers' capacity. A profile is ρ over time.
+//! The offered load ρ is the work that arriving sessions would need if all of them were served
+//! immediately, divided by the servers' capacity. A profile gives ρ over time.
 
 use std::path::Path;
 
@@ -14,33 +14,36 @@ use crate::lines::Lines;
 use crate::problems::Problems;
 use crate::text::{read_bounded, span};
 
-/// The course of the offered load over time. A run sets one level (`rho` in the file): the constant
-/// level of `poisson`, the level after a `step`, and the top of a `pulse` or a `ramp`.
+/// The course of the offered load ρ over time. A run sets one value of ρ, its level (`rho` in the
+/// scenario file). The level is the constant load of `poisson`, the load after a `step`, and the
+/// highest load of a `pulse` or a `ramp`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Profile {
-    /// The run's level from start to end.
+    /// The offered load is constant, at the run's level.
     Poisson,
     /// A change at `at` from the level `base` to the run's level.
     Step {
         /// The offered load ρ before the step.
         base: f64,
-        /// The time of the step since the start of the run.
+        /// The time of the step, counted from the start of the run.
         at: TimeSpan,
     },
-    /// The run's level from `at` for `lasts`, with `base` before and after: a flash crowd.
+    /// The offered load is the run's level from `at` for `lasts`, and `base` before and after: a
+    /// flash crowd.
     Pulse {
         /// The offered load ρ before and after the pulse.
         base: f64,
-        /// The start of the pulse, since the start of the run.
+        /// The time at which the pulse starts, counted from the start of the run.
         at: TimeSpan,
         /// The duration of the pulse.
         lasts: TimeSpan,
     },
-    /// A linear rise from `base` to the run's level over `over`, starting at `at`.
+    /// The offered load rises linearly from `base` to the run's level, from `at` on for the time
+    /// `over`.
     Ramp {
         /// The offered load ρ before the ramp.
         base: f64,
-        /// The start of the ramp, since the start of the run.
+        /// The time at which the ramp starts, counted from the start of the run.
         at: TimeSpan,
         /// The duration of the rise.
         over: TimeSpan,
@@ -50,8 +53,8 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Returns the offered load at `now` in a run of level `rho`. A list of times has no level of
-    /// its own, so the result is `rho` at any time.
+    /// Returns the offered load ρ at `now`, in a run whose configured load is `rho`. For a list of
+    /// times the result is always `rho`, because the list has no profile of loads.
     pub fn rho_at(&self, rho: f64, now: Time) -> f64 {
         let elapsed = now.since(Time::ZERO);
         match *self {
@@ -86,13 +89,14 @@ impl Profile {
         }
     }
 
-    /// Returns the highest offered load that the profile reaches in a run of level `rho`.
+    /// Returns the highest offered load ρ that the profile reaches in a run whose configured load
+    /// is `rho`.
     pub fn peak(&self, rho: f64) -> f64 {
         self.base().max(rho)
     }
 
-    /// Returns the integral of the offered load over a run of `duration`, in seconds. This is the
-    /// time that the servers would need to do the offered work.
+    /// Returns the integral of the offered load ρ over a run of `duration`, in seconds. The
+    /// integral is the time that the servers would need to do all offered work.
     pub fn load(&self, rho: f64, duration: TimeSpan) -> f64 {
         let of = |span: TimeSpan| span.min(duration).as_secs_f64();
         let whole = of(duration);
@@ -110,8 +114,9 @@ impl Profile {
         }
     }
 
-    /// Returns the total time during which the servers would be saturated in a run of `duration`.
-    /// Only time with ρ ≥ 1 counts, because while ρ < 1 the offered work limits the useful work.
+    /// Returns the total time with ρ ≥ 1 in a run of `duration`, that is, the time during which the
+    /// servers would be saturated. Time with ρ < 1 does not count, because then the offered work
+    /// limits the useful work.
     pub fn saturated(&self, rho: f64, duration: TimeSpan) -> TimeSpan {
         const STEP: TimeSpan = TimeSpan::from_millis(10);
         if let Self::Poisson | Self::Times(_) = self {
@@ -137,8 +142,8 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Creates the start times of one run. `unit` is the rate of sessions at ρ = 1. The same seed
-    /// gives the same times.
+    /// Creates the start times of one run. `unit` is the rate of sessions at ρ = 1. Equal arguments
+    /// give equal times.
     pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: TimeSpan, seed: u64) -> Self {
         Self {
             profile: profile.clone(),
@@ -163,7 +168,7 @@ impl Starts {
     }
 
     /// Draws the next start by Lewis and Shedler's thinning: candidates arrive at the peak rate,
-    /// and each is kept with probability rate/peak.
+    /// and each candidate is kept with the probability (present rate) / (peak rate).
     fn next_of_process(&mut self) -> Option<Time> {
         let peak = self.profile.peak(self.rho);
         let rate = peak * self.unit.get();
@@ -205,8 +210,8 @@ pub(crate) enum RawSpec {
 }
 
 impl RawSpec {
-    /// Converts the file's form into a profile. Paths in it are relative to `folder`. Reports
-    /// invalid values to `problems`.
+    /// Converts the file's form into a profile. Relative paths in the profile start at `folder`.
+    /// Reports invalid values to `problems`.
     pub(crate) fn resolve(
         self,
         folder: &Path,

@@ -1,7 +1,7 @@
 //! Reads scenario files, including those that state only their differences from another file.
 //!
-//! Such a file begins with `base = "paper-1.toml"`. The path is relative to the file that names it.
-//! The file is merged into its base:
+//! A file of the latter kind begins with `base = "paper-1.toml"`, the path of its base relative to
+//! the file itself. The file is merged into the base:
 //!
 //! - A table is merged key by key: `[run]` with only `seeds` keeps the other keys of the base. But
 //!   a table with its own `shape` replaces the base's table, because the shape decides the meaning
@@ -10,10 +10,9 @@
 //!   replaced as a whole.
 //! - `duration` and `orders` exclude each other: setting one removes the other.
 //!
-//! There is only one level: a base is a complete scenario without a base. So there are no cycles,
-//! and an error in the base is reported with its line in the base. If the base is valid, an error
-//! in the merged scenario is the fault of the file that names the base, and only the key can be
-//! reported.
+//! A base has no base itself, so there are no cycles. An error in the base is reported with its
+//! line in the base. If the base is valid, an error in the merged scenario is the fault of the file
+//! that names the base, and only the key can be reported.
 
 use std::path::Path;
 
@@ -26,7 +25,7 @@ use crate::raw::{self, File};
 use crate::text::read_bounded;
 
 impl Scenario {
-    /// Reads a scenario file.
+    /// Reads and checks the scenario file at `path`.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         Self::parse(&Self::text(path)?, path.parent().unwrap_or(Path::new(".")))
     }
@@ -53,7 +52,8 @@ pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
     Ok(toml::from_str(text)?)
 }
 
-/// Returns the table of a scenario file, merged into its base. Its keys may still be invalid.
+/// Returns the table of a scenario file, merged into its base if it names one. The table's keys may
+/// still be invalid.
 pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     let mut over: Table = toml::from_str(text)?;
     let Some(base) = over.remove("base") else { return Ok(over) };

@@ -1,4 +1,4 @@
-//! The classes of requests.
+//! The classes of requests in a scenario.
 
 use bywash_units::{Time, TimeSpan, Utility};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ pub struct Class {
     pub status: Option<u16>,
     /// Whether requests of the class are transactions or browsing.
     pub tier: Tier,
-    /// The utility of a request, for policies that use it.
+    /// The utility of one request, for policies that use utilities.
     pub utility: Utility,
     /// The number of places in the queue of the class, for policies with a queue per class.
     pub queue: Option<u32>,
@@ -33,18 +33,20 @@ pub struct Class {
     pub requires: Vec<usize>,
     /// The service demand of a request.
     pub service: Service,
-    /// A different service demand for a limited time; `None` without one.
+    /// The service demand that replaces `service` for a limited time; `None` if there is none.
     pub shift: Option<Shift>,
-    /// The minimum and the maximum time that a request may run before it is stopped; `None` if
-    /// requests cannot be stopped.
+    /// The minimum and the maximum time for which a request may run before it is stopped; `None` if
+    /// requests of the class cannot be stopped.
     pub stop: Option<(TimeSpan, TimeSpan)>,
     /// The revenue of an answer that is an order.
     pub revenue: Utility,
     /// The utility that the engine uses instead of a learned one; `None` if the engine learns it.
     pub fixed_value: Option<Utility>,
-    /// The think time after a request of the class; `None` for that of the client.
+    /// The think time after a request of the class; `None` for the think time that the scenario
+    /// sets for all clients.
     pub think: Option<Distribution>,
-    /// The time that a client waits for an answer; `None` for the client's patience.
+    /// The time that a client waits for an answer to a request of the class; `None` for the
+    /// patience that the scenario sets for all clients.
     pub patience: Option<Distribution>,
     /// The station that serves the requests, as an index of `servers.stations`; `None` for the
     /// application's workers.

@@ -40,7 +40,7 @@ impl fmt::Display for Closes {
     }
 }
 
-/// The event that ends a client's patience.
+/// The event that must happen in time, or else a client's patience ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitsFor {
@@ -59,19 +59,21 @@ pub struct Client {
     pub think: Distribution,
     /// The time that a client waits for an answer before it leaves.
     pub patience: Distribution,
-    /// The event that must happen before patience ends.
+    /// The event for which a client waits with `patience`.
     pub waits_for: WaitsFor,
-    /// The maximum number of retries of a request. If the last one fails, the session is abandoned.
+    /// The maximum number of retries of a request. If the last retry fails, the session is
+    /// abandoned.
     pub retries: u32,
-    /// A request that is refused or fails is retried only if it has had fewer retries than this; 0
-    /// for clients that do not retry after a refusal.
+    /// The maximum number of retries of a request after refusals and failures. A refused or failed
+    /// request is retried only if it has had fewer retries; 0 for clients that do not retry after a
+    /// refusal.
     pub retries_after_refusal: u32,
     /// The pause before the retry of a request that timed out.
     pub pause_after_timeout: TimeSpan,
     /// The pause before the retry of a request that was refused.
     pub pause_after_refusal: Distribution,
-    /// Whether the client first waits as long as the refusal asked (`Retry-After`), and then
-    /// pauses.
+    /// Whether the client first waits as long as the refusal asked (`Retry-After`), and then waits
+    /// for `pause_after_refusal` as well.
     pub keeps_retry_after: bool,
     /// Whether a retry declares in a header that it is a retry.
     pub declares_retries: bool,

@@ -5,15 +5,15 @@ use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-/// A stream of random numbers, the same on every machine for the same seed.
+/// A stream of random numbers. The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
     /// Creates the random stream for one `purpose` of the `index`-th object in a run with `seed`.
     ///
-    /// Streams of different purposes or indices are independent. So if one visitor draws more
-    /// numbers, for example for a second retry, the next visitor does not change.
+    /// Streams of different purposes or indices are independent. If one visitor draws more numbers,
+    /// for example for a second retry, the next visitor therefore does not change.
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
         let key = mix(mix(mix(seed) ^ purpose) ^ index);
         // Both halves must differ between streams. The generator's output is a rotation of the
@@ -41,9 +41,9 @@ fn mix(value: u64) -> u64 {
 /// The distribution of a duration. In a scenario file: `{ mean = "250ms", shape = "exponential" }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always the same duration.
+    /// Always the given duration.
     Constant(TimeSpan),
-    /// Exponential (memoryless), with this mean.
+    /// Exponential (memoryless), with the given mean.
     Exponential(TimeSpan),
     /// Lognormal, which is skewed to the right, with this mean and coefficient of variation.
     Lognormal {
@@ -181,7 +181,7 @@ impl Shape {
 }
 
 impl RawSpec {
-    /// Returns the distribution. Fails unless the keys are exactly those that the shape needs.
+    /// Returns the distribution. Fails unless the keys are exactly those that its shape needs.
     pub(crate) fn distribution(self) -> Result<Distribution, String> {
         let shape = self.shape;
         let needs: &[&str] = match shape {
@@ -289,7 +289,7 @@ mod tests {
                     *sum += stream.unit();
                 }
             }
-            // The standard error of the mean is 0.2887/√n = 0.0009.
+            // The standard error of the mean over `n` draws is 0.2887/√n = 0.0009.
             for mean in sums.map(|sum| sum / n as f64) {
                 assert!((mean - 0.5).abs() < 0.004, "seed {seed}: mean {mean}");
             }

@@ -18,7 +18,7 @@ pub enum ScenarioError {
     #[error("{0}")]
     Malformed(#[from] toml::de::Error),
     /// The values have the right types, but are out of range or contradict each other. The message
-    /// has all errors.
+    /// lists all errors.
     #[error("{0}")]
     Senseless(String),
     /// The base of the scenario has an error.

@@ -11,16 +11,16 @@ use crate::distribution::Stream;
 pub struct Graph {
     /// The index of the class of every session's first request.
     pub start: usize,
-    /// The indices of the classes that may follow each class `i`, as `next[i]`, with their
-    /// probabilities. The sum of the probabilities is at most 1; the rest is the probability that
-    /// the session ends.
+    /// The possible successors of each class: `next[i]` has the index and the probability of each
+    /// class that may follow class `i`. The sum of the probabilities is at most 1; the rest is the
+    /// probability that the session ends.
     pub next: Vec<Vec<(usize, f64)>>,
     /// The index of the class whose completed requests are orders.
     pub order: usize,
 }
 
-/// The maximum number of requests of a drawn session, whatever the graph is. Graphs without an exit
-/// are refused when the scenario file is read, so this only bounds memory.
+/// The maximum number of requests of a drawn session, whatever the graph is. It only bounds memory,
+/// because graphs without an exit are refused when the scenario file is read.
 const LONGEST_SESSION: usize = 10_000;
 
 impl Graph {
@@ -47,9 +47,10 @@ impl Graph {
         None
     }
 
-    /// Returns the expected number of visits to each class in one session: `v = e_start + Pᵀv`,
-    /// solved by iteration. Returns `None` if the iteration does not converge, that is, if sessions
-    /// never leave the graph.
+    /// Returns the expected number of visits to each class in one session: v = e + Pᵀv, solved by
+    /// iteration. P has the transition probabilities, and e is 1 for the first class and 0 for the
+    /// others. Returns `None` if the iteration does not converge, that is, if sessions never leave
+    /// the graph.
     pub fn expected_visits(&self) -> Option<Vec<f64>> {
         let mut visits = vec![0.0; self.next.len()];
         for _ in 0..100_000 {
@@ -87,7 +88,9 @@ impl Graph {
     }
 
     /// Returns, for each class, the expected number of orders of a session from that class on: h =
-    /// order + P·h, solved by iteration. Returns `None` for a graph that sessions never leave.
+    /// order + P·h, solved by iteration. P has the transition probabilities, and `order` is 1 for
+    /// the class of orders and 0 for the others. Returns `None` for a graph that sessions never
+    /// leave.
     pub fn expected_orders(&self) -> Option<Vec<f64>> {
         let own = |class: usize| if class == self.order { 1.0 } else { 0.0 };
         let mut orders = vec![0.0; self.next.len()];

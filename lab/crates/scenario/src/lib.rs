@@ -2,13 +2,14 @@
 //!
 //! One TOML file describes the arrivals, the behaviour of visitors (a session graph with think
 //! times), their patience, their retries after a failure, and the service demand of their requests.
-//! The simulator runs it in virtual time and the load generator in real time. Both draw every
-//! visitor from the same seed. So two policies, or a simulation and a live run, face the same
-//! visitors.
+//! The simulator runs this scenario in virtual time and the load generator in real time. Both draw
+//! every visitor from the same seed. Two policies, or a simulation and a live run, therefore face
+//! the same visitors.
 //!
 //! # Modules
 //!
-//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! Lowest first. A module uses only modules above it in this list; `scripts/check-modules` checks
+//! this.
 //! - `error.rs`: the error of a scenario file. `problems.rs` collects all errors of a file,
 //!   `lines.rs` finds their lines, and `text.rs` reads files and durations.
 //! - `distribution.rs`: random numbers and distributions. `service.rs`: service demands.
@@ -23,8 +24,8 @@
 //! - `file/`: a scenario. `raw/`: its TOML form. `base.rs`: reads a file and merges it into
 //!   its base. `vary.rs`: changes keys of a file.
 //! - `visitor.rs`: one client as a state machine. `permanent.rs`: the permanent clients of a run.
-//! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events into
-//!   a result.
+//! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events and
+//!   turns the counts into a result.
 //!
 //! Reading a file reports all of its errors at once, each with its line if that is known.
 #![forbid(unsafe_code)]

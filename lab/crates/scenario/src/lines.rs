@@ -6,12 +6,12 @@ use toml::de::DeTable;
 #[derive(Debug, Default)]
 pub(crate) struct Lines<'t> {
     table: DeTable<'t>,
-    /// The byte offset at which each line ends.
+    /// The byte offset of the end of each line.
     ends: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    /// Returns the positions in `text`; empty if `text` is not TOML.
+    /// Returns the positions in `text`; no positions if `text` is not valid TOML.
     pub(crate) fn of(text: &'t str) -> Self {
         let table = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
         Self { table, ends: text.match_indices('\n').map(|(at, _)| at).collect() }

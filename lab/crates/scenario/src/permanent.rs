@@ -8,11 +8,12 @@ use crate::file::Scenario;
 /// The number of the random stream for pauses between the sessions of a permanent client.
 const PAUSES: u64 = 0x2001;
 
-/// The distance between the first visitor numbers of two clients. No client has as many sessions in
-/// a run, so the visitor numbers of different clients never overlap.
+/// The difference between the first visitor numbers of two clients. No client has as many sessions
+/// in a run, so the visitor numbers of different clients never overlap.
 const SESSIONS: u64 = 1 << 32;
 
-/// One permanent client in a run. It is always in a session or in the pause before the next.
+/// One permanent client in a run. It is always in a session or in the pause before its next
+/// session.
 #[derive(Clone, Debug)]
 pub struct Client {
     set: usize,

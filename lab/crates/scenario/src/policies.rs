@@ -1,5 +1,5 @@
-//! The policies of a scenario: each has a name, and parameters that only the policy catalogue can
-//! check.
+//! The policies of a scenario. Each has a name and parameters, which only the engine's catalogue of
+//! policies can check.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ pub struct PolicyChoice {
     pub label: String,
     /// The values of the policy's parameters as text, by name of the parameter.
     pub parameters: BTreeMap<String, String>,
-    /// The policy of the concurrency limit; `None` for a fixed limit of `servers.limit`.
+    /// The concurrency policy; `None` for a fixed limit of `servers.limit` slots.
     pub concurrency: Option<PartChoice>,
-    /// The policy that limits the running time of cancellable requests; `None` for the product's
+    /// The policy that limits the running time of cancellable requests; `None` for bywash's
     /// default.
     pub termination: Option<PartChoice>,
     /// The principal that is charged for a request without a proven session.
@@ -38,7 +38,7 @@ pub struct PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// Returns the policy `name` with these parameters, and defaults for everything else.
+    /// Returns the policy `name` with these parameters, and with defaults for all other fields.
     pub fn of(name: &str, parameters: BTreeMap<String, String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -80,10 +80,10 @@ pub enum Mode {
     Observe,
 }
 
-/// A limit or termination policy to run, with the parameters that differ from their defaults.
+/// A concurrency or termination policy to run, with the parameters that differ from their defaults.
 #[derive(Clone, Debug)]
 pub struct PartChoice {
-    /// The name of the limit or termination policy in the catalogue.
+    /// The name of the policy in the catalogue.
     pub name: String,
     /// The values of the parameters as text, by name of the parameter.
     pub parameters: BTreeMap<String, String>,

@@ -27,12 +27,12 @@ impl Problems {
         }
     }
 
-    /// Returns the value of `part`. If it is an error, adds the error and returns `None`.
+    /// Returns the value of `part`. If `part` is an error, adds the error and returns `None`.
     pub(crate) fn part<T>(&mut self, part: Result<T, ScenarioError>) -> Option<T> {
         part.map_err(|error| self.found.push((self.line, error))).ok()
     }
 
-    /// Returns the values of `parts`, and adds the errors among them.
+    /// Returns those of `parts` that are values, and adds those that are errors.
     pub(crate) fn parts<T>(
         &mut self,
         parts: impl Iterator<Item = Result<T, ScenarioError>>,
@@ -41,8 +41,8 @@ impl Problems {
     }
 
     /// Returns `whole` if there are no errors. Otherwise returns all errors as one, in the order of
-    /// their lines. Each error is a line of the text, and begins with its line in the file if that
-    /// is known.
+    /// their lines. Its text has a line for each error, which begins with the line number in the
+    /// file if that is known.
     pub(crate) fn whole<T>(mut self, whole: Option<T>) -> Result<T, ScenarioError> {
         if let (Some(whole), true) = (whole, self.found.is_empty()) {
             return Ok(whole);

@@ -1,9 +1,9 @@
 //! Response times: recorded in a histogram, and reported in a bounded number of points.
 //!
 //! A distribution is reported at points of the E24 series of preferred numbers (IEC 60063: 24 per
-//! decade, each about 10 % above the last). The series contains the round values that papers and
-//! objectives quote (0.1, 1.5, 2, 10). It is the same for every run, so that two distributions can
-//! be compared point by point.
+//! decade, each about 10 % above the previous one). The series contains the round values that
+//! papers and service-level objectives state (0.1, 1.5, 2, 10). The points are the same for every
+//! run, so that two distributions can be compared point by point.
 
 use bywash_units::TimeSpan;
 use hdrhistogram::Histogram;
@@ -15,7 +15,7 @@ const E24: [u64; 24] = [
     10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91,
 ];
 /// The maximum number of points of a distribution. If the points span more than five decades, only
-/// every second or third is kept.
+/// every second or third point is kept.
 const MOST_POINTS: usize = 120;
 
 /// Response times of completed requests, in microseconds.
@@ -24,7 +24,7 @@ pub(crate) struct Responses(Histogram<u64>);
 
 impl Responses {
     pub(crate) fn new() -> Self {
-        // The range is 1 µs to a day, at two significant digits. Figures are quoted with fewer.
+        // The range is 1 µs to a day, at two significant digits. Reports state fewer digits.
         let histogram = Histogram::new_with_bounds(1, 86_400_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
         Self(histogram)
@@ -58,9 +58,9 @@ impl Responses {
         if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }
     }
 
-    /// Returns the cumulative distribution. Its first point is the last one with a share below one
-    /// in a thousand, because a few fast answers would otherwise fill half of a logarithmic axis.
-    /// Its last point is the first one with share 1.
+    /// Returns the cumulative distribution of the response times. Its first point is the last one
+    /// with a share below one in a thousand, because a few fast answers would otherwise fill half
+    /// of a logarithmic axis. Its last point is the first one with share 1.
     pub(crate) fn cdf(&self) -> EmpiricalCdf {
         let total = self.0.len();
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -96,7 +96,7 @@ fn rounded(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
-/// Returns `points` thinned to at most [`MOST_POINTS`], evenly spaced and with the last one.
+/// Returns at most [`MOST_POINTS`] of `points`, evenly spaced and including the last one.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(MOST_POINTS);
     let last = points.len().saturating_sub(1);
@@ -120,8 +120,8 @@ mod tests {
         let told = of((1..=1000).map(TimeSpan::from_millis));
         for (ms, share) in [(10.0, 0.01), (100.0, 0.1), (150.0, 0.15), (750.0, 0.75)] {
             let found = told.0.iter().find(|(at, _)| (at - ms).abs() < 1e-9).unwrap().1;
-            // The histogram has two digits, and a value in the same bucket as the limit is within
-            // it.
+            // The histogram has two significant digits, and a value in the same bucket as the limit
+            // counts as within the limit.
             assert!((share..=share * 1.011).contains(&found), "{ms} ms: {found}");
         }
         assert!(told.0.first().unwrap().1 < 1e-9, "{told:?}");

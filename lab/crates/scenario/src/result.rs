@@ -20,7 +20,7 @@ pub struct RunResult {
     /// the load generator was behind schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// One entry for each policy, level of load and visibility of closes.
+    /// The result rows, one for each combination of policy, offered load and visibility of closes.
     pub cells: Vec<ResultRow>,
 }
 
@@ -58,20 +58,20 @@ pub struct ResultRow {
     /// includes.
     #[serde(default)]
     pub requests_planned: u64,
-    /// The service time of requests answered in time, as a share of the possible work. The possible
-    /// work is the capacity while ρ ≥ 1, and the offered work while ρ < 1. After a crowd the share
-    /// can exceed 1, because remaining requests of the crowd's visitors are served in the calm that
-    /// follows.
+    /// The service time of requests answered in time, as a share of the possible work. While ρ ≥ 1,
+    /// the possible work is the servers' capacity. While ρ < 1, it is the offered work. After a
+    /// crowd the share can exceed 1, because in the calm that follows the servers still serve
+    /// requests of the crowd's visitors.
     pub useful_work: f64,
     /// The standard error of `useful_work`, estimated from the seeds; `None` for a single seed.
     #[serde(default)]
     pub useful_error: Option<f64>,
-    /// The service time of all other requests, as a share of the possible work of `useful_work`.
-    /// `None` if a live target does not report its total service time.
+    /// The service time of requests that were not answered in time, as a share of the possible work
+    /// ([`Self::useful_work`]). `None` if a live target does not report its total service time.
     pub wasted_work: Option<f64>,
     /// The number of confirmed orders as a share of `orders_possible`. After a crowd it can exceed
-    /// 1, like `useful_work`. If ρ ≥ 1 to the end, only orders confirmed before arrivals end count.
-    /// A run should therefore be much longer than a session.
+    /// 1, like `useful_work`. If ρ ≥ 1 until arrivals end, only orders confirmed before that end
+    /// count. A run should therefore be much longer than a session.
     pub revenue_share: f64,
     /// The standard error of `revenue_share`, estimated from the seeds; `None` for a single seed.
     #[serde(default)]
@@ -80,8 +80,8 @@ pub struct ResultRow {
     pub orders: u64,
     /// The number of orders that visitors meant to make.
     pub orders_planned: u64,
-    /// The number of orders that are possible at the capacity: each planned order counts min(1,
-    /// 1/ρ), with ρ at the start of its session.
+    /// The number of orders that the servers' capacity allows. Each planned order adds min(1, 1/ρ),
+    /// where ρ is the offered load at the start of the order's session.
     pub orders_possible: f64,
     /// The recovery of useful work after a pulse of load; `None` if the load has no pulse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ pub struct ResultRow {
     /// The decisions about observed requests; `None` unless the policy is in mode `observe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Decisions>,
-    /// Response times of completed requests.
+    /// The distributions of the response times of completed requests.
     #[serde(default)]
     pub response: TierResponses,
     /// The results per class, in the order of the scenario.
@@ -108,14 +108,15 @@ pub struct ResultRow {
     /// seconds; 0 if none ended. Sessions that would have ended later are not included [paper 5.8].
     #[serde(default)]
     pub session_s: f64,
-    /// The counts of each second, summed over the seeds. Empty for a run of more than an hour.
+    /// The counts of each second, summed over the seeds. The list is empty if the run lasts more
+    /// than an hour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Second>,
 }
 
 impl ResultRow {
-    /// Returns the number of requests made plus the number never made. This is the base of the
-    /// percentages in paper 1.
+    /// Returns the number of requests made plus the number of planned requests that were never
+    /// made. This sum is the base of the percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
     }
@@ -227,8 +228,9 @@ impl EmpiricalCdf {
         }
     }
 
-    /// Returns the time in milliseconds within which at least a `share` of the completed requests
-    /// was answered. It is the first point that reaches the share; `None` if nothing was completed.
+    /// Returns the shortest time in milliseconds within which at least a `share` of the completed
+    /// requests was answered, among the points of the distribution. Returns `None` if nothing was
+    /// completed.
     pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         self.0.iter().find(|(_, within)| *within >= share).map(|(ms, _)| *ms)
     }
@@ -237,9 +239,9 @@ impl EmpiricalCdf {
 /// The recovery of useful work after the end of a pulse of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// The time in seconds from the end of the pulse until useful work has recovered. It has
-    /// recovered when its mean over the next ten seconds is at least 90 % of its mean before the
-    /// pulse. `None` if it did not recover.
+    /// The time in seconds from the end of the pulse until useful work has recovered. Useful work
+    /// has recovered when its mean over the next ten seconds is at least 90 % of its mean before
+    /// the pulse. `None` if it did not recover.
     pub seconds: Option<u64>,
 }
 
@@ -284,13 +286,13 @@ pub struct Second {
     pub failed: u64,
     /// The number of orders confirmed.
     pub orders: u64,
-    /// Service time of the requests that were answered in time, in microseconds.
+    /// The total service time of the requests that were answered in time, in microseconds.
     #[serde(default)]
     pub useful_us: u64,
 }
 
 impl Second {
-    /// Adds the counts of the same second of another run.
+    /// Adds the counts that another run has for the same second.
     pub fn add(&mut self, other: &Self) {
         self.generated += other.generated;
         self.completed += other.completed;

@@ -42,7 +42,8 @@ pub struct Servers {
     /// The loss of speed for each request in excess of the workers. With n excess requests, the
     /// application runs at 1/(1 + n·contention) of its speed.
     pub contention: f64,
-    /// The number of slots for policies that set no limit. `None` means the number of workers.
+    /// The number of slots for policies that set no concurrency limit. `None` means the number of
+    /// workers.
     pub limit: Option<u32>,
     /// Whether the application notices that a client has left.
     pub departures: Departures,
@@ -68,7 +69,7 @@ pub struct Station {
 /// A change of a property of the servers at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The time of the change, since the start of the run.
+    /// The time of the change, counted from the start of the run.
     pub at: TimeSpan,
     /// The duration of a gradual, linear change; zero means that the change is immediate.
     pub over: TimeSpan,
@@ -125,8 +126,8 @@ impl Servers {
         demand.scale(self.service_at(class, now))
     }
 
-    /// Returns the value at `now` of the property that `of` selects. The property starts as `first`
-    /// and follows its changes.
+    /// Returns the value at `now` of the property that `of` selects. Its value is `first` at the
+    /// start of the run, and changes as planned in `changes`.
     fn value_at(&self, now: Time, first: f64, of: impl Fn(To) -> Option<f64>) -> f64 {
         let begun = self.changes.iter().filter(|change| Time::ZERO + change.at <= now);
         begun.filter_map(|change| Some((change, of(change.to)?))).fold(
@@ -147,8 +148,8 @@ impl Servers {
         self.work(workers, end, |_| true)
     }
 
-    /// Returns the total work that `workers` workers can do from the start to `end`, counting only
-    /// the steps of time that `counts` selects.
+    /// Returns the total work that `workers` workers can do from the start to `end`. Only the times
+    /// for which `counts` returns true are included.
     pub fn work(&self, workers: u32, end: TimeSpan, counts: impl Fn(Time) -> bool) -> TimeSpan {
         const STEP: TimeSpan = TimeSpan::from_millis(10);
         let steps = end.as_nanos() / STEP.as_nanos();

@@ -11,11 +11,12 @@ use serde::Deserialize;
 
 use crate::distribution::{self, Distribution, Stream};
 
-/// The service times of a class, as components of a mixture: each with its share and distribution.
+/// The service times of a class as a mixture: pairs of a component's share and its distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service(Vec<(f64, Distribution)>);
 
-/// The maximum number of components of a mixture. More could not be told apart.
+/// The maximum number of components of a mixture. More components could not be told apart in
+/// results.
 const MOST: usize = 16;
 
 impl Service {
@@ -44,8 +45,8 @@ impl Service {
         }
     }
 
-    /// Returns whether every request ends and takes some time, that is, whether the mean is finite
-    /// and above zero.
+    /// Returns whether every request ends and takes some time, that is, whether the mean service
+    /// time is finite and above zero.
     pub(crate) fn ends(&self) -> bool {
         self.0.iter().all(|(_, distribution)| *distribution != Distribution::Never)
             && self.mean() > TimeSpan::ZERO
@@ -90,7 +91,8 @@ impl<'de> Deserialize<'de> for Service {
     }
 }
 
-/// Deserialises a service as a table or a list, and reports the errors of the form that was used.
+/// A visitor of `serde` that deserialises a service from a table or a list. It reports the errors
+/// of the form that the file uses.
 struct Either;
 
 impl<'de> serde::de::Visitor<'de> for Either {

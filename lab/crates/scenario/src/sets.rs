@@ -1,10 +1,10 @@
 //! Sets of permanent clients: a closed loop.
 //!
-//! Each client of a set runs one session after the other, thinks between requests and between
-//! sessions, and never has two requests at once. So a site that answers sooner receives more
-//! requests, and the measure is the work that a set completes in a given time. A set may have its
-//! own patience, and may be excluded from the counts: paper 4 observes clients that stay while
-//! others cancel [paper 4.12].
+//! Each client of a set runs one session after another, pauses between requests and between
+//! sessions, and never has two requests at the same time. A site that answers sooner therefore
+//! receives more requests. The result is the work that a set completes in a given time. A set may
+//! have its own patience, and may be excluded from the counts: paper 4 observes clients that stay
+//! while others cancel [paper 4.12].
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 use crate::lines::Lines;
 use crate::problems::Problems;
 
-/// The maximum number of clients of a set. An open loop is better suited to larger crowds.
+/// The maximum number of clients of a set. For larger crowds, use arriving visitors (an open loop).
 const MOST: u32 = 100_000;
 
 /// A set of permanent clients.
@@ -24,7 +24,7 @@ pub struct ClientSet {
     pub clients: u32,
     /// The time that the clients wait for any answer; `None` for `client.patience`.
     pub patience: Option<Distribution>,
-    /// Whether the results of the set's clients are counted in the result.
+    /// Whether the requests of the set's clients are counted in the result.
     pub counted: bool,
 }
 

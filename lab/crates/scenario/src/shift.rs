@@ -1,8 +1,8 @@
 //! Temporary changes of a class's service demand: the «size distribution shift» of paper 2.
 //!
 //! In a scenario file, for a class: `shift = { from = "30s", until = "155s", service = [ … ] }`.
-//! The demand of a request depends on the time at which its session begins. The load level of a
-//! scenario counts the classes without their shifts.
+//! The demand of a request depends on the time at which its session begins. The offered load ρ of a
+//! scenario is computed from the classes without their shifts.
 
 use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
@@ -14,9 +14,9 @@ use crate::text::span;
 /// A different service demand of a class between two times.
 #[derive(Clone, Debug)]
 pub struct Shift {
-    /// The start of the shift, since the start of the run.
+    /// The start of the shift, counted from the start of the run.
     pub from: TimeSpan,
-    /// The end of the shift, since the start of the run.
+    /// The end of the shift, counted from the start of the run.
     pub until: TimeSpan,
     /// The service demand of requests whose session begins during the shift.
     pub service: Service,
@@ -82,7 +82,7 @@ mod tests {
         };
         let (short, long) = (TimeSpan::from_millis(5), TimeSpan::from_secs(2));
         assert_eq!([29, 30, 39, 40].map(wants), [short, long, long, short]);
-        // A shift does not change the nominal load.
+        // A shift does not change the offered load ρ.
         assert_eq!(scenario.classes[0].service.mean(), short);
     }
 

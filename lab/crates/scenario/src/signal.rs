@@ -1,12 +1,12 @@
 //! Entry signals: properties that some visitors, and more often buyers, show from their first
 //! request.
 //!
-//! Examples are a returning customer's cookie, a referrer, or a login that is still valid. None
-//! proves that the visitor will buy, but buyers have them more often. The lab measures how much a
-//! signal helps a shop under overload. For this, a scenario sets how often buyers and others carry
-//! each signal.
+//! Examples are a returning customer's cookie, a referrer, or a login that is still valid. No
+//! signal proves that the visitor will buy, but buyers have signals more often. The lab measures
+//! how much a signal helps a shop under overload. For this, a scenario sets how often buyers and
+//! others carry each signal.
 //!
-//! Source: none; the probabilities are assumptions, and the scenario states them.
+//! The probabilities have no source: they are assumptions, which the scenario states.
 
 use serde::Deserialize;
 
@@ -64,8 +64,9 @@ impl Shown {
     }
 }
 
-/// Draws the indices of the signals that one visitor shows. It draws one random number for each
-/// signal, shown or not. So the probability of one signal does not affect the next.
+/// Draws the indices of the signals that one visitor shows. Draws one random number for each
+/// signal, whether the visitor shows it or not. The probability of one signal therefore does not
+/// affect the signals after it.
 pub(crate) fn carried(signals: &[Signal], buyer: bool, stream: &mut Stream) -> Vec<usize> {
     let chance = |signal: &Signal| if buyer { signal.buyers } else { signal.others };
     let drawn = signals.iter().map(|signal| stream.unit() < chance(signal));
@@ -108,7 +109,8 @@ pub(crate) fn resolve(
     signals
 }
 
-/// Returns an error text if a request could not tell the two signals apart.
+/// Returns an error text if the gateway could not tell the two signals apart in a request;
+/// otherwise `None`.
 fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
     if earlier.name == signal.name {
         return Some(format!("signal `{}` is defined twice", signal.name));

@@ -1,8 +1,8 @@
 //! The origin of visitors: drawn from a scenario's graph and distributions, or recorded in a log.
 //!
-//! In both cases a visitor is the same state machine (`Visitor`), and their plans do not depend on
-//! how they are treated. So a runner of a scenario calls `Scenario::visitor` without knowing the
-//! origin. In a recording, only patience, pauses after a refusal and decisions to abandon are
+//! In both cases a visitor is the same state machine (`Visitor`), and its plan does not depend on
+//! how it is treated. A runner of a scenario therefore calls `Scenario::visitor` without knowing
+//! the origin. In a recording, only patience, pauses after a refusal and decisions to abandon are
 //! random.
 
 use bywash_units::{Time, TimeSpan};
@@ -12,7 +12,7 @@ use bywash_units::{Time, TimeSpan};
 pub enum Source {
     /// Each visitor is drawn from the session graph, services and think times of the scenario.
     Drawn,
-    /// The visitors are recorded, and arrive in this order.
+    /// The visitors are recorded, and arrive in the order of the recording.
     Recorded(Recording),
 }
 
@@ -64,12 +64,12 @@ impl Recording {
         self.visitors.iter().map(|(came, _)| sooner(*came)).collect()
     }
 
-    /// Returns the visits of all visitors, one visitor after the other.
+    /// Returns the visits of all visitors. The visits of one visitor are adjacent and in order.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// Returns the visits of the `index`-th visitor; none if there is no such visitor.
+    /// Returns the visits of the `index`-th visitor; an empty slice if there is no such visitor.
     pub(crate) fn of(&self, index: usize) -> &[Visit] {
         let end = |index: usize| self.visitors.get(index).map(|(_, end)| *end);
         let begin = index.checked_sub(1).map_or(Some(0), end);

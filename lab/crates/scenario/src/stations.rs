@@ -29,8 +29,8 @@ pub(crate) fn resolve(raw: &[RawSpec], lines: &Lines<'_>, problems: &mut Problem
     stations
 }
 
-/// Returns the index of the station called `name`, which serves a class; `None` for a class without
-/// a station. Fails if there is no such station.
+/// Returns the index of the station called `name`, which serves the class `class`; `None` if `name`
+/// is `None`. Fails if there is no such station.
 pub(crate) fn of_class(
     stations: &[Station],
     name: Option<&str>,

@@ -14,10 +14,10 @@ use crate::text::span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadScheduler {
-    /// The operating system: each request has its threads from the start, and all threads share the
+    /// The operating system. Each request has its threads from the start, and all threads share the
     /// processors evenly [paper 3.1].
     System,
-    /// The product's thread levels; each class is one level.
+    /// bywash's thread pool with levels of service; each class is one level.
     Levels,
 }
 
@@ -28,7 +28,8 @@ pub struct Threads {
     pub scheduler: ThreadScheduler,
     /// The share of a request's work that one thread does after the tasks, from 0 to 1.
     pub serial: f64,
-    /// The goal of the scheduler's levels; `None` without a goal.
+    /// The goal of the levels of service; `None` without a goal. Only [`ThreadScheduler::Levels`]
+    /// can have one.
     pub goal: Option<Promise>,
 }
 
@@ -41,16 +42,16 @@ pub enum Promise {
         fast: usize,
         /// The index of the class that the faster one is compared with.
         slow: usize,
-        /// The target for the ratio.
+        /// The maximum of the ratio.
         target: f64,
     },
     /// The goal that at least a share of a class's requests are answered within a time.
     Percentile {
         /// The index of the class.
         class: usize,
-        /// The share of the class's requests, from 0 to 1.
+        /// The share of the class's requests that must be answered in time, from 0 to 1.
         share: f64,
-        /// The response time.
+        /// The maximum response time of these requests.
         within: TimeSpan,
     },
 }
@@ -62,17 +63,17 @@ pub struct Parallel {
     /// The number of tasks of a request.
     #[serde(default = "one")]
     pub tasks: u32,
-    /// The maximum number of threads of a request.
+    /// The maximum number of threads that a request may have at a time.
     #[serde(default = "one")]
     pub most: u32,
-    /// The minimum number of threads of a request; used only by levels.
+    /// The minimum number of threads that a request has; used only by [`ThreadScheduler::Levels`].
     #[serde(default = "one")]
     pub least: u32,
-    /// The weight by which classes share slot time; used only by levels.
+    /// The weight by which classes share thread time; used only by [`ThreadScheduler::Levels`].
     #[serde(default = "full")]
     pub weight: f64,
-    /// The minimum share of slot time while the class wants slots, from 0 to 1; used only by
-    /// levels.
+    /// The minimum share of thread time that a class gets while it has work, from 0 to 1; used only
+    /// by [`ThreadScheduler::Levels`].
     #[serde(default)]
     pub floor: f64,
 }
@@ -136,7 +137,7 @@ impl RawSpec {
     }
 }
 
-/// Checks the task settings of a class. Fails with the first invalid one.
+/// Checks the thread settings of a class. Fails with the first invalid one.
 pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError> {
     let Parallel { tasks, most, least, weight, floor } = parallel;
     let right = (1..=1000).contains(&tasks)

@@ -1,9 +1,9 @@
 //! Throttles of a policy: which classes are throttled, and how.
 //!
-//! In a gateway, an operator approves a rule for the route that causes the load. Here a scenario
-//! names the classes. The engine's module `throttle` defines the effect of a rule. A delay is the
-//! alternative of paper 5 [paper 5.6]: the server answers immediately, but the client gets the
-//! answer later by the delay.
+//! In a gateway, an operator approves a rule for the route that causes the load. In a scenario, the
+//! policy names the throttled classes. The engine's module `throttle` defines the effect of a rule.
+//! The alternative of paper 5 is a delay [paper 5.6]: the server answers immediately, but the
+//! client gets the answer later by the delay.
 
 use bywash_units::{Rate, TimeSpan};
 use serde::Deserialize;
@@ -21,12 +21,13 @@ pub struct Throttle {
     pub max_concurrency: Option<u32>,
     /// The maximum number of requests of the class that start per second; `None` for no maximum.
     pub rate: Option<Rate>,
-    /// The maximum number of requests of the class that wait because of the throttle.
+    /// The maximum number of requests of the class that wait because of the throttle. Further
+    /// requests are refused.
     pub queue: u32,
-    /// The maximum wait because of the throttle. A request that would have to wait longer is
-    /// refused.
+    /// The maximum time that a request waits because of the throttle. A request that would have to
+    /// wait longer is refused.
     pub wait: TimeSpan,
-    /// The additional time until an answer arrives.
+    /// The time by which each answer to the class is delayed.
     pub delay: TimeSpan,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct RawSpec {
     delay: Option<String>,
 }
 
-/// The largest accepted number of concurrent or waiting requests.
+/// The largest number of concurrent or waiting requests that a scenario file may set.
 const MOST: u32 = 100_000;
 
 impl RawSpec {

@@ -1,9 +1,10 @@
 //! A scenario with some of its keys changed, for `lab sweep` and for the runs of a paper.
 //!
-//! A key is changed in the TOML, before anything is resolved. So every key that a scenario file can
-//! have can be varied, including those that the file omits, and a new key needs no code here.
-//! Classes and policies are addressed by name instead of index: `class.main.service.mean`,
-//! `policy.session-first.capacity` (a policy by its label, or by its name if it has none).
+//! A key is changed in the TOML text, before the scenario is resolved. Every key that a scenario
+//! file can have can therefore be changed, including keys that the file omits. A new key needs no
+//! code here. Classes and policies are addressed by name instead of index:
+//! `class.main.service.mean`, `policy.session-first.capacity` (a policy by its label, or by its
+//! name if it has none).
 
 use std::path::Path;
 use std::str::FromStr;
@@ -19,13 +20,13 @@ use crate::{base, raw};
 /// A key of a scenario file and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The dotted key: `client.patience.mean`.
+    /// The dotted name of the key, such as `client.patience.mean`.
     pub key: String,
     /// The value as it would be written in the file. A text may omit its quotes.
     pub value: String,
 }
 
-/// Keys whose value is a list. A single value for them becomes a list of one.
+/// Keys whose value is a list. A single value for such a key becomes a list with one element.
 const LISTS: [&str; 3] = ["rho", "closes", "requires"];
 
 impl FromStr for Setting {
@@ -124,7 +125,7 @@ fn name_of(entry: &Value) -> Option<String> {
     name.as_str().map(ToOwned::to_owned)
 }
 
-/// Parses a value as TOML; any other text is a string.
+/// Parses `text` as a TOML value. Any other text becomes a string.
 fn value(text: &str) -> Value {
     let parsed = toml::from_str::<Table>(&format!("value = {text}"));
     let parsed = parsed.ok().filter(|table| table.len() == 1).and_then(|mut t| t.remove("value"));

@@ -13,14 +13,14 @@ use crate::sets::ClientSet;
 use crate::signal;
 use crate::source::{Source, Visit};
 
-/// A visitor, with a plan of visits and the progress in it.
+/// A visitor, with its planned visits and its progress in them.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     visits: Vec<Visit>,
     at: usize,
     /// The number of attempts already made at the present visit.
     attempts: u32,
-    /// The `Retry-After` of the last request's refusal; zero if there was none.
+    /// The `Retry-After` of the last request's refusal; zero if the refusal had none.
     asked: TimeSpan,
     mood: Stream,
     signals: Vec<usize>,
@@ -73,7 +73,8 @@ pub enum Next {
 }
 
 impl Scenario {
-    /// Returns the `index`-th visitor of a run, which arrives at `now`.
+    /// Returns the `index`-th visitor of a run, which arrives at `now`. The visitor is drawn at
+    /// random, or taken from the scenario's recording if it has one.
     pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
         match &self.source {
             Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now), now),
@@ -85,7 +86,8 @@ impl Scenario {
 }
 
 impl Visitor {
-    /// Draws the `index`-th visitor of a run.
+    /// Draws the `index`-th visitor of a run. The session starts at time zero, with the class that
+    /// the session graph names.
     pub fn new(scenario: &Scenario, seed: u64, index: u64) -> Self {
         Self::starting(scenario, seed, index, scenario.graph.start, Time::ZERO)
     }

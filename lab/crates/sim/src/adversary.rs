@@ -17,8 +17,8 @@ const ARRIVALS: u64 = 0x1000;
 /// The number of the random streams for the service demands of adversaries.
 const DEMANDS: u64 = 0x1001;
 
-/// The lowest session and address key of an adversary. An attempt's key is such a key shifted left
-/// by eight bits, plus the class, so keys must fit into 56 bits.
+/// The lowest session and address key of an adversary. The key of a retry is such a key shifted
+/// left by eight bits, plus the class, so a session or address key must fit into 56 bits.
 const KEYS: u64 = 1 << 54;
 
 /// All adversaries of one run.
@@ -38,7 +38,7 @@ pub(crate) struct Adversaries<'a> {
 struct Intruder {
     population: usize,
     number: u64,
-    /// The number of requests of the path that were answered.
+    /// The number of requests of the path that were answered so far.
     at: usize,
     demands: Stream,
 }
@@ -153,7 +153,8 @@ impl<'a> Adversaries<'a> {
         AdversaryRequest { request, session, demand, patience, slow }
     }
 
-    /// Records the end of a request. Returns whether the adversary makes another request now.
+    /// Records the end of a request of the adversary `intruder`. Returns whether this adversary
+    /// makes another request now.
     pub(crate) fn ended(&mut self, intruder: u32, ending: Ending) -> bool {
         match ending {
             Ending::Completed => self.results.served += 1,

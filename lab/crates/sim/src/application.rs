@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use bywash_units::{Time, TimeSpan};
 
-/// A group of servers that serve requests in virtual time.
+/// A group of servers that serve requests in virtual time. They may have a number of workers,
+/// threads, or stations.
 pub(crate) trait Application: Debug {
     /// Admits the request `id` of `class`, with a service time of `demand`.
     fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan);
@@ -16,13 +17,14 @@ pub(crate) trait Application: Debug {
     fn next_end(&mut self) -> Option<Time>;
 
     /// Completes the work that ends at `now`, which must be the time of [`Application::next_end`].
-    /// Returns the request if all of its work is done.
+    /// Returns the request that the work belongs to if all of its work is done, else `None`.
     fn finish(&mut self, now: Time) -> Option<u32>;
 
-    /// Returns whether work on the request `id` has begun.
+    /// Returns whether work on the request `id` has begun and has not ended.
     fn is_in_service(&self, id: u32) -> bool;
 
-    /// Applies changes of the servers until `now`. Returns the time of the next change.
+    /// Applies the planned changes of the servers until `now`. Returns the time of the next change;
+    /// `None` if there is none.
     fn look(&mut self, now: Time) -> Option<Time> {
         let _ = now;
         None
@@ -40,14 +42,16 @@ pub(crate) trait Application: Debug {
 pub(crate) struct Meters {
     /// The total time that workers were busy, summed over the workers.
     pub(crate) busy: TimeSpan,
-    /// The total time that requests have waited inside, summed over the requests.
+    /// The total time that requests have waited for a worker inside the application, summed over
+    /// the requests.
     pub(crate) waited: TimeSpan,
-    /// The total time in which at least one request waited inside (pressure).
+    /// The total time in which at least one request waited for a worker (the pressure).
     pub(crate) stalled: TimeSpan,
     /// The total work done, in nanoseconds.
     pub(crate) work: f64,
     /// The total work that all workers could have done, in nanoseconds.
     pub(crate) capacity: f64,
-    /// The total time of all workers, busy or idle, summed over the workers.
+    /// The total time of all workers, busy or idle, summed over the workers. Together with the
+    /// elapsed time it gives their mean number.
     pub(crate) manned: TimeSpan,
 }

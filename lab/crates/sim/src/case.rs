@@ -1,4 +1,4 @@
-//! The input and the output of a simulated run.
+//! The input and the output of one simulated run.
 
 use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
@@ -15,7 +15,7 @@ pub struct Case<'a> {
     pub scenario: &'a Scenario,
     /// The queueing policy and its parameters.
     pub settings: &'a Settings,
-    /// The policy of the concurrency limit and its parameters.
+    /// The concurrency policy and its parameters.
     pub limit: &'a LimitSettings,
     /// The policy that limits the running time of cancellable requests.
     pub termination: &'a TerminationSettings,
@@ -48,7 +48,8 @@ pub struct Trace {
     pub arrivals: bool,
 }
 
-/// One step of a trace: the state of a run at its end, and totals and means over it.
+/// One step of a trace: the state of the run at the end of the step, and totals and means over the
+/// step.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The time of the end of the step.
@@ -61,7 +62,8 @@ pub struct Sample {
     pub work: TimeSpan,
     /// The total work that all workers could have done in the step.
     pub capacity: TimeSpan,
-    /// The mean number of requests inside the application in excess of one per worker.
+    /// The mean number of requests inside the application in excess of one per worker, over the
+    /// step.
     pub inside: f64,
     /// The mean number of workers in the step.
     pub workers: f64,
@@ -79,7 +81,7 @@ pub struct RunOutput {
     pub tally: Tally,
     /// The number of requests that got a slot, or were only observed and so needed none.
     pub started: u64,
-    /// The number of requests that had to wait for their slot.
+    /// The number of requests that waited before they got a slot.
     pub delayed: u64,
     /// The total wait for a slot of all requests that got one.
     pub waited: TimeSpan,

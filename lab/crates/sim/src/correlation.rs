@@ -21,8 +21,9 @@ pub struct Correlations {
     pub rho: f64,
     /// Whether the server side could see clients leave.
     pub closes: Closes,
-    /// The mean of the seeds' coefficients of each class, in the order of the scenario, with the
-    /// p-value of a single run. `None` if the requests or the work did not vary.
+    /// The correlation of each class, in the order of the scenario. The coefficient is the mean
+    /// over the seeds, and the p-value is that of a single run. `None` if the requests or the work
+    /// did not vary.
     pub classes: Vec<Option<Correlation>>,
     /// The mean utilisation of the workers, from 0 to 1.
     pub used: f64,
@@ -39,7 +40,7 @@ pub fn correlations(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
     let traced = trace(scenario, Trace { every, worths: false, arrivals: true }, progress)?;
-    // The runs of one cell are adjacent.
+    // The runs of one cell are adjacent in the trace.
     let cells = traced.chunks(scenario.seeds as usize);
     Ok(cells.map(|runs| of_cell(runs, scenario.classes.len())).collect())
 }
@@ -67,7 +68,7 @@ fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
 }
 
 /// Returns Pearson's coefficient between the number of a class's requests in a step and the work in
-/// it. Returns `None` if either does not vary.
+/// that step. Returns `None` if either number does not vary.
 fn pearson(samples: &[Sample], class: usize) -> Option<f64> {
     let mean = |of: &dyn Fn(&Sample) -> f64| {
         samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
@@ -88,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// Simulates `clients` permanent clients of a site. A request for its `heavy` pages costs a
-    /// hundred times as much as one for its light pages.
+    /// Simulates `clients` permanent clients of a site, and returns the correlations. A request for
+    /// one of the site's `heavy` pages costs a hundred times as much as one for a light page.
     fn table(clients: u32) -> Correlations {
         let class = |name: &str, mean: &str| {
             format!(

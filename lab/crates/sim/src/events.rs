@@ -1,11 +1,12 @@
-//! The event queue: the future events of virtual time, in a heap.
+//! The future events of virtual time, in a priority queue.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use bywash_units::Time;
 
-/// A future event. Requests, visitors and adversaries are identified by slab index.
+/// A future event. Its fields identify requests, visitors and adversaries by slab index. An event
+/// with a `serial` is ignored if another event has replaced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimEvent {
     /// The next session starts.
@@ -18,16 +19,20 @@ pub(crate) enum SimEvent {
     BurstComes { population: u32 },
     /// An adversary makes its next request.
     Intrusion { intruder: u32 },
-    /// The servers complete a request. The event is void if `serial` is no longer current.
+    /// The servers complete a request. The event is ignored if the servers have scheduled another
+    /// completion since, with another `serial`.
     ServiceEnds { serial: u64 },
-    /// A delayed answer arrives. The event is void if `serial` is no longer that of the slab entry.
+    /// A delayed answer arrives. The event is ignored unless `serial` is that of the request in the
+    /// slab entry.
     AnswerArrives { request: u32, serial: u64 },
-    /// A client's patience ends. The event is void if `serial` is no longer that of the slab entry.
+    /// A client's patience ends. The event is ignored unless `serial` is that of the request in the
+    /// slab entry.
     PatienceEnds { request: u32, serial: u64 },
-    /// The gateway checks a slow client, which keeps its request from ending. The event is void if
-    /// `serial` is no longer that of the slab entry.
+    /// The gateway checks a slow client, which keeps its request from ending. The event is ignored
+    /// unless `serial` is that of the request in the slab entry.
     ClientSlow { request: u32, serial: u64 },
-    /// The engine's timer fires. The event is void if the engine has asked for another time since.
+    /// The engine's timer fires. The event is ignored if the engine has asked for another time
+    /// since.
     EngineTimer,
     /// The engine gets a reading of the CPU use.
     CpuReading,
@@ -40,8 +45,8 @@ pub(crate) enum SimEvent {
 #[derive(Clone, Copy, Debug)]
 struct Scheduled<E> {
     at: Time,
-    /// The number of the event in the order of scheduling. It decides between events at the same
-    /// time, so that a run is the same on every machine.
+    /// The number of the event in the order of scheduling. Of events at the same time, the lowest
+    /// number comes first, so that a run is the same on every machine.
     number: u64,
     what: E,
 }

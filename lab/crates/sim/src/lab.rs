@@ -23,7 +23,7 @@ use crate::world::play;
 /// The reason why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// Neither the catalogue nor the peers have a policy of that name.
+    /// Neither bywash nor any simulated peer, such as HAProxy, has a policy of that name.
     #[error("there is no policy `{name}`; {there_is}")]
     UnknownPolicy {
         /// The policy's name as given.
@@ -31,7 +31,8 @@ pub enum SimError {
         /// A help text with the name that was probably meant and all known policy names.
         there_is: String,
     },
-    /// Neither the catalogue nor the peers have a limit of that name.
+    /// Neither bywash nor any simulated peer, such as HAProxy, has a concurrency limit of that
+    /// name.
     #[error("there is no limit `{name}`; {there_is}")]
     UnknownLimit {
         /// The limit's name as given.
@@ -39,7 +40,7 @@ pub enum SimError {
         /// A help text with the name that was probably meant and all known limit names.
         there_is: String,
     },
-    /// The catalogue has no termination policy of that name.
+    /// The engine has no termination policy of that name.
     #[error("there is no termination `{name}`; {there_is}")]
     UnknownTermination {
         /// The termination policy's name as given.
@@ -96,7 +97,7 @@ const MOST_COMERS: f64 = 1e9;
 /// nanosecond.
 const MOST_RATE: f64 = 1e7;
 
-/// One run of one cell with one seed, which a single core executes.
+/// A run of one cell with one seed. One thread executes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     scenario: usize,
@@ -107,8 +108,8 @@ pub struct Job {
 }
 
 /// Runs every cell of `scenario` with each of its seeds. After each run, the thread that executed
-/// the run calls `progress(done, all)` with numbers of runs. Returns the result, and the number of
-/// simulated events in all runs.
+/// it calls `progress(done, all)` with the number of finished runs and the number of all runs.
+/// Returns the result, and the number of simulated events in all runs.
 ///
 /// # Errors
 ///
@@ -200,7 +201,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outputs: &[RunOutput]) -> RunResult
     }
 }
 
-/// One run with its trace.
+/// The output of one run with its trace, and the settings of the run.
 #[derive(Clone, Debug)]
 pub struct Traced {
     /// The label of the policy of the run.
@@ -290,8 +291,8 @@ fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
     choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 
-/// Resolves the names and parameters of policies. A policy without a limit of its own gets a limit
-/// of `slots`. Reports the errors of all policies together.
+/// Resolves the names and parameters of policies. A policy without a concurrency limit of its own
+/// gets a limit of `slots` slots. Reports the errors of all policies together.
 fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError> {
     if policies.is_empty() {
         return Err(SimError::NoPolicy);
@@ -361,8 +362,9 @@ fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> 
     policy.settings(given).map_err(|errors| refused(policy, &errors))
 }
 
-/// Resolves the parameters of a policy in front of a server with `slots` slots. If a peer has a
-/// parameter for the number of slots, this sets the parameter.
+/// Resolves the parameters of a policy in front of a server with `slots` slots. If the policy is a
+/// peer's and has a parameter for the number of slots, this function sets that parameter to
+/// `slots`.
 fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
     let policy: &'static Policy<Schedulers> = found.ok_or_else(|| SimError::UnknownPolicy {
@@ -459,8 +461,8 @@ fn play_all(
 }
 
 /// Executes all jobs on as many threads as there are cores, and calls `progress(done, all)` after
-/// each job. Returns the results in the order of the jobs, so the order does not depend on the
-/// machine.
+/// each job, with the number of finished jobs and of all jobs. Returns the results in the order of
+/// `jobs`, whichever thread finishes first.
 ///
 /// # Panics
 ///

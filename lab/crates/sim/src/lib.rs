@@ -1,14 +1,16 @@
 //! Clients and servers in virtual time, which drive the same engine as the gateway.
 //!
-//! A run is a pure function of scenario, policy, level of load, visibility of closes and seed.
+//! The result of a run depends only on scenario, policy, offered load, visibility of closes and
+//! seed.
 //!
 //! # Modules
 //!
 //! - [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
 //!   one [`bywash_engine::Engine`].
-//! - [`lab`] runs all cells of a scenario on all cores.
+//! - [`lab`] runs a scenario on all cores, with each combination of its policies, loads and
+//!   visibilities of closes.
 //! - [`fleet`] is several gateways in front of one application.
-//! - [`peers`] are the decisions of other programs in place of the engine's.
+//! - [`peers`] are the decisions of other programs, such as HAProxy, in place of the engine's.
 //! - `adversary` adds hostile clients to the visitors.
 //! - `application` is the interface of a group of servers. `servers` and `threads` implement it.
 //!   `stations` combines them.

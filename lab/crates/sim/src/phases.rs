@@ -1,9 +1,10 @@
 //! The performance of a concurrency limit in each phase between two changes of the servers.
 //!
-//! Three numbers are compared with the servers' capacity: the time until the limit stayed near the
-//! number of workers, the fraction of capacity that was lost, and the number of requests that
+//! For each phase there are three results: the time until the limit stayed near the number of
+//! workers, the fraction of the servers' capacity that was lost, and the number of requests that
 //! waited inside the application. The gateway cannot control the order of those requests. The
-//! measures assume a full queue; a scenario for them keeps the queue full.
+//! results assume that requests always wait in the queue, so a scenario for them must keep the
+//! queue full.
 
 use bywash_scenario::Scenario;
 use bywash_units::{Time, TimeSpan};
@@ -13,12 +14,12 @@ use crate::case::Sample;
 /// A phase between two changes of the servers, and the limit's performance in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// The start of the phase, since the start of the run.
+    /// The start of the phase, counted from the start of the run.
     pub from: TimeSpan,
-    /// The end of the phase, since the start of the run.
+    /// The end of the phase, counted from the start of the run.
     pub to: TimeSpan,
-    /// The time from the start of the phase until the limit stayed in the band around the number of
-    /// workers; `None` if it never did.
+    /// The time from the start of the phase until the limit stayed near the number of workers,
+    /// within the band that this module defines. `None` if the limit never did.
     pub settled: Option<TimeSpan>,
     /// The fraction of the workers' capacity that was not used in the phase.
     pub lost: f64,
@@ -31,15 +32,15 @@ pub struct Phase {
     pub workers: f64,
 }
 
-/// The band in which a limit counts as near the number of workers: from nine tenths of the workers
-/// to one and a half times their number plus two. Such a limit loses at most a tenth of capacity,
-/// and lets at most one request wait for every second worker.
+/// The band in which a limit counts as near the number of workers. The band reaches from nine
+/// tenths of the workers to one and a half times their number plus two. A limit in the band loses
+/// at most a tenth of capacity, and lets at most one request wait for every second worker.
 const BAND: (f64, f64, f64) = (0.9, 1.5, 2.0);
-/// The fraction of the rest of a phase for which a settled limit must be in the band. It is less
-/// than 1 because probes of a limiter leave the band.
+/// The fraction of the remaining samples of a phase for which a settled limit must be in the band.
+/// It is less than 1 because probes of a concurrency policy leave the band.
 const FOR_GOOD: f64 = 0.8;
 
-/// Returns the phases of a run of `scenario` with this trace, in order.
+/// Returns the phases of a run of `scenario` in order. `trace` is the trace of the run.
 pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {
     let Some(last) = trace.last() else { return Vec::new() };
     let end = last.at.since(Time::ZERO);
@@ -72,9 +73,9 @@ fn phase(from: TimeSpan, to: TimeSpan, trace: &[Sample]) -> Option<Phase> {
     })
 }
 
-/// Returns the time at which the limit settled. This is the time of the first sample in the band
-/// for which at least [`FOR_GOOD`] of all samples from it on are in the band. Returns `None` if
-/// there is no such sample before the last tenth of the phase.
+/// Returns the time at which the limit settled; `None` if it did not. The limit settles at the
+/// first sample in the band from which on at least [`FOR_GOOD`] of all samples are in the band. The
+/// sample must come before the last tenth of the phase.
 fn settled(samples: &[&Sample]) -> Option<TimeSpan> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {

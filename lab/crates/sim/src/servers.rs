@@ -41,15 +41,16 @@ pub(crate) struct Servers {
     workers: u32,
     speed: f64,
     now: Time,
-    /// The work done on a request that was in service since the start of the run, in nanoseconds.
+    /// The work done so far on a request that has been in service since the start of the run, in
+    /// nanoseconds.
     progress: u64,
     rate: f64,
     states: Vec<RequestState>,
-    /// Requests in service by the progress at which they are done: progress, serial number, id.
-    /// Entries of requests that have left are skipped later.
+    /// Requests in service: for each, the progress at which it is done, its serial number and its
+    /// id. The least progress comes first. Entries of requests that have left are skipped later.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Requests that wait inside, oldest first: id, serial number. Entries of requests that have
-    /// left are skipped later.
+    /// Requests that wait inside the application, oldest first: for each, its id and serial number.
+    /// Entries of requests that have left are skipped later.
     line: VecDeque<(u32, u64)>,
     served: u32,
     waiting: u32,
@@ -133,7 +134,7 @@ impl Servers {
         (self.served + self.waiting).saturating_sub(self.workers)
     }
 
-    /// Returns the next request to be done as its final progress and its id. Drops the entries of
+    /// Returns the final progress and the id of the request that is done next. Drops the entries of
     /// requests that have left. Returns `None` if no request is in service.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
@@ -244,7 +245,8 @@ mod tests {
         Time::ZERO + TimeSpan::from_secs_f64(seconds)
     }
 
-    /// Returns two workers with the settings of the given lines of table `[servers]`.
+    /// Returns a simulated application with two workers and the settings in `servers`, the lines of
+    /// the table `[servers]`.
     fn servers(servers: &str) -> Servers {
         let text = format!(
             r#"
@@ -268,8 +270,8 @@ mod tests {
         Servers::new(&scenario.servers, scenario.workers)
     }
 
-    /// Serves all requests. Returns their ids in the order of their ends, each with its end in
-    /// seconds.
+    /// Serves all requests. Returns the id of each request with the time of its end in seconds, in
+    /// the order of the ends.
     fn play(servers: &mut Servers) -> Vec<(u32, f64)> {
         let mut ends = Vec::new();
         while let Some(next) = servers.next_end() {
@@ -317,8 +319,8 @@ mod tests {
     fn each_request_above_the_workers_costs_capacity() {
         let mut servers = servers("contention = 0.5");
         (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
-        // Each runs at half the speed while there are two requests more than workers, and at two
-        // thirds of it with one more.
+        // Each request runs at half the speed while there are two requests more than workers, and
+        // at two thirds of the speed while there is one more.
         assert_ends(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
     }
 
@@ -330,8 +332,8 @@ mod tests {
         assert_eq!(servers.look(at(0.0)), Some(at(1.0)));
         assert_eq!(servers.look(at(1.0)), Some(at(2.0)));
         assert_eq!(servers.look(at(2.0)), None);
-        // Each first works one second at full speed. Half a second of work follows at half speed,
-        // then the rest at full speed again.
+        // Each request first works one second at full speed. Half a second of work follows at half
+        // speed, then the rest at full speed again.
         assert_ends(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Slabs with dense, reused indices for requests, visitors and adversaries.
 
-/// A slab: values with small indices. The index of a freed entry is used again.
+/// A slab: a collection of values with small indices. The index of a freed entry is used again.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     slots: Vec<Option<T>>,

@@ -8,13 +8,13 @@ use crate::application::{Application, Meters};
 use crate::servers::Servers;
 use crate::threads;
 
-/// All servers of a run. The first entry is the application's workers; the others are the stations.
+/// All servers of a run: the application's workers, followed by the stations.
 #[derive(Debug)]
 pub(crate) struct Stations {
     all: Vec<Box<dyn Application>>,
-    /// The index of the servers of each class.
+    /// The index of the servers that serve each class, by class.
     serves: Vec<usize>,
-    /// The index of the servers at which each request is.
+    /// The index of the servers at which each request is, by id of the request.
     at: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ impl Stations {
         self.all[self.station(id)].is_in_service(id)
     }
 
-    /// Applies the changes of the servers until `now`. Returns the time of the next change.
+    /// Applies the planned changes of the servers until `now`. Returns the time of the next change.
     pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
         self.all.iter_mut().filter_map(|servers| servers.look(now)).min()
     }

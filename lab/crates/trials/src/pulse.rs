@@ -1,9 +1,9 @@
-//! `survival pulse`: a load of ten times the capacity for a minute, then of half the capacity.
-//! Measures how soon service is as before.
+//! `survival pulse`: sends a load of ten times the capacity for a minute, and half the capacity
+//! before and after. Measures how soon after the pulse service is as before.
 //!
 //! An overload that sustains itself outlasts its cause. Examples are a queue full of requests whose
-//! clients have left, and slots that were not freed. The results are in windows of a second, as an
-//! operator would plot them.
+//! clients have left, and slots that were not freed. The results are computed for windows of one
+//! second each, as an operator would plot them.
 
 use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
@@ -42,7 +42,7 @@ const CAPACITY: f64 = 400.0;
 /// Load before and after the pulse, as a multiple of the capacity.
 const CALM: f64 = 0.5;
 const BEFORE: Duration = Duration::from_secs(11);
-/// Time at the start that is not counted.
+/// Time at the start of the run that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
 const AFTER: Duration = Duration::from_secs(30);
 /// Time that clients wait for an answer.
@@ -56,9 +56,9 @@ struct Row {
     kind: PeerKind,
     /// 99th percentile of the response times before the pulse, in µs.
     base: f64,
-    /// The windows of a second after the pulse, in order.
+    /// The windows of one second each after the pulse, in order.
     after: Vec<Window>,
-    /// Outcomes of the requests that were due in the pulse.
+    /// Outcomes of the requests that were due during the pulse.
     pulse: Vec<Answer>,
     back: Option<Duration>,
 }
@@ -119,17 +119,18 @@ impl Window {
         Self { p99, goodput: open_loop::goodput(answers).unwrap_or_default() }
     }
 
-    /// Returns whether the window is as good as before the pulse: no request fails, and the 99th
-    /// percentile exceeds `base` by at most 50 % or 10 ms, whichever is more.
+    /// Returns whether service in the window is as good as before the pulse: no request fails, and
+    /// the 99th percentile of response times exceeds `base` by at most 50 % or 10 ms, whichever is
+    /// more.
     fn is_as(&self, base: f64) -> bool {
         let most = (base * 1.5).max(base + 10_000.0);
         self.goodput >= 1.0 && self.p99.is_some_and(|p99| p99 <= most)
     }
 }
 
-/// Returns the time from the end of the pulse until service is as before. This is at the first
-/// window that is as before and from which on at least nine windows in ten are as before. One bad
-/// second in ten is attributed to the machine. Returns `None` if there is no such window.
+/// Returns the time from the end of the pulse until service is as before; `None` if that does not
+/// happen. The time is that of the first good window ([`Window::is_as`]) from which on at least
+/// nine windows in ten are good. One bad second in ten is attributed to the machine.
 fn back(after: &[Window], base: f64) -> Option<Duration> {
     let normal: Vec<bool> = after.iter().map(|window| window.is_as(base)).collect();
     let holds = |from: &usize| {

@@ -1,9 +1,9 @@
 //! Asks the kernel whether a process still holds one end of a TCP connection.
 //!
 //! A proxy whose upload is blocked cannot show its upstream that it has given up, because the FIN
-//! is behind bytes that are not read. The kernel still knows that the proxy has closed its socket.
-//! One exact look-up takes about 5 µs (reading `/proc/net/tcp` takes a millisecond). Format:
-//! `sock_diag(7)`, `linux/inet_diag.h`.
+//! follows bytes that the upstream does not read. The kernel still knows that the proxy has closed
+//! its socket. The look-up of one socket takes about 5 µs; reading `/proc/net/tcp` takes a
+//! millisecond. The format is described in `sock_diag(7)` and `linux/inet_diag.h`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,9 +22,9 @@ const INODE: usize = HEADER + 68;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const ENOENT: i32 = 2;
-/// Requested pause between two look-ups; the kernel makes it about 80 µs. A busy loop would have a
-/// better resolution. On a small machine, however, it would take the core that the proxy needs to
-/// react.
+/// Requested pause between two look-ups; the kernel extends it to about 80 µs. A busy loop would
+/// have a better resolution. On a small machine, however, a busy loop would take the core that the
+/// proxy needs to react.
 const PAUSE: Duration = Duration::from_micros(20);
 
 /// An open `sock_diag` socket.
@@ -39,8 +39,9 @@ impl SockDiag {
         Ok(Self { netlink: sys::open_sock_diag()? })
     }
 
-    /// Returns whether a process has the socket from `local` to `remote` open. A socket that only
-    /// the kernel is still closing has no owner and no inode.
+    /// Returns whether a process has the socket from `local` to `remote` open. A socket that no
+    /// process has open, and that the kernel is still closing, does not count: it has no owner and
+    /// no inode.
     pub fn is_held(&mut self, local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<bool> {
         self.netlink.write_all(&question(local, remote))?;
         let mut answer = [0; 1024];
@@ -48,8 +49,8 @@ impl SockDiag {
         inode(&answer[..length]).map(|inode| inode != 0)
     }
 
-    /// Waits at most `bound` until no process has the socket open, and returns the time at which
-    /// that was seen. Returns `None` if a process still has it open.
+    /// Waits at most `bound` until no process has the socket open. Returns the time at which this
+    /// was first seen, or `None` if a process still has the socket open after `bound`.
     pub fn wait_released(
         &mut self,
         (local, remote): (SocketAddrV4, SocketAddrV4),

@@ -1,5 +1,5 @@
 //! An origin on hyper's HTTP/1 server with its defaults. hyper passes the target on undecoded, so
-//! there is no route.
+//! its reflection has no `route`.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -11,8 +11,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The longest field. A response to HEAD has no body, so its reflection is in a field, which must
-/// be short.
+/// The maximum length of the field with the reflection, in bytes. A response to HEAD has no body,
+/// so its reflection is in a field, which must be short.
 const LONGEST_FIELD: usize = 6000;
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,7 +26,7 @@ async fn main() -> std::io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async {
-            // The end of the connection is the answer to an incomplete message.
+            // An incomplete message has no other answer than the end of the connection.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service_fn(answer))
                 .await;
@@ -40,8 +40,8 @@ fn version() -> Option<&'static str> {
     entry.split('"').next()
 }
 
-/// Reflects the request. An incomplete body is an error, which ends the connection without an
-/// answer.
+/// Answers with the reflection of the request. An incomplete body is an error, which ends the
+/// connection without an answer.
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
@@ -69,12 +69,13 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyp
     Ok(response.body(Full::new(text.into())).expect("JSON in ASCII is a field value"))
 }
 
-/// Returns the bytes as text, one character each.
+/// Returns the bytes as text, with one character for each byte.
 fn latin(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// Returns JSON in which characters beyond ASCII are escaped. All of them are below 256.
+/// Returns JSON text in which characters beyond ASCII are escaped. All characters of `value` must
+/// be below 256.
 fn ascii(value: &Value) -> String {
     let mut plain = String::new();
     for c in value.to_string().chars() {

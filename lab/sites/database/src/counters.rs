@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// The totals of one kind of request, since the application started.
+/// The totals of one kind of request since the application started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServiceStats {
     /// The number of well-formed requests.
@@ -125,8 +125,8 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Returns the total of departed clients, for the component that detects departures to
-    /// increment.
+    /// Returns the total number of departed clients. The component that detects departures
+    /// increments it.
     pub const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }

@@ -77,8 +77,9 @@ impl FromStr for DatabaseUrl {
 
 impl DatabaseUrl {
     /// Returns this address with a password from elsewhere: from the first line of `file` if one is
-    /// given, or else from the environment `variable` if it is set. Otherwise the address keeps its
-    /// own password. A SQLite address ignores the variable, which may be set for other programs.
+    /// given, or else from the environment `variable` if it is set. If neither is given, the
+    /// address keeps its own password. A SQLite address ignores the variable, which may be set for
+    /// other programs. Fails if `file` cannot be read, or if it is given for a SQLite address.
     pub fn with_password_from(
         self,
         file: Option<&Path>,
@@ -111,7 +112,7 @@ impl DatabaseUrl {
     }
 }
 
-/// Shows only the kind of a server's address, because the rest contains a password.
+/// Shows only the kind of database, because the rest of the address may contain a password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,11 +13,11 @@ pub enum DbError {
     /// and its statement may still run.
     #[error("the database is not available: it does not answer")]
     Silent,
-    /// The stop daemon has a lease of another request for this connection, or still cancels a
+    /// The stop daemon has a lease of another request for this connection, or is still cancelling a
     /// statement on it. The connection must not be used.
     #[error("the stop daemon has a lease of another request for the connection")]
     Taken,
-    /// A row with this key exists already.
+    /// A row with the same key exists already.
     #[error("a row with this key exists already")]
     Duplicate,
     /// The database rejected the statement, or returned an unexpected result.

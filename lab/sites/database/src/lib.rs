@@ -35,8 +35,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// One connection to a database. Statements have `?` in place of their parameters.
 pub trait Connection: Send {
-    /// Returns the number by which the database identifies the connection. For SQLite, it is a
-    /// number assigned here.
+    /// Returns the number by which the database identifies the connection. For SQLite, this crate
+    /// assigns the number.
     fn number(&self) -> u64;
 
     /// Runs a statement with the parameters `values`, and returns its rows.
@@ -49,8 +49,8 @@ pub trait Connection: Send {
     /// Runs a statement without parameters or result.
     fn command(&mut self, sql: &str) -> Result<(), DbError>;
 
-    /// Returns a flag that, while set, ends the running statement as cancelled. Returns `None` for
-    /// a database that cancels statements on request from outside.
+    /// Returns a flag; while the flag is set, the database ends the running statement as cancelled.
+    /// Returns `None` for a database that cancels statements on request from outside.
     fn stop(&self) -> Option<Arc<AtomicBool>>;
 }
 
@@ -68,18 +68,19 @@ pub struct Dialect {
     pub auto_increment: &'static str,
     /// The clause that follows the columns of a new table.
     pub table: &'static str,
-    /// The statement that locks the creation of the tables against other processes; `None` if the
-    /// database needs none. The lock lasts until [`Self::unlock`] or the end of the connection.
+    /// The statement that keeps other processes from creating the tables at the same time; `None`
+    /// if the database needs no lock. The lock lasts until [`Self::unlock`] or the end of the
+    /// connection.
     pub lock: Option<&'static str>,
-    /// The statement that releases the lock; `None` if there is no lock.
+    /// The statement that releases the lock; `None` if the database needs no lock.
     pub unlock: Option<&'static str>,
     /// The statement, without the table's name, that collects statistics about a newly filled
     /// table.
     pub analyze: &'static str,
 }
 
-/// Opens a connection to the database at `url`. A server that sends nothing for `silence` counts as
-/// lost.
+/// Opens a connection to the database at `url`. The connection counts as lost if the server sends
+/// nothing for `silence`.
 fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, DbError> {
     match url {
         DatabaseUrl::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
@@ -92,7 +93,7 @@ fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, 
 }
 
 impl DatabaseUrl {
-    /// Returns the SQL dialect of the database at this address.
+    /// Returns the SQL dialect of the database at this URL.
     pub fn dialect(&self) -> &'static Dialect {
         match self {
             Self::Sqlite(_) => &sqlite::DIALECT,

@@ -1,8 +1,9 @@
 //! Connections to MariaDB.
 //!
 //! Every statement is prepared, run once and closed. No statement is cached, because the comment in
-//! front of it differs between requests. The server's process list shows the statement during both
-//! steps. A `KILL QUERY` between the two steps is lost, as between any two statements.
+//! front of it differs between requests. The server's process list shows the statement while it is
+//! prepared and while it runs. A `KILL QUERY` between these two steps has no effect, as between any
+//! two statements.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -30,15 +31,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
 const INTERRUPTED: u16 = 1317;
 /// The server's code for a violated unique index (`ER_DUP_ENTRY`).
 const DUPLICATE: u16 = 1062;
-/// The server's codes after which it ends the connection (`ER_SERVER_SHUTDOWN` and
-/// `ER_CONNECTION_KILLED`).
+/// The server's codes of errors after which the server ends the connection (`ER_SERVER_SHUTDOWN`
+/// and `ER_CONNECTION_KILLED`).
 const ENDS: [u16; 2] = [1053, 1927];
 
 /// The kinds of I/O error by which a read reports that it timed out.
 const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 
-/// Sets the isolation level that PostgreSQL has by default. MariaDB's default locks gaps between
-/// rows, and carts of different sessions would deadlock.
+/// The statement that sets the isolation level which PostgreSQL has by default. MariaDB's default
+/// level locks gaps between rows, so carts of different sessions would deadlock.
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// A connection to a MariaDB server.
@@ -60,9 +61,9 @@ impl MariaDb {
         Ok(Self { connection: made })
     }
 
-    /// Prepares a statement, passes it to the function that runs it, and closes it whatever the
-    /// result. Without closing, statements would accumulate: the server has room for some thousands
-    /// of prepared statements, and the library closes only those that leave its cache.
+    /// Prepares a statement, passes it to the function `run`, and closes it whatever the result.
+    /// Without closing, statements would accumulate. The server has room for some thousands of
+    /// prepared statements, and the library closes only those that leave its cache.
     fn prepared<T>(
         &mut self,
         sql: &str,

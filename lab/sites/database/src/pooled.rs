@@ -1,5 +1,5 @@
-//! The connection of a worker, which is opened on demand, kept between requests, and discarded when
-//! it is lost.
+//! The database connection of a worker. It is opened on demand, kept between requests, and
+//! discarded when it is lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::{Connection, DatabaseUrl, DbError, Dialect, Row, Value, connect};
 pub struct Pool {
     /// The address of the database.
     pub url: DatabaseUrl,
-    /// A server that sends nothing for longer than this counts as lost.
+    /// The time after which a server that sends nothing counts as lost.
     pub silence: Duration,
     /// The lock that the writer to a SQLite database holds; `None` for other databases. Without it,
     /// SQLite makes the second writer sleep and retry, and the sleep would count as service time.
@@ -23,7 +23,8 @@ pub struct Pool {
 pub struct Pooled {
     pool: Pool,
     connection: Option<Box<dyn Connection>>,
-    /// The comment that is put in front of every statement.
+    /// The comment that is put in front of every statement, by which the stop daemon finds the
+    /// request.
     query_tag: String,
     /// The number of statements begun since the last [`Pooled::ready`].
     begun: u32,
@@ -67,8 +68,8 @@ impl Pooled {
         self.connection.as_ref().map(|connection| connection.number())
     }
 
-    /// Returns the flag that cancels the running statement. Returns `None` for a database that
-    /// cancels statements on request from outside.
+    /// Returns a flag that cancels the running statement while it is set. Returns `None` for a
+    /// database that cancels statements on request from outside, or if the connection is not open.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.connection.as_ref().and_then(|connection| connection.stop())
     }
@@ -122,7 +123,7 @@ impl Pooled {
     /// Rolls the transaction back. Closes the connection if that fails.
     fn roll_back(&mut self) {
         if let Some(stop) = self.stop() {
-            // A request that was stopped must still be able to roll back.
+            // The flag of a stopped request is reset, because the roll-back must still run.
             stop.store(false, Ordering::Relaxed);
         }
         if self.connection.is_some() && self.command("ROLLBACK").is_err() {

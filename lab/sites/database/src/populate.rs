@@ -1,19 +1,20 @@
 //! Creates and fills tables once, even if several processes try at the same time.
 //!
-//! One transaction inserts the rows, and the mark that the tables are full. If the process that
-//! fills them is killed, the database is therefore either empty or full.
+//! One transaction inserts the rows, and records that the tables are full. Even if the process that
+//! fills the tables is killed, the database is therefore either empty or full.
 
 use crate::{DbError, Pooled, Value};
 
 /// The maximum number of rows inserted by one statement.
 const BATCH: usize = 100;
 
-/// Creates the missing ones of `tables`, and fills the tables if they are empty. Each of `tables`
-/// is a name and the columns. Returns the facts that the database records about itself.
+/// Creates those of `tables` that are missing, and fills the tables if they are empty. Each entry
+/// of `tables` has a name and the columns. Returns the facts that the database records about its
+/// content.
 ///
-/// `found` reads these facts from a full database, and returns none for an empty one. In that case,
-/// `fill` fills the tables, and records and returns the facts. `indices` are created before the
-/// tables are filled; each is a name, `ON`, and the indexed columns.
+/// `found` reads these facts from a full database, and returns `None` for an empty one. If the
+/// database is empty, `fill` fills the tables, and records and returns the facts. `indices` are
+/// created before the tables are filled; each is a name, `ON`, and the indexed columns.
 pub fn populate<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
@@ -47,13 +48,13 @@ fn populate_empty<F>(
     found: impl Fn(&mut Pooled) -> Result<Option<F>, DbError>,
     fill: impl FnOnce(&mut Pooled) -> Result<F, DbError>,
 ) -> Result<F, DbError> {
-    // Create the indices before the mark that the database is full, so that a full database has
-    // them.
+    // Create the indices before the database is recorded as full, so that a full database always
+    // has them.
     for index in indices {
         pooled.command(&format!("CREATE INDEX IF NOT EXISTS {index}"))?;
     }
     let facts = pooled.transaction(|pooled| match found(pooled)? {
-        // Another process may have filled the database in the meantime.
+        // Another process may have filled the database since the first check.
         Some(facts) => Ok(facts),
         None => fill(pooled),
     })?;
@@ -64,7 +65,7 @@ fn populate_empty<F>(
     Ok(facts)
 }
 
-/// Inserts rows into a table, up to `BATCH` in each statement. `columns` is the table's name
+/// Inserts `rows` into a table, up to `BATCH` rows in each statement. `columns` is the table's name
 /// followed by its columns in brackets.
 pub fn insert(
     pooled: &mut Pooled,

@@ -25,15 +25,16 @@ pub(crate) const DIALECT: Dialect = Dialect {
     begin: "BEGIN",
     auto_increment: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     table: "",
-    // The number of the advisory lock is arbitrary. Nothing else in this database uses it.
+    // The number of the advisory lock is arbitrary. No other lock in this database uses it.
     lock: Some("SELECT pg_advisory_lock(4309004309)"),
     unlock: Some("SELECT pg_advisory_unlock(4309004309)"),
-    // Without the vacuum, the first readers of a page would have to write hint bits into it.
+    // Without the vacuum, the first readers of a database page would have to write hint bits into
+    // it.
     analyze: "VACUUM (ANALYZE)",
 };
 
-/// Settings of a connection. One thread runs a query, and the query's cost does not depend on the
-/// number of other queries, as in the databases of the papers.
+/// Settings of a connection. With them, one thread runs a query, and the query's cost does not
+/// depend on the number of other queries, as in the databases of the papers.
 const SETTINGS: &str = "-c max_parallel_workers_per_gather=0 -c jit=off";
 
 /// A connection to a PostgreSQL server.
@@ -130,8 +131,8 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
         .map(Row)
 }
 
-/// Maps an error of the client library. An error without a server code comes from a connection that
-/// has ended.
+/// Maps an error of the client library to an error of this crate. An error without a server code
+/// means that the connection has ended.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
@@ -150,8 +151,8 @@ fn db_error(error: tokio_postgres::Error) -> DbError {
     }
 }
 
-/// Returns the text of the error and of its source, because the error itself names only the failed
-/// step.
+/// Returns the text of the error and of its source, because the error's own text names only the
+/// step that failed.
 fn words(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

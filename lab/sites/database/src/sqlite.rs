@@ -1,9 +1,9 @@
-//! Connections to SQLite: a file that the worker's own thread reads and searches.
+//! Connections to SQLite. The database is a file, which the worker's own thread reads and searches.
 //!
 //! Because of the write-ahead log, readers never wait. Writers of this process take turns
 //! ([`super::Pooled`]). A statement cannot be cancelled from outside. Instead, SQLite checks a flag
-//! every few hundred steps of a statement. The flag cannot be set too early, whereas an interrupt
-//! is lost if no statement runs yet.
+//! every few hundred steps of a statement. The flag has an effect even if it is set before the
+//! statement runs. An interrupt would have none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
     analyze: "ANALYZE",
 };
 
-/// The maximum wait for another process that writes to the same file.
+/// The maximum time to wait for another process that writes to the database file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// The number of steps of SQLite's virtual machine between two checks of the flag. They take a few
-/// microseconds, or search some tens of pages.
+/// The number of steps of SQLite's virtual machine between two checks of the flag. These steps take
+/// a few microseconds, or search some tens of pages.
 const STEPS: i32 = 500;
 
-/// The number of bytes of the file that are memory-mapped instead of copied: more than the whole
-/// file has.
+/// The number of bytes of the database file that are memory-mapped instead of copied. It is more
+/// than the size of the file.
 const MAPPED: i64 = 1 << 30;
 
 /// A connection to a SQLite file.

@@ -5,7 +5,7 @@ use crate::DbError;
 /// A parameter of a statement, or a field of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// SQL's NULL, or a field of a type that the applications do not use.
+    /// SQL's NULL. It also stands for a field of a type that the applications do not use.
     Null,
     /// A whole number.
     Number(i64),

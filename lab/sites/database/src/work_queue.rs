@@ -1,9 +1,9 @@
 //! The bounded first-come-first-served queue between the HTTP thread and the workers, with the
 //! totals of outcomes.
 //!
-//! A worker completes a request and then answers. In the meantime it does not check whether the
-//! client has left. Only the database stops a request early, if it receives a request to
-//! cancel the statement.
+//! A worker completes a request and then answers. Until then it does not check whether the client
+//! has left. Only the database can end a request early, when it receives a request to cancel the
+//! running statement.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub struct WorkQueue<A, P> {
 struct Job<A, P> {
     kind: usize,
     request: A,
-    /// The sender of the result. If it is dropped unused, the HTTP thread knows that the
+    /// The sender of the result. If the sender is dropped unused, the HTTP thread knows that the
     /// application has abandoned the request.
     reply: ReplySender<DbResult<P>>,
 }
@@ -40,8 +40,9 @@ impl<A, P> WorkQueue<A, P> {
         Self { counters: Counters::new(kinds), queue: Queue::new(backlog) }
     }
 
-    /// Queues a request and returns the receiver of its result. Fails if the queue is full or
-    /// closed. If the queue closes before the request runs, the receiver gets no result.
+    /// Queues `request`, which is of the kind with the index `kind`, and returns the receiver of
+    /// its result. Fails if the queue is full or closed. If the queue closes before the request
+    /// runs, the receiver gets no result.
     pub fn offer(&self, kind: usize, request: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
@@ -61,8 +62,8 @@ impl<A, P> WorkQueue<A, P> {
         self.queue.length()
     }
 
-    /// Runs one worker on the calling thread. It serves one request after another with `serve`
-    /// until the queue is closed.
+    /// Runs one worker on the calling thread. The worker serves one request after another with
+    /// `serve` until the queue is closed.
     pub fn work(&self, mut serve: impl FnMut(usize, &A) -> DbResult<P>) {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();

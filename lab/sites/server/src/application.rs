@@ -15,8 +15,8 @@ use crate::respond::{Body, JSON, TEXT, add, respond, text};
 
 /// An application behind a [`Listener`](crate::Listener).
 ///
-/// In addition to its own pages, it serves `/-/stats`, its statistics as JSON, and `/-/health`.
-/// Both are answered at once, without waiting in the queue.
+/// In addition to its own pages, it serves its statistics as JSON at `/-/stats`, and its health at
+/// `/-/health`. Requests for these two pages are answered at once, without waiting in the queue.
 pub trait Application: Send + Sync + 'static {
     /// The application's own identifier of a page.
     type Page: Send;
@@ -25,13 +25,14 @@ pub trait Application: Send + Sync + 'static {
     /// `None` if there is no such page.
     fn page(path: &str) -> Option<(Self::Page, Method)>;
 
-    /// Returns all pages at `path` with their methods. An application that has several pages at one
-    /// path, one for each method, overrides it.
+    /// Returns all pages at `path`, each with the method that it allows. An application that has
+    /// several pages at one path, one for each method, overrides this function.
     fn pages(path: &str) -> Vec<(Self::Page, Method)> {
         Self::page(path).into_iter().collect()
     }
 
-    /// Answers a request for `page`. The future is dropped when the client leaves.
+    /// Answers a request for `page`. If the client leaves, the returned future is dropped before it
+    /// is complete.
     fn handle(
         &self,
         page: Self::Page,
@@ -60,7 +61,7 @@ pub enum Refusal {
     Body(BodyError),
     /// The queue is full, or closed because the application ends.
     Busy,
-    /// The application closed before the request was done.
+    /// The application closed before the request was answered.
     Closing,
 }
 

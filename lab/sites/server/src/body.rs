@@ -8,8 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::time;
 
-/// The maximum size of a request body that is read, in bytes. hyper bounds the request line to the
-/// same 64 KiB.
+/// The maximum size of a request body, in bytes. hyper bounds the request line to the same 64 KiB.
 pub const MAX_BODY: usize = 64 * 1024;
 
 /// The time limit for a client to send its whole body.
@@ -46,8 +45,9 @@ impl BodyError {
     }
 }
 
-/// Reads a body to its end. Work must not begin earlier, because hyper notices a departure only
-/// when nothing is left to read from the client.
+/// Reads a body to its end. Work on the request must not begin earlier, because hyper notices a
+/// departure only when nothing is left to read from the client. Fails if the body is too large, too
+/// slow or broken.
 pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
     match whole.await {

@@ -1,8 +1,8 @@
 //! Accepts connections, and ends them when the application closes.
 //!
-//! The thread never blocks and does no work for the application. So it sees the departure of a
-//! client at once, whatever the workers are doing. hyper then drops the future of the exchange, and
-//! with it the receiver of the worker's answer.
+//! The HTTP thread never blocks and does no work for the application. The HTTP thread therefore
+//! notices the departure of a client at once, whatever the workers are doing. hyper then drops the
+//! future that serves the request, and with it the receiver of the worker's answer.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,16 +23,16 @@ use tokio::time;
 
 use crate::application::{Application, answer};
 
-/// The time limit of a connection for the head of its next request. It is longer than a visitor's
-/// think time, so that a kept connection is not closed just when a request was sent.
+/// The maximum time that a connection waits for the head of its next request. It is longer than a
+/// visitor's think time, so that a kept connection is not closed just when a request is sent.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// The time limit for open connections to end when the application closes: one second for running
-/// requests to end, and one second to write their answers.
+/// The time limit for open connections to end when the application closes. One second is for
+/// running requests to end, and one second for writing their answers.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The pause after a failed accept. Usually the process has no descriptor left, and an immediate
-/// retry would only spin.
+/// retry would fail again.
 const RECOVER: Duration = Duration::from_millis(10);
 
 /// Runs the HTTP thread until the application closes. Reports through `ready` whether it could

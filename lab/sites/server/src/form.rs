@@ -1,10 +1,10 @@
 //! Names and values of a query or a form body (`application/x-www-form-urlencoded`).
 //!
-//! Parsing is tolerant, like that of the URL standard's form parser. A broken escape stands for
-//! itself, bytes that are not UTF-8 become the replacement character, and a missing `=` means an
-//! empty value.
+//! Parsing is tolerant, like that of the URL standard's form parser. A broken escape is kept as it
+//! is. Bytes that are not UTF-8 become the replacement character. A missing `=` means an empty
+//! value.
 
-/// The fields of one request, those of the query first.
+/// The fields of one request. Those of the query come first, then those of the body.
 #[derive(Debug, Default)]
 pub struct Form {
     fields: Vec<(String, String)>,
@@ -27,7 +27,7 @@ impl Form {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Returns every value of the field `name`, in the order in which they were sent.
+    /// Returns every value of the field `name`, in the order in which the values were sent.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -58,8 +58,8 @@ fn decoded(text: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the byte that the first two hexadecimal digits of `text` encode; `None` if it does not
-/// begin with two.
+/// Returns the byte that the first two hexadecimal digits of `text` encode; `None` if `text` does
+/// not begin with two such digits.
 fn escaped(text: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()

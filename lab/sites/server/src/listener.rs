@@ -13,8 +13,8 @@ use crate::application::Application;
 use crate::connection;
 
 /// The number of connections that the kernel may hold before they are accepted. It is larger than
-/// any queue of the applications. So the application rejects excess requests by a response, and the
-/// kernel drops no packets.
+/// any queue of the applications. The application therefore rejects excess requests with a
+/// response, and the kernel drops no packets.
 const KERNEL_BACKLOG: i32 = 4096;
 
 /// The reason why a listener cannot start.
@@ -43,14 +43,15 @@ pub enum ListenError {
 pub struct Listener {
     address: SocketAddr,
     socket: Option<TcpListener>,
-    /// The sender that makes the thread close when it is dropped; `None` before [`Listener::open`]
+    /// The sender whose drop makes the thread close the listener; `None` before [`Listener::open`]
     /// and after [`Listener::close`].
     open: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Binds a listening socket to `address`. With port 0, it takes a free port.
+    /// Binds a listening socket to `address`. If the port is 0, the operating system chooses a free
+    /// port.
     pub fn listen(address: SocketAddr) -> Result<Self, ListenError> {
         let (socket, address) =
             bind(address).map_err(|cause| ListenError::Bind { address, cause })?;
@@ -104,8 +105,7 @@ impl Drop for Listener {
 
 fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // An application that has just stopped leaves the port in a state that would otherwise block
-    // this bind.
+    // A port whose application has just stopped would otherwise block this bind for some time.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

@@ -1,9 +1,9 @@
 //! The bounded first-come-first-served queue between the HTTP thread and the workers.
 //!
 //! The queue is first open, then closed permanently. One mutex protects the waiting items and the
-//! state, and is held for a few instructions. The condition variable signals that an item was added
-//! or that the queue was closed. The HTTP thread never waits: it answers at once if the queue is
-//! full.
+//! state. Threads hold it only for a few instructions. The condition variable signals that an item
+//! was added or that the queue was closed. The HTTP thread never waits: it answers at once if the
+//! queue is full.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ struct QueueState<T> {
 }
 
 impl<T> Queue<T> {
-    /// Creates an open queue in which at most `capacity` items wait.
+    /// Creates an open queue in which at most `capacity` items can wait.
     pub fn new(capacity: usize) -> Self {
         let state = QueueState { items: VecDeque::new(), is_closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), capacity }
@@ -40,8 +40,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Waits until an item is there, then removes and returns the oldest. Returns `None` once the
-    /// queue is closed.
+    /// Waits until the queue has an item, then removes and returns the oldest. Returns `None` once
+    /// the queue is closed.
     pub fn pop(&self) -> Option<T> {
         let idle = |state: &mut QueueState<T>| state.items.is_empty() && !state.is_closed;
         let state = self.changed.wait_while(self.lock(), idle);

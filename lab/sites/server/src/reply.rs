@@ -23,8 +23,8 @@ pub struct ReplyReceiver<T> {
 
 /// A client that waits for its answer.
 ///
-/// If it is dropped before the answer came, it counts a departure. The application decides what
-/// becomes of the work.
+/// If the value is dropped before the answer has come, it counts a departure. The application
+/// decides whether work on the request continues.
 pub struct PendingReply<'a, T> {
     receiver: ReplyReceiver<T>,
     departures: &'a AtomicU64,
@@ -42,8 +42,8 @@ pub fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
 }
 
 impl<T> ReplySender<T> {
-    /// Sends the answer. Returns the time at which the client left, if it has left. If the
-    /// application has closed, returns the present time.
+    /// Sends the answer. Returns the time at which the client left; `None` if it has not left. If
+    /// the application has closed, returns the present time.
     pub fn send(self, answer: T) -> Option<Instant> {
         let lost = self.answer.send(answer).is_err();
         lost.then(|| self.left.get().copied().unwrap_or_else(Instant::now))
@@ -56,7 +56,8 @@ impl<T> ReplySender<T> {
 }
 
 impl<'a, T> PendingReply<'a, T> {
-    /// Creates the client's wait for the answer. If the client leaves, it increments `departures`.
+    /// Creates the wait of a client for the answer. If the client leaves before the answer,
+    /// `departures` is incremented.
     pub fn new(receiver: ReplyReceiver<T>, departures: &'a AtomicU64) -> Self {
         Self { receiver, departures, is_over: false }
     }
@@ -72,8 +73,8 @@ impl<'a, T> PendingReply<'a, T> {
 impl<T> Drop for PendingReply<'_, T> {
     fn drop(&mut self) {
         if !self.is_over {
-            // The departure time is set before the departure is counted. So a reader of the count
-            // knows that workers see the departure.
+            // The departure time is set before the departure is counted. A reader of the count
+            // therefore knows that workers see the departure.
             let _first = self.receiver.left.set(Instant::now());
             self.receiver.answer.close();
             self.departures.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Makes responses, in the same way for all applications.
+//! Creates HTTP responses, in the same way for all applications.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -25,7 +25,7 @@ pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> Respon
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     add(&mut response, CONTENT_TYPE, kind);
-    // Every page belongs to one session, and a cache would take load away from the experiment.
+    // Every page belongs to one session. A cache would also take load away from the experiment.
     add(&mut response, CACHE_CONTROL, "no-store");
     response
 }

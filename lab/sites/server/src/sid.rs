@@ -1,4 +1,4 @@
-//! The identifier of a session, as in the cookie `sid`.
+//! The identifier of a session, which is the value of the cookie `sid`.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,16 +11,16 @@ use http::header::{COOKIE, HeaderMap};
 pub struct Sid(u128);
 
 impl Sid {
-    /// Draws a new identifier from `entropy`. Fails if it cannot be read.
+    /// Draws a new identifier from `entropy`. Fails if `entropy` cannot be read.
     pub fn draw(mut entropy: impl Read) -> io::Result<Self> {
         let mut bits = [0; 16];
         entropy.read_exact(&mut bits)?;
         Ok(Self(u128::from_le_bytes(bits)))
     }
 
-    /// Returns the first well-formed identifier among the cookies called `sid`. A malformed
-    /// identifier counts as no session and is not an error. A browser also sends the cookies of
-    /// other applications on the same host.
+    /// Returns the first well-formed identifier among the cookies called `sid`. Returns `None` if
+    /// there is none, even if a cookie is malformed. A malformed cookie is not an error, because a
+    /// browser also sends the cookies of other applications on the same host.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';'));
@@ -41,8 +41,8 @@ impl fmt::Display for Sid {
 }
 
 impl fmt::Debug for Sid {
-    /// Shows enough to tell two identifiers apart, but not enough to use one, because an identifier
-    /// is the visitor's secret.
+    /// Writes enough of the identifier to tell two identifiers apart, but not enough to use one,
+    /// because an identifier is the visitor's secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sid({:04x}…)", self.0 >> 112)
     }

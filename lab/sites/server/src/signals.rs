@@ -13,8 +13,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals. It must be called before a server reports that it listens, so that no
-    /// signal reaches the default handler.
+    /// Begins to catch the signals. Call this function before a server reports that it listens, so
+    /// that no signal reaches the default handler.
     ///
     /// # Errors
     ///

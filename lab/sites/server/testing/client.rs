@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// The read timeout. It is far longer than anything a test waits for, so that a hanging server
-/// fails the test instead of hanging it.
+/// The read timeout. It is far longer than anything a test waits for. It makes a test fail if the
+/// server hangs, instead of hanging the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A visitor with at most one cookie.
@@ -46,7 +46,8 @@ impl Client {
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // The server may refuse before it has read everything. Then only its response matters.
+        // The server may refuse the request before it has read all of it. In that case only its
+        // response matters.
         let _ = stream.write_all((head + body).as_bytes());
         Pending(stream)
     }

@@ -14,15 +14,15 @@ use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
-/// Running requests may continue for this long after the shop closes.
+/// The time for which running requests may continue after the shop closes.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A request on its way to a worker.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
-    /// The sender of the answer, which knows as soon as the client has left. If it is dropped
-    /// unused, the HTTP thread knows that the shop has abandoned the request.
+    /// The sender of the answer, which knows as soon as the client has left. If the sender is
+    /// dropped unused, the HTTP thread knows that the shop has abandoned the request.
     pub(crate) reply: ReplySender<Answer>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) queue: Queue<Job>,
-    /// The time at which requests that still run are aborted; set when the shop closes.
+    /// The time at which requests that still run are aborted. It is set when the shop closes.
     abort_at: OnceLock<Instant>,
 }
 

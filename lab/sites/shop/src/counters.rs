@@ -16,14 +16,15 @@ pub(crate) enum Outcome {
     Refused,
     /// The request was taken from the queue after its client had left, and was dropped.
     Skipped,
-    /// The request was answered before the client left. Its worker was busy for this time.
+    /// The request was answered before the client left. The duration is the time that its worker
+    /// was busy.
     Answered(Duration),
-    /// The request was answered after the client had left, or was aborted. Its worker was busy for
-    /// this time.
+    /// The request was answered after the client had left, or was aborted. The duration is the time
+    /// that its worker was busy.
     Wasted(Duration),
 }
 
-/// All totals of a shop, since it was opened.
+/// All totals of a shop since it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     stages: [StageCounters; Stage::ALL.len()],
@@ -74,8 +75,8 @@ impl Counters {
         self.of(stage).failed.fetch_add(1, Relaxed);
     }
 
-    /// Returns the total of departed clients, for the component that detects departures to
-    /// increment.
+    /// Returns the total number of departed clients. The component that detects departures
+    /// increments it.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }

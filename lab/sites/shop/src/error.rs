@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bywash_site::ListenError;
 
-/// An error outside a request. The message includes its cause.
+/// An error outside of a request. Its message includes the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShopError {

@@ -88,7 +88,7 @@ fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
     let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
     let shop = Shop::start(options)?;
-    // If the line cannot be written, the shop serves nevertheless.
+    // If the line cannot be written, the shop serves requests nevertheless.
     let _ = writeln!(io::stdout(), "shop listening on http://{}", shop.address());
     runtime.block_on(signals.first());
     shop.stop();

@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::request::MAX_DEMAND;
 use crate::{ShopError, Stage};
 
-/// The maximum number of workers. A larger number is a typing error.
+/// The maximum number of workers. A larger number is treated as a typing error.
 const MAX_WORKERS: usize = 1024;
 
 /// The address, database and capacity of a shop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address to listen on. With port 0 the shop takes a free port, see
-    /// [`crate::Shop::address`].
+    /// The address to listen on. With port 0 the shop takes a free port, which
+    /// [`crate::Shop::address`] returns.
     pub listen: SocketAddr,
     /// The path of the SQLite file. It is created if it is missing, and the orders of earlier runs
     /// are kept.
@@ -24,23 +24,25 @@ pub struct Options {
     /// The number of requests that may wait for a worker, at least 1. The default is 511, the
     /// listen backlog of servers at the time of paper 1.
     pub backlog: usize,
-    /// Whether the shop stops work on a request when its client has left. It is off by default,
+    /// Whether the shop stops work on a request when its client has left. The default is `false`,
     /// because a plain application does not check the socket until it writes to it.
     pub notice_close: bool,
     /// The way in which a request occupies its worker.
     pub burn: Burn,
-    /// The demand of a request that sets none, by [`Stage::index`]. Each is at most [`MAX_DEMAND`].
+    /// The service time of a request that states none, for each stage by [`Stage::index`]. Each is
+    /// at most [`MAX_DEMAND`].
     pub demand: [Duration; Stage::ALL.len()],
 }
 
 /// The way in which a request occupies its worker for the length of its demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Burn {
-    /// The worker waits for the demand. The capacity is the number of workers on any machine.
+    /// The worker sleeps for the demand. The capacity is then the number of workers, on any
+    /// machine.
     #[default]
     Timer,
     /// The worker spins until its thread has used the demand in CPU time. The number of processors
-    /// limits the capacity, and each request is slower while many run at once.
+    /// then limits the capacity, and each request is slower while many run at once.
     Cpu,
 }
 
@@ -59,7 +61,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that a shop can run with these options. Fails with the first that is out of range.
+    /// Checks that a shop can run with these options. Fails for the first option that is out of
+    /// range.
     pub(crate) fn check(&self) -> Result<(), ShopError> {
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             return Err(ShopError::Option("workers must be from 1 to 1024"));

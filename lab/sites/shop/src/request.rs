@@ -1,4 +1,4 @@
-//! Parses the head and the body of a request before the request may queue.
+//! Parses the head and the body of a request before it enters the queue.
 //!
 //! Everything that a client sends is bounded and checked here. Later code sees only typed values.
 
@@ -9,11 +9,12 @@ use http::header::HeaderMap;
 
 use crate::Stage;
 
-/// The header with the service demand of a request, in whole microseconds, at most [`MAX_DEMAND`].
+/// The header with the service demand of a request, in whole microseconds. The demand is at most
+/// [`MAX_DEMAND`].
 pub const DEMAND_HEADER: &str = "shop-demand-us";
 
-/// The header with the client's own mark, which is stored with the order: 1 to 64 characters of
-/// `A-Z a-z 0-9 _ -`.
+/// The header with the client's own tag, which is stored with the order. It has 1 to 64 characters
+/// of `A-Z a-z 0-9 _ -`.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
 /// The longest service demand: the maximum time that one request may occupy a worker.
@@ -31,7 +32,7 @@ const MAX_TAG: usize = 64;
 #[derive(Debug)]
 pub(crate) struct ParsedRequest {
     pub(crate) stage: Stage,
-    /// The service demand that the client asks for; `None` for the shop's own demand.
+    /// The service demand that the client asks for; `None` for the shop's default for the stage.
     pub(crate) demand: Option<Duration>,
     /// The session that the client claims; `None` if it claims none. The store checks later whether
     /// the session exists.

@@ -20,8 +20,8 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Fails if an
-    /// option is invalid or a part cannot start.
+    /// Opens the database, listens, and starts one thread for each worker and one for HTTP. Fails
+    /// if an option is invalid or if a part cannot start.
     pub fn start(options: Options) -> Result<Self, ShopError> {
         options.check()?;
         let listener = Listener::listen(options.listen)?;

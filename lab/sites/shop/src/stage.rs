@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Stage {
     /// `GET /`: the front page.
     Main,
-    /// `GET /browse`: a list of products, optionally `?category=`.
+    /// `GET /browse`: a list of products, of one category if the parameter `category` is given.
     Browse,
     /// `GET /search?q=`: products whose name contains the words.
     Search,
@@ -72,7 +72,8 @@ impl Stage {
         }
     }
 
-    /// Returns the method of the stage's route: browsing reads, buying writes.
+    /// Returns the method of the stage's route: GET for stages that only read, POST for stages that
+    /// write.
     pub const fn method(self) -> Method {
         match self {
             Self::Main | Self::Browse | Self::Search | Self::Details => Method::GET,

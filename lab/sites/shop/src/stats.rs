@@ -1,6 +1,7 @@
 //! The statistics of a shop, for `/-/stats` and for tests.
 //!
-//! For every stage `received = refused + skipped + answered + wasted` once nothing waits or runs.
+//! For every stage `received = refused + skipped + answered + wasted`, once no request waits or
+//! runs.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,9 @@ use serde::Serialize;
 
 use crate::Stage;
 
-/// A reading of the statistics of the whole shop, since it started unless stated otherwise. The
-/// counters are read one by one while work continues, so that sums are exact only when the shop is
-/// idle.
+/// The statistics of the whole shop, read at one moment. They count from the start of the shop
+/// unless stated otherwise. The counters are read one after another while work continues, so sums
+/// of them are exact only when the shop is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
     /// The statistics of all eight stages, in the order of a visit.
@@ -19,7 +20,7 @@ pub struct Stats {
     /// microseconds.
     pub busy_us_useful: u64,
     /// Total time that workers spent on requests whose client left before the answer, in
-    /// microseconds. A shop that stops work when a client leaves would save it.
+    /// microseconds. A shop that stops work when a client leaves would not spend this time.
     pub busy_us_wasted: u64,
     /// The number of requests that wait for a worker now.
     pub queue_length: usize,

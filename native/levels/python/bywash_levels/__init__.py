@@ -72,7 +72,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Percentile:
-    """A goal: a fraction `share` of a level's requests is answered within a time."""
+    """A goal: at least a fraction `share` of a level's requests is answered within a time."""
 
     level: str
     share: float
@@ -95,7 +95,10 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class LevelStats:
-    """Counts of a level since the pool was made, and its present state. Times are in seconds."""
+    """The counts of a level since the pool was made, and the level's present state.
+
+    Times are in seconds.
+    """
 
     name: str
     answered: int
@@ -123,7 +126,7 @@ class LevelStats:
 
 @dataclass(frozen=True)
 class GoalStats:
-    """How far the goal is reached."""
+    """The measured state of a goal, and the output of its controller."""
 
     verdict: Verdict
     measured: Optional[float]
@@ -138,14 +141,14 @@ class GoalStats:
 
 @dataclass(frozen=True)
 class Stats:
-    """The state of a pool at one moment."""
+    """The statistics of a pool at one time: its levels and its goal."""
 
     levels: Dict[str, LevelStats]
     goal: Optional[GoalStats]
 
 
 class Pool:
-    """Threads for which requests of several levels compete.
+    """A pool of threads for which requests of several levels compete.
 
     At its end, a `with` block closes the pool and waits for its requests.
     """
@@ -180,20 +183,21 @@ class Pool:
         _pools.add(self)
 
     def request(self, level: str, timeout: Optional[float] = None) -> Request:
-        """Wait for this thread's turn, for at most `timeout` seconds.
+        """Wait for this thread's turn, for at most `timeout` seconds, and return the request.
 
-        A thread should have only one turn at a time. The request has a slot until it ends: use it
-        in a `with`. If the block raises, the request has failed. Raise UnknownLevel, QueueFull,
-        TimedOut or Closed.
+        A thread should have only one turn at a time. The request has a slot until it ends, so
+        use it in a `with` block. If the block raises, the request counts as failed. Raise
+        UnknownLevel, QueueFull, TimedOut or Closed if the turn does not come.
         """
         signals = threading.current_thread() is threading.main_thread()
         return self._native.request(level, timeout, signals)
 
     def submit(self, level: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Let a thread of the pool call `fn` when the request's turn has come.
+        """Let a thread of the pool call `fn` when it is the request's turn.
 
-        The call is `fn(request, *args, **kwargs)`. The future can be cancelled until then. If the
-        pool is closed before, the future has `Closed`.
+        The call is `fn(request, *args, **kwargs)`. Return a future for its result, which can be
+        cancelled until the call begins. If the pool is closed before the call begins, the future
+        raises `Closed`.
         """
         future: Future[T] = Future()
 
@@ -223,9 +227,9 @@ class Pool:
     def close(self, wait: bool = True) -> None:
         """Close the pool to new requests.
 
-        Requests that wait get `Closed`, also submitted ones that have not begun. Requests that have
-        begun go on. With `wait`, this returns when they have ended, so do not call it within one of
-        them.
+        Requests that wait get `Closed`, and so do submitted requests that have not begun.
+        Requests that have begun continue. With `wait`, this method returns when they have ended,
+        so do not call it within one of them.
         """
         self._native.close()
         if wait:
@@ -242,9 +246,9 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
 def _leave() -> None:
-    """Close all pools at the interpreter's end.
+    """Close all pools before the interpreter ends.
 
-    Afterwards, no thread of a pool may ask for its lock.
+    Afterwards, no thread of a pool may ask for the interpreter's lock.
     """
     for pool in list(_pools):
         try:

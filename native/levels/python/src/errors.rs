@@ -40,7 +40,8 @@ pub(crate) fn not_built(error: BuildError) -> PyErr {
     }
 }
 
-/// Returns the exception `Closed`, for an interpreter that ends or a pool of the parent process.
+/// Returns the exception `Closed` with the message `words`. The reason is that the interpreter
+/// ends, or that the pool belongs to the parent process.
 pub(crate) fn closed(words: &'static str) -> PyErr {
     Closed::new_err(words)
 }

@@ -20,7 +20,7 @@ static WITHIN: AtomicUsize = AtomicUsize::new(0);
 /// The number of submitted requests that have begun and not ended.
 static JOBS: AtomicUsize = AtomicUsize::new(0);
 
-/// A guard that counts one in its counter until it is dropped.
+/// A guard that adds one to its counter until it is dropped.
 pub(crate) struct Counted(&'static AtomicUsize);
 
 impl Counted {
@@ -41,8 +41,8 @@ impl Drop for Counted {
     }
 }
 
-/// Runs Python code on any thread, including a thread of a pool. Returns `Closed` if the
-/// interpreter ends.
+/// Runs Python code on any thread, including a thread of a pool. Returns the error `Closed` if the
+/// interpreter is ending.
 pub(crate) fn enter<T>(code: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
     let _within = Counted::new(&WITHIN);
     let ends = || closed("the interpreter ends");
@@ -53,8 +53,8 @@ pub(crate) fn enter<T>(code: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult
     Python::try_attach(code).unwrap_or_else(|| Err(ends()))
 }
 
-/// Waits until all submitted requests that have begun are over, and then lets no more tasks begin.
-/// Python calls this when the interpreter ends.
+/// Waits until all submitted requests that have begun are over, and then prevents further tasks.
+/// Python calls this function when the interpreter ends.
 #[pyfunction]
 pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     let wait = |count: &AtomicUsize| {
@@ -69,8 +69,8 @@ pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     waited.and_then(|()| wait(&WITHIN))
 }
 
-/// A value that only the process that created it may use. In the child of a fork, locks of the
-/// value may be held forever.
+/// A value that only the process that created it may use. After a fork, the child has a copy of the
+/// value, in which locks may be held forever.
 pub(crate) struct Own<T> {
     /// The value, or `None` once it is dropped.
     thing: Option<T>,

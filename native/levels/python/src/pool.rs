@@ -11,7 +11,7 @@ use crate::errors::{closed, not_built, refused};
 use crate::leaving::{Counted, Own, enter};
 use crate::request::Request;
 
-/// The interval at which a waiting main thread checks for signals. It is the maximum delay of a
+/// The interval at which a main thread that waits checks for signals. It bounds the delay of a
 /// Python signal handler.
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -23,7 +23,7 @@ pub(crate) struct Pool {
 
 /// The options of a level: name, maximum threads, minimum threads, weight, floor, queue length.
 type LevelTerms = (String, u32, u32, f64, f64, usize);
-/// The state of the goal: verdict, measured value, effort.
+/// The state of the goal: its verdict, its measured value, and the output of its controller.
 type GoalTerms = (&'static str, Option<f64>, f64);
 
 impl Pool {
@@ -62,8 +62,8 @@ impl Pool {
         Ok(Self { pool: Own::new(builder.build().map_err(not_built)?) })
     }
 
-    /// Waits for this thread's turn and returns the request. With `signals`, the thread checks for
-    /// signals while it waits, as the main thread must.
+    /// Waits until it is this thread's turn, and returns the request. With `signals`, the thread
+    /// checks for signals while it waits, as the main thread must. `timeout` is in seconds.
     fn request(
         &self,
         py: Python<'_>,
@@ -76,8 +76,9 @@ impl Pool {
         py.detach(|| turn(pool, &level, patience, signals)).map(Request::new)
     }
 
-    /// Submits `run`, which a thread of the pool calls with the request at its turn, or with `None`
-    /// if the turn never comes. If `run` returns `False`, the request counts as failed.
+    /// Submits `run`. A thread of the pool calls it with the request when it is the request's turn,
+    /// or with `None` if the turn never comes. If `run` returns `False`, the request counts as
+    /// failed.
     fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
         let pool = self.pool()?;
         let job_state = JobState::default();
@@ -86,7 +87,7 @@ impl Pool {
         if job_state.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
     }
 
-    /// Closes the pool: refuses new requests and those that wait.
+    /// Closes the pool: refuses new requests and those that wait for their turn.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
         py.detach(|| pool.close());
@@ -168,8 +169,8 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// A submitted request. If the pool has reported to the caller that it accepted the request, `run`
-/// is called exactly once.
+/// A submitted request with its function `run`. If the caller has learned that the pool accepted
+/// the request, `run` is called exactly once.
 struct Job {
     run: Py<PyAny>,
     job_state: JobState,

@@ -47,13 +47,14 @@ impl Request {
         Self { turn: Mutex::new(Turn::Own(Own::new(request))) }
     }
 
-    /// Lends a request to the Python code `to`, and takes it back when `to` returns.
+    /// Lends a request to the Python code `to`, and takes the request back when `to` returns.
     pub(crate) fn lent<T>(
         py: Python<'_>,
         request: &mut bywash_levels::Request,
         to: impl FnOnce(&Py<Self>) -> PyResult<T>,
     ) -> PyResult<T> {
-        /// Takes the request back, even from a thread that still uses it: it waits for that thread.
+        /// A guard that takes the request back when it is dropped. If another thread still uses the
+        /// request, the guard waits for that thread.
         struct Lease(Py<Request>);
         impl Drop for Lease {
             fn drop(&mut self) {
@@ -133,7 +134,7 @@ impl Request {
         failed.raise(request)
     }
 
-    /// Marks the request, which counts as failed when it ends.
+    /// Makes the request count as failed when it ends.
     fn fail(&self) -> PyResult<()> {
         self.turn()?.request()?.fail();
         Ok(())
@@ -169,7 +170,7 @@ impl Request {
     }
 }
 
-/// The error to raise if several tasks fail. It is the first error, unless another one is meant to
+/// The error to raise if several tasks fail. It is the first error, unless a later one is meant to
 /// end the program (`KeyboardInterrupt`).
 #[derive(Default)]
 struct First(Mutex<Option<(bool, PyErr)>>);

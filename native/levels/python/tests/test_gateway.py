@@ -15,9 +15,9 @@ KEY, OTHER_KEY = bytes([7] * 32), bytes([8] * 32)
 
 
 def signed(key, seconds_ago=0):
-    """Return what the gateway sends.
+    """Return the field that the gateway sends.
 
-    This is an HMAC (RFC 2104) with a key for this purpose alone, in base64url.
+    The signature is an HMAC (RFC 2104) with a key for this purpose alone, in base64url.
     """
 
     def mac(key, text):

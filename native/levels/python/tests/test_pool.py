@@ -1,4 +1,4 @@
-"""Tests of turns, tasks, exceptions and statistics. A test that takes a minute is stuck."""
+"""Tests of turns, tasks, exceptions and statistics. A test that takes a minute has failed."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ TWO = {"high": Level(max_threads=4), "low": Level()}
 
 
 def until(what):
-    """Wait until the condition holds."""
+    """Wait until `what` returns a true value."""
     end = time.monotonic() + STUCK
     while not what():
         if time.monotonic() > end:
@@ -41,9 +41,9 @@ def until(what):
 
 
 def in_thread(function):
-    """Run a function in a thread.
+    """Run `function` in a thread.
 
-    Return a function that returns its result or raises its exception.
+    Return a function that waits for the thread, and returns its result or raises its exception.
     """
     result = []
 
@@ -387,7 +387,7 @@ class Settings(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    """Tests of how a program ends, each in an interpreter of its own."""
+    """Tests of how a program with a pool ends, each in an interpreter of its own."""
 
     def ends(self, code):
         # Import the installed package, not the sources next to the tests.

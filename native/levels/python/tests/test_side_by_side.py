@@ -1,7 +1,8 @@
 """Tests of what runs in parallel and what takes turns.
 
-They count the threads inside a call, and use no clock. They make the interpreter never take its
-lock from a thread. So a second thread gets inside only if the first has released the lock itself.
+They count the threads inside a call, and use no clock. The interpreter is set never to take its
+lock away from a thread. So a second thread gets inside only if the first has released the lock
+itself.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ BUFFER = bytes(8 << 20)
 
 
 class Inside:
-    """The number of threads inside `call`, and its maximum."""
+    """A counter of the threads that are inside `call` now, with its maximum."""
 
     def __init__(self, call):
         self.call = call
@@ -40,7 +41,11 @@ class SideBySide(unittest.TestCase):
         sys.setswitchinterval(1e6)
 
     def most_inside(self, call, enough):
-        """Return the maximum, after as many rounds as it takes to reach `enough`, or after many."""
+        """Return the maximum number of threads inside `call`.
+
+        Repeat the call until the maximum reaches `enough`, or until a limit of rounds is
+        reached.
+        """
         inside = Inside(call)
         end = time.monotonic() + STUCK
         with Pool(2, {"high": Level(max_threads=2)}) as pool, pool.request("high") as request:

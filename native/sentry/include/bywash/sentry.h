@@ -66,30 +66,31 @@ struct socket_watch_opts {
     uint32_t flags;  /* SW_... */
     int signum;      /* the signal to send; 0: none */
     /* The thread of this process that gets the signal; it must live until the watch ends. 0: the
-     * calling one (not in a callback, whose thread takes no signals). */
+     * calling thread (not in a callback, whose thread takes no signals). */
     pid_t tid;
-    /* The argument of `cb`. Unless 0, it also replaces the descriptor in the signal's si_value
-     * (sival_ptr). */
+    /* The argument of `cb`. Unless it is 0, it also replaces the descriptor in the signal's
+     * si_value (sival_ptr). */
     uint64_t cookie;
     int eventfd;     /* with SW_EVENTFD: 1 is added to it; keep it open until the watch ends */
-    /* Called on the library's thread. `why` is ESHUTDOWN, ECONNRESET, or 0 for data. */
+    /* A function that is called on the library's thread. `why` is ESHUTDOWN, ECONNRESET, or 0 for
+     * data. */
     void (*cb)(uint64_t cookie, int why);
 };
 
-/* Also tells, once, that unread bytes have come: si_errno and `why` are 0. If a FIN follows them,
- * it tells only the FIN, except with SW_HALF_CLOSE_OK. The watch goes on. */
+/* Also notifies once that unread bytes have come: si_errno and `why` are 0. If a FIN follows the
+ * bytes, only the FIN is notified, except with SW_HALF_CLOSE_OK. The watch continues. */
 #define SW_DATA 1u
-/* A FIN does not count as leaving; the end of both directions does. With this flag, a TCP client
- * that has closed is not noticed until something is written to it. */
+/* A FIN alone does not count as leaving, but the end of both directions does. With this flag, a
+ * TCP client that has closed is not noticed until something is written to it. */
 #define SW_HALF_CLOSE_OK 2u
-/* When the other side leaves, the libsert request of the calling thread is stopped:
+/* Stops the libsert request of the calling thread when the other side leaves, with the reason
  * SERT_CLIENT_GONE (sert.h). ENOTSUP: the process has no libsert. EINVAL: no request has begun. */
 #define SW_SERT 4u
-/* Uses the field `eventfd`. */
+/* Notifies through the field `eventfd`. */
 #define SW_EVENTFD 8u
 
-/* Is like socket_watch, and makes every notification that `opts` names: signal, eventfd, libsert,
- * callback. EINVAL: `opts` names none, or an invalid one.
+/* Watches a socket like socket_watch, and sends every notification that `opts` names: signal,
+ * eventfd, libsert, callback. EINVAL: `opts` names none, or an invalid one.
  *
  * While a callback runs, all other notifications wait. So it should be short, and must neither
  * throw, nor end its thread, nor fork without exec. It runs without locks held, and its thread

@@ -73,8 +73,8 @@ impl AdServer {
     }
 }
 
-/// Fills an empty database with the generated contracts. A database that is not empty is left as it
-/// is, with a message on stderr.
+/// Fills an empty database with the generated contracts. A database that is not empty stays
+/// unchanged, and a message on stderr says so.
 fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerError> {
     if !store.register.is_empty() {
         // A failed write to stderr must not stop the server.

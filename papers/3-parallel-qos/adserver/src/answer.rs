@@ -31,7 +31,8 @@ impl Answer {
     }
 }
 
-/// The channel for the answer to one request, and the kind under which the request is counted.
+/// The channel for the answer to one request, with the kind under which the request is counted and
+/// the time of its receipt.
 pub(crate) struct ReplyHandle {
     pub(crate) reply: ReplySender<Answer>,
     pub(crate) kind: RequestKind,

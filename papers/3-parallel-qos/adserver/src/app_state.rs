@@ -102,8 +102,8 @@ impl AppState {
         snapshot.refresh(Timestamp::now());
     }
 
-    /// Locks the snapshot against other changes. Poison is ignored: the snapshot is replaced in one
-    /// step, so that a panic cannot leave half a change.
+    /// Locks the snapshot against other changes. A poisoned lock is accepted: the snapshot is
+    /// replaced in one step, so that a panic cannot leave half a change.
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,8 +114,9 @@ impl AppState {
         self.key.sign(&Placement { boot: self.boot, serial, banner: banner.id, slot })
     }
 
-    /// Requests the next reservation of the banner from the writer, if it is due and has not been
-    /// requested. If the writer's queue is full, the writer reserves at its next tick.
+    /// Asks the writer to reserve the banner's next impressions, if a reservation is due and not
+    /// yet requested. If the writer's queue is full, the writer makes the reservation at its next
+    /// tick.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
         let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.mark_requested();
         if is_due && self.write_queue.offer(Write::Reserve(banner.id)).is_err() {
@@ -149,8 +150,8 @@ impl AppState {
         (ReplyHandle { reply, kind, since: Instant::now() }, answer)
     }
 
-    /// Submits a page to the pool, which calls `look` when it is the page's turn. If the pool is
-    /// full or closed, the page is refused.
+    /// Submits a page to the pool, which calls `look` when it is the page's turn. Returns an error
+    /// if the pool is full or closed.
     pub(crate) fn submit_page(
         &self,
         level: Level,
@@ -163,7 +164,7 @@ impl AppState {
         submitted.map_err(|_| Refusal::Busy)
     }
 
-    /// Counts the outcome of the request, and sends the answer to the client.
+    /// Counts the outcome of the request, and sends `answer` to the client.
     pub(crate) fn answer(&self, handle: ReplyHandle, answer: Answer) {
         let ReplyHandle { reply, kind, since } = handle;
         let outcome = match answer {
@@ -177,7 +178,7 @@ impl AppState {
         self.counters.count_outcome(kind, if is_gone { Outcome::Orphaned } else { outcome });
     }
 
-    /// Counts a request that was not served, because its client had left before.
+    /// Counts a request that was not served because its client had left.
     pub(crate) fn skip(&self, handle: &ReplyHandle) {
         self.counters.count_outcome(handle.kind, Outcome::Orphaned);
     }

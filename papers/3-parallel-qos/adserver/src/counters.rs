@@ -22,7 +22,7 @@ pub(crate) enum RequestKind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     Refused,
-    /// Answered, this time after the request was received.
+    /// The request was answered, this long after it was received.
     Answered(Duration),
     Failed,
     Orphaned,
@@ -75,7 +75,7 @@ impl Counters {
     }
 
     /// Counts a page that wanted `wanted` banners and got `placed` of them. `rescans` is the number
-    /// of its selections that ended with a scan, because too many draws from the trees were
+    /// of its selections that ended with a scan because too many draws from the trees were
     /// rejected.
     pub(crate) fn count_selection(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
@@ -89,7 +89,8 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Counts a signed level in a request as refused, unless the server has accepted it.
+    /// Counts a request's signed level as refused, unless `is_believed` says that the server has
+    /// accepted the level.
     pub(crate) fn count_level(&self, is_believed: bool) {
         self.levels_refused.fetch_add(u64::from(!is_believed), Relaxed);
     }
@@ -99,12 +100,13 @@ impl Counters {
         self.levels_refused.load(Relaxed)
     }
 
-    /// Returns the counter of clients that have left, for the code that detects this.
+    /// Returns the counter of departed clients, which the code that detects departures increments.
     pub(crate) const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
-    /// Counts a request as running until the returned guard is dropped.
+    /// Counts a request as running until the returned guard is dropped. The counter also gives the
+    /// number of running requests.
     pub(crate) fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
@@ -135,7 +137,8 @@ impl Counters {
         }
     }
 
-    /// Returns two totals: the clicks that were counted, and the repeated clicks that were not.
+    /// Returns two totals: the number of counted clicks, and the number of repeated clicks, which
+    /// were not counted.
     pub(crate) fn clicks(&self) -> (u64, u64) {
         (self.counted.load(Relaxed), self.repeated.load(Relaxed))
     }

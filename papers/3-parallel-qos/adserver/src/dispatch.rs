@@ -12,9 +12,9 @@ use crate::store::{Refused, Write};
 use crate::token::Placement;
 
 impl AppState {
-    /// Passes a request to its queue, and returns the receiver of its answer. If the sender of the
-    /// answer is dropped without an answer, the server was closed first. Returns an error if the
-    /// queue is full or closed.
+    /// Passes a request to its queue, and returns the receiver of its answer. If the server closes
+    /// before it answers, the sender of the answer is dropped. Returns an error if the queue is
+    /// full or closed.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (handle, answer) = self.receive(request.kind());
         match request {

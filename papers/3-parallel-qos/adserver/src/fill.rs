@@ -1,5 +1,5 @@
 //! Generates contracts for the laboratory. The same seed gives the same contracts, except for the
-//! dates: each contract began a day before the start.
+//! dates: each contract began a day before the start of the server.
 //!
 //! Therefore all contracts are behind their schedule, so that every banner may be delivered. Each
 //! concept has its own slot, which could carry every banner with this concept. So nothing is
@@ -18,13 +18,13 @@ use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 const DAY: i64 = 86_400;
 /// The maximum number of concepts of a generated banner.
 const OWN_CONCEPTS: u64 = 5;
-/// The range of the number of impressions of a generated contract.
+/// The range of the number of impressions that a generated contract buys.
 const IMPRESSIONS: std::ops::Range<u64> = 10_000..1_000_000;
-/// The number of categories. One in this many banners has a category.
+/// The number of categories. One in this many generated banners has a category.
 const CATEGORIES: u64 = 10;
 
-/// Returns the change to write to the database, and the register that results from it. Returns
-/// `None` if a number is too large for an id, which the limits of [`Fill`] exclude.
+/// Returns the change to write to the database, and the register that results from the change.
+/// Returns `None` if a number is too large for an id, which the limits of [`Fill`] exclude.
 pub(crate) fn fill(fill: Fill, now: Timestamp) -> Option<(Change, Register)> {
     let mut rng = RandomStream::seeded(fill.seed);
     let flight = Flight { from: now.plus(-DAY), to: now.plus(30 * DAY) };

@@ -26,8 +26,8 @@ macro_rules! ids {
                 }
             }
 
-            /// Returns the next id after `last`, the highest id so far. Returns 1 for `None`, and
-            /// `None` if no id is left.
+            /// Returns the next id after `last`, the highest id in use. If `last` is `None`, no id
+            /// is in use, and the result is 1. Returns `None` if no id is left.
             pub(crate) fn after(last: Option<Self>) -> Option<Self> {
                 let next = last.map_or(Some(1), |last| last.0.get().checked_add(1));
                 next.and_then(Self::new)
@@ -62,7 +62,7 @@ ids! {
     ConceptId;
     /// The id of a publisher, which is a site that shows banners.
     PublisherId;
-    /// The id of a slot, which is a place on a publisher's pages.
+    /// The id of a slot, which is a space for a banner on a publisher's pages.
     SlotId;
     /// The id of a contract, which buys impressions.
     ContractId;

@@ -33,8 +33,9 @@ pub struct Options {
     /// The number of worker threads for the admin API, 1 to 1024. These threads wait for the disk,
     /// which a thread of the pool must not do.
     pub workers: usize,
-    /// The maximum number of waiting requests, for each level and for the admin API separately; at
-    /// least 1. The default is 511, the listen backlog of servers at the time of the paper.
+    /// The maximum number of waiting requests, at least 1. It applies to each level and to the
+    /// admin API separately. The default is 511, the listen backlog of servers at the time of the
+    /// paper.
     pub backlog: usize,
     /// The method by which banners are selected.
     pub selection: Selection,

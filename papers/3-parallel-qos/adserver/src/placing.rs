@@ -28,8 +28,8 @@ struct PlacedBanner {
     banner: BannerId,
     size: Size,
     slot: Option<SlotId>,
-    /// The address that a client requests to click on the banner. This server then counts the click
-    /// and redirects to the landing address.
+    /// The address to request for a click on the banner. This server then counts the click and
+    /// redirects to the landing address.
     click: String,
 }
 
@@ -81,18 +81,19 @@ fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Re
     slots.collect()
 }
 
-/// The places of one page that accept the same banners, because they have the same size and
+/// The ad slots of one page that accept the same banners, because they have the same size and
 /// concepts.
 struct Group<'a> {
     size: Option<Size>,
     concepts: Vec<Concept>,
-    /// The index of each place on the page, and the slot if the request named one.
+    /// The index of each place, which orders the banners in the answer, and its ad slot. The slot
+    /// is `None` in all places if the request named no slots but a number of banners.
     places: Vec<(usize, Option<&'a Slot>)>,
 }
 
-/// Groups the slots of a page that accept the same banners. Each slot accepts banners about the
-/// concepts that the page names or, if it names none, about the slot's own concepts. The groups
-/// with the fewest concepts come first, because the others have more choice.
+/// Groups the slots of a page that accept the same banners. If the page names concepts, every slot
+/// accepts banners about those. Otherwise each slot accepts banners about its own concepts. The
+/// groups with the fewest concepts come first, because the others have more choice.
 fn groups<'a>(slots: &[&'a Slot], named: &[Concept]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (at, slot) in slots.iter().enumerate() {

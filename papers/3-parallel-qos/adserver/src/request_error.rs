@@ -3,7 +3,7 @@
 use crate::capacity::Shortage;
 use crate::values::Keyword;
 
-/// The maximum number of similar concepts that are suggested instead of an unknown one.
+/// The maximum number of similar concepts that an error suggests for an unknown one.
 pub(crate) const SUGGESTIONS: usize = 5;
 
 /// An error answer. Each variant has one status code, and its message is the body.

@@ -42,7 +42,8 @@ pub struct Stats {
     pub goal: Option<GoalStats>,
     /// The number of threads in the pool, which select banners.
     pub threads: u32,
-    /// The maximum number of waiting requests, for each level and for the admin API separately.
+    /// The maximum number of waiting requests. It applies to each level and to the admin API
+    /// separately.
     pub backlog: usize,
 }
 
@@ -54,7 +55,8 @@ pub struct RequestStats {
     /// The number of requests answered with 503, because a queue was full or the server was
     /// closing.
     pub refused: u64,
-    /// The number of requests answered, with any other status, while the client was still there.
+    /// The number of requests that got an answer with any other status while the client was still
+    /// connected.
     pub answered: u64,
     /// The number of requests answered with 500, because the database failed or a page panicked.
     /// The cause is on stderr.
@@ -97,8 +99,8 @@ pub struct GoalStats {
     pub verdict: &'static str,
     /// The measured ratio in the last seconds. `None` if it is not known.
     pub measured: Option<f64>,
-    /// The output of the controller: the weight with which the age of a page of the level `high`
-    /// counts.
+    /// The output of the controller of the goal: the factor by which the age of a waiting page of
+    /// the level `high` counts.
     pub effort: f64,
 }
 
@@ -111,7 +113,7 @@ pub struct SelectionStats {
     pub pages: u64,
     /// The number of banners placed on pages.
     pub placed: u64,
-    /// The number of places for which there was no banner.
+    /// The number of wanted banners for which none could be placed.
     pub empty: u64,
     /// The number of selections that ended with a scan, because too many draws from the trees were
     /// rejected.

@@ -55,8 +55,8 @@ impl Writer {
         Self { state, connection, waiting }
     }
 
-    /// Reserves the first block of every banner whose flight is running, before any request is
-    /// served.
+    /// Reserves the first block of impressions of every banner whose flight is running, before any
+    /// request is served.
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
         let snapshot = self.state.snapshot();
         let reservations = short(&snapshot);
@@ -93,8 +93,8 @@ impl Writer {
         }
     }
 
-    /// Adds a write to the batch, or commits it at once if it is a change. Returns whether it was
-    /// [`Write::Finish`].
+    /// Adds a write to the batch. A change of stored objects is committed at once instead. Returns
+    /// whether the write was [`Write::Finish`].
     fn sort(&mut self, write: Write, batch: &mut Batch) -> bool {
         match write {
             Write::Click(placement, handle) => batch.clicks.push((placement, handle)),
@@ -182,8 +182,8 @@ impl Writer {
         Answer::Go(banner.landing.clone())
     }
 
-    /// Saves the placements of the slots. In the database, it also gives back the impressions that
-    /// are reserved and not delivered. No thread may deliver impressions any more.
+    /// Saves the placements of the slots. Also gives back, in the database, the impressions that
+    /// are reserved and not delivered. No thread may deliver impressions after the call.
     fn finish(mut self) {
         let snapshot = self.state.snapshot();
         let give_back = |connection: &mut Connection| {
@@ -202,15 +202,16 @@ impl Writer {
     }
 }
 
-/// Returns the banners whose next reservation is due and was not requested, and marks it as
-/// requested.
+/// Returns the banners whose next reservation is due and not yet requested, and marks these
+/// reservations as requested.
 fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     let now = Timestamp::now();
     let banners = snapshot.contracted.iter().filter(|banner| banner.tally.is_short(now));
     banners.filter(|banner| banner.tally.mark_requested()).map(|banner| banner.id).collect()
 }
 
-/// Lets these banners request a reservation again, whether the present one succeeded or failed.
+/// Allows these banners to request a reservation again, whether the present reservation succeeded
+/// or failed.
 fn answer_asking(snapshot: &Snapshot, reservations: &[BannerId]) {
     for banner in reservations.iter().filter_map(|id| snapshot.register.banners.get(id)) {
         banner.tally.unmark_requested();

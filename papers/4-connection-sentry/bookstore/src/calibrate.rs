@@ -1,5 +1,5 @@
-//! Measures the cost of each service alone on the given database. A laboratory scales its times by
-//! these costs.
+//! Measures the cost of each service alone on the given database. The laboratory scales its times
+//! by these costs.
 
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,13 @@ const RUNS: u32 = 21;
 pub struct Cost {
     /// The service that was measured.
     pub service: Service,
-    /// The median time that a worker takes for one request, over several runs.
+    /// The median over several runs of the time that a worker takes for one request.
     pub time: Duration,
 }
 
-/// Measures the cost of every service while nothing else runs. The cost is the time of one worker
-/// from taking a request to its answer, without HTTP. For SQLite this is processor time. For a
-/// database server with its own core it is processor time and the round trips.
+/// Measures the cost of every service while nothing else runs. The cost is the time from when a
+/// worker takes a request to its answer, without HTTP. For SQLite, this is processor time. For a
+/// database server with its own core, it is processor time plus the round trips.
 pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
     let fixture = Fixture::prepare(options)?;
     let mut store = Store::new(&fixture.pool, None, options.tags)

@@ -13,7 +13,7 @@ pub const FILES: u32 = 2 * BOOKS;
 /// The number of pages in a text sample.
 const SAMPLE: u32 = 4;
 
-/// The purpose of the random numbers for a cover.
+/// The number of the random stream for a cover.
 const FOR_COVER: u64 = 3;
 
 /// A file to send to a client.

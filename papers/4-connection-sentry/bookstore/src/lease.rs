@@ -40,10 +40,10 @@ use bywash_database::DbError;
 /// The maximum time to wait for an answer of the daemon.
 const ANSWER: Duration = Duration::from_millis(100);
 
-/// The time between two attempts to connect to an absent daemon.
+/// The minimum time between two attempts to connect to an absent daemon.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// A client of the stop daemon for one database, shared by all workers.
+/// A client of the stop daemon for one database. All workers share it.
 #[derive(Clone)]
 pub(crate) struct LeaseClient {
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ pub(crate) struct DaemonConnection {
 struct Shared {
     socket: PathBuf,
     is_over: AtomicBool,
-    /// The total number of conversations begun. It can be read without the lock.
+    /// The total number of conversations begun. Statistics read it without the lock.
     begun: Arc<AtomicU64>,
     state: Mutex<ConnectionState>,
 }
@@ -74,9 +74,10 @@ struct ConnectionState {
     conversation: u64,
     /// The number of the last message sent.
     last: u64,
-    /// The channels of the workers that wait for an answer, by the number of the message.
+    /// The channels of the workers that wait for an answer, indexed by the number of the message.
     waiting: HashMap<u64, SyncSender<Answer>>,
-    /// The flags that stop the running statements of leased connections, by request and connection.
+    /// The flags that stop the running statements of leased connections, indexed by request and
+    /// connection.
     stops: HashMap<(RequestId, u64), Arc<AtomicBool>>,
 }
 
@@ -84,18 +85,19 @@ struct ConnectionState {
 enum NoAnswer {
     /// The message was certainly not sent.
     NotSent,
-    /// The message may have been sent, and was not answered in time.
+    /// The message may have been sent, but was not answered in time.
     MaybeSent,
 }
 
-/// A lease: a connection works for a request until [`Lease::release`].
+/// A lease: the promise to the daemon that a connection works for one request until
+/// [`Lease::release`].
 #[must_use = "a lease ends with its release"]
 pub(crate) struct Lease<'a> {
     client: &'a LeaseClient,
     request: &'a RequestId,
     connection: u64,
-    /// The number of the conversation in which the lease was announced to the daemon; `None` if
-    /// it was not announced.
+    /// The number of the conversation in which the store requested the lease from the daemon;
+    /// `None` if it requested none.
     announced_in: Option<u64>,
 }
 
@@ -119,7 +121,8 @@ impl DaemonConnection {
         Arc::clone(&self.shared.begun)
     }
 
-    /// Returns a client for the workers. `database` is the daemon's name for their database.
+    /// Returns a client for the workers. `database` is the name under which the daemon knows their
+    /// database.
     pub(crate) fn client(&self, database: DatabaseName) -> LeaseClient {
         LeaseClient { shared: Arc::clone(&self.shared), database }
     }
@@ -204,14 +207,14 @@ impl Lease<'_> {
 }
 
 impl Shared {
-    /// Locks the state. Poison is ignored, because every change under the lock is complete in one
-    /// step.
+    /// Locks the state. A poisoned lock is accepted, because every change under the lock is
+    /// complete in one step.
     fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message in the current conversation, and waits for its answer. If `wanted` is given
-    /// and another conversation is current, nothing is sent. Returns the number of the current
+    /// Sends a message in the current conversation, and waits for its answer. If `wanted` is the
+    /// number of another conversation, sends nothing. Returns the number of the current
     /// conversation, and the answer. A missing answer ends the conversation.
     fn exchange(&self, command: Command, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
         let mut state = self.lock();
@@ -291,8 +294,8 @@ impl ConnectionState {
         Ok(answer)
     }
 
-    /// Ends the conversation with this number, if it is still the current one. Workers that wait
-    /// for an answer wake up, because their senders are dropped.
+    /// Ends the conversation with this number, unless another conversation has replaced it. Workers
+    /// that wait for an answer wake up, because their senders are dropped.
     fn end(&mut self, conversation: u64) {
         if self.conversation == conversation {
             if let Some(writer) = self.writer.take() {

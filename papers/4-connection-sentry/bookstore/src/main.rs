@@ -166,7 +166,7 @@ impl Serve {
     }
 }
 
-/// Prints one line for each service: its name, its cost in milliseconds, and the ratio of this cost
+/// Prints one line for each service: its name, its cost in milliseconds, and the ratio of its cost
 /// to that of a search.
 fn print_costs(options: &Options) -> Result<(), Failure> {
     let costs = calibrate(options)?;

@@ -11,8 +11,8 @@ use crate::{BookstoreError, DatabaseUrl};
 /// The maximum number of workers. A larger number is assumed to be a typing error.
 const MAX_WORKERS: usize = 1024;
 
-/// The maximum number of pages per book. More would be some hundred megabytes of text, and is
-/// assumed to be a typing error.
+/// The maximum number of pages per book. A larger number would mean some hundred megabytes of text,
+/// and is assumed to be a typing error.
 const MAX_PAGES: u32 = 64;
 
 /// The capacity, cost, address and database of a store.
@@ -29,19 +29,20 @@ pub struct Options {
     /// The maximum number of requests that wait for a worker, at least 1. The default is 511, the
     /// listen backlog of servers at the time of paper 4.
     pub backlog: usize,
-    /// The number of pages of text per book, 1 to 64. The cost of a search is proportional to it.
-    /// `None` means the number in the database, or [`Options::USUAL_PAGES`] for an empty database.
+    /// The number of pages of text per book, 1 to 64. The cost of a search is proportional to this
+    /// number. `None` means the number in the database, or [`Options::USUAL_PAGES`] for an empty
+    /// database.
     pub pages: Option<u32>,
     /// Whether each statement begins with a comment that names its request.
     pub tags: bool,
-    /// A database server that sends nothing for longer than this counts as lost. It must be longer
-    /// than any query.
+    /// The time without data after which a connection to a database server counts as lost. It must
+    /// be longer than any query.
     pub silence: Duration,
     /// The stop daemon that learns which request uses which connection; `None` uses no daemon.
     pub stopd: Option<Stopd>,
 }
 
-/// How to reach the stop daemon, and its name for the database.
+/// The address of the stop daemon, and its name for the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopd {
     /// The path of the daemon's Unix socket.

@@ -36,7 +36,7 @@ pub(crate) struct StoreRequest {
     pub(crate) id: Option<RequestId>,
 }
 
-/// The operation of a request on the database.
+/// The operation that a request performs on the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Home,

@@ -6,8 +6,8 @@ use http::HeaderMap;
 /// The header field with the identifier of a request.
 pub const REQUEST_HEADER: &str = "bywash-request";
 
-/// Returns the identifier in the header. A missing, repeated or invalid field counts as no
-/// identifier, because a client may send any value.
+/// Returns the request's identifier from its header field. A missing, repeated or invalid field
+/// counts as no identifier, because a client may send any value.
 pub(crate) fn named(headers: &HeaderMap) -> Option<RequestId> {
     let mut values = headers.get_all(REQUEST_HEADER).iter();
     let value = values.next().filter(|_| values.next().is_none())?;

@@ -15,7 +15,8 @@ pub struct Stats {
     pub services: BTreeMap<Service, ServiceStats>,
     /// The total time that workers spent on requests, in microseconds.
     pub busy_us: u64,
-    /// The part of `busy_us` that was spent on requests whose clients left before their answer.
+    /// The part of `busy_us` that was spent on requests whose clients left before they had their
+    /// answer.
     pub busy_us_departed: u64,
     /// The part of `busy_us_departed` that was spent after the client had left.
     pub busy_us_in_vain: u64,
@@ -42,11 +43,11 @@ pub struct Stats {
 pub struct DatabaseStats {
     /// The kind of the database: `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether a worker reached the database at the last attempt.
+    /// Whether the last attempt of a worker to reach the database succeeded.
     pub reachable: bool,
     /// The total number of requests that found the database unavailable.
     pub lost: u64,
-    /// The number of pages per book. The cost of a search is proportional to it.
+    /// The number of pages of text per book. The cost of a search is proportional to this number.
     pub pages: u32,
 }
 

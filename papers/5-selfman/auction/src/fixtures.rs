@@ -8,8 +8,8 @@ use crate::Sizes;
 /// The number of regions, as in `RUBiS`.
 pub const REGIONS: i64 = 62;
 
-/// The names of the categories, as many as in `RUBiS`. The share of the items that the *n*-th
-/// category has is about proportional to 1/*n*.
+/// The names of the categories, as many as in `RUBiS`. The *n*-th category has a share of the items
+/// that is about proportional to 1/*n*.
 pub const CATEGORIES: [&str; 20] = [
     "Books",
     "Music",
@@ -46,13 +46,13 @@ const NOUNS: [&str; 12] = [
     "Kettle", "Lantern",
 ];
 
-/// The purpose of the random numbers for the properties of a user.
+/// The number of the random stream for the properties of a user.
 const FOR_USER: u64 = 1;
-/// The purpose of the random numbers for the properties of an item.
+/// The number of the random stream for the properties of an item.
 const FOR_ITEM: u64 = 2;
-/// The purpose of the random numbers for the bids on an item.
+/// The number of the random stream for the bids on an item.
 const FOR_BIDS: u64 = 3;
-/// The purpose of the random numbers for a comment.
+/// The number of the random stream for a comment.
 const FOR_COMMENT: u64 = 4;
 
 const DAY: i64 = 86_400;
@@ -96,7 +96,7 @@ pub(crate) struct Item {
     pub(crate) bids: Vec<Bid>,
 }
 
-/// A bid on an item, which is higher than the previous one.
+/// A generated bid on an item, which is higher than the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bid {
     pub(crate) bidder: i64,
@@ -145,8 +145,8 @@ impl Item {
     }
 }
 
-/// Returns the generated bids on an item. Their number is random, with the mean `sizes.bids` and at
-/// most twice as large.
+/// Returns the generated bids on an item. Their number is random: its mean is `sizes.bids`, and its
+/// maximum twice that.
 fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
     let mut rng = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
     let count = below(2 * sizes.bids + 1, &mut rng);
@@ -176,8 +176,8 @@ fn below(count: i64, rng: &mut Stream) -> i64 {
     ((rng.unit() * count as f64) as i64).min(count - 1)
 }
 
-/// Returns a random whole number from 0 to `count` − 1. The *n*-th has a probability of about
-/// 1/*n*.
+/// Returns a random whole number from 0 to `count` − 1. The *n*-th number has a probability of
+/// about 1/*n*.
 fn common(count: i64, rng: &mut Stream) -> i64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as i64).clamp(1, count) - 1

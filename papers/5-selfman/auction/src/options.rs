@@ -10,8 +10,8 @@ use crate::AuctionError;
 /// The maximum number of workers. A larger number is assumed to be a typing error.
 const MAX_WORKERS: usize = 1024;
 
-/// The maximum number of rows of one kind. More would be some gigabytes, and is assumed to be a
-/// typing error.
+/// The maximum number of users, items or comments. A larger number would mean some gigabytes of
+/// data, and is assumed to be a typing error.
 const MAX_ROWS: i64 = 10_000_000;
 
 /// The capacity, sizes, address and database of an auction site.
@@ -30,8 +30,8 @@ pub struct Options {
     /// The sizes with which an empty database is filled. A database that is not empty must have
     /// been filled with the same sizes.
     pub sizes: Sizes,
-    /// A database server that sends nothing for longer than this counts as lost. It must be longer
-    /// than any query.
+    /// The time without data after which a connection to a database server counts as lost. It must
+    /// be longer than any query.
     pub silence: Duration,
 }
 
@@ -42,7 +42,8 @@ pub struct Sizes {
     pub users: i64,
     /// The number of items. Four of five are still on sale when the site opens.
     pub items: i64,
-    /// The mean number of bids on an item. The cost of a search is about proportional to it.
+    /// The mean number of bids on an item. The cost of a search is about proportional to this
+    /// number.
     pub bids: i64,
     /// The total number of comments on users.
     pub comments: i64,
@@ -53,14 +54,14 @@ pub struct Sizes {
 /// The properties of an item that follow from its number. A load generator uses them to send only
 /// valid requests.
 impl Sizes {
-    /// Returns whether the auction of this item was over when the site opened. That is so for the
-    /// last fifth of the items.
+    /// Returns whether the auction of this item was over when the site opened. The last fifth of
+    /// the items is over.
     pub const fn is_over(&self, item: i64) -> bool {
         item > self.items * 4 / 5
     }
 
-    /// Returns whether a piece of this item can be bought at once. That is so for the first two
-    /// fifths of the items.
+    /// Returns whether a piece of this item can be bought at once. The first two fifths of the
+    /// items can.
     pub const fn has_price(&self, item: i64) -> bool {
         item <= self.items * 2 / 5
     }

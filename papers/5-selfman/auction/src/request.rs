@@ -95,7 +95,7 @@ pub(crate) struct Credentials {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Formats the nickname only, so that no log has the password.
+    /// Formats the nickname only, so that the password never appears in a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Credentials").field(&self.nickname).finish()
     }
@@ -220,7 +220,8 @@ impl Fields {
         number.filter(|number| (least..=most).contains(number)).ok_or(wrong)
     }
 
-    /// Reads a number like [`Fields::number`]. Returns `usual` if the form has no such field.
+    /// Reads a number like [`Fields::number`], with the default `usual` if the form has no such
+    /// field.
     fn number_or(
         &self,
         name: &str,

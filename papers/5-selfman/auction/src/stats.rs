@@ -35,7 +35,7 @@ pub struct Stats {
 pub struct DatabaseStats {
     /// The kind of the database: `sqlite`, `postgres` or `mariadb`.
     pub kind: &'static str,
-    /// Whether a worker reached the database at the last attempt.
+    /// Whether the last attempt of a worker to reach the database succeeded.
     pub reachable: bool,
     /// The total number of requests that found the database unavailable.
     pub lost: u64,

@@ -93,7 +93,7 @@ impl AdmissionSettings {
         }
     }
 
-    /// Adds a class of requests with its tier. `utility` is the value of one request relative to
+    /// Adds a class of requests with its tier. `utility` is the value of one request, relative to
     /// requests of other classes.
     #[must_use]
     pub fn class(mut self, name: impl Into<String>, tier: Tier, utility: f64) -> Self {
@@ -157,7 +157,8 @@ struct Driver {
     started: Instant,
     max_wait: Option<Duration>,
     requests: Mutex<RequestTable>,
-    /// The number of transactions so far. It gives each transaction a session of its own.
+    /// The number of transactions so far. Each transaction gets a session of its own with this
+    /// number.
     sessions: AtomicU64,
 }
 
@@ -170,7 +171,7 @@ pub struct AdmissionStats {
     pub running: u32,
     /// The number of requests that wait for a slot now.
     pub waiting: u32,
-    /// The total number of requests refused since the start.
+    /// The total number of refused requests since the admission was created.
     pub refused: u64,
 }
 
@@ -248,8 +249,8 @@ impl Driver {
     }
 }
 
-/// A request's place in the engine: in the queue, or on a slot. Dropping the ticket gives the place
-/// back.
+/// The claim of a request on its place in the queue or on its slot. Dropping the ticket gives the
+/// place or the slot back.
 struct Ticket {
     driver: Arc<Driver>,
     id: RequestId,
@@ -259,8 +260,8 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// Returns ready with `Ok` once the request has a slot, and with an error once it is refused.
-    /// Otherwise it stores the waker.
+    /// Polls for the slot. The result is `Ok` when the request has a slot, and an error when it is
+    /// refused. Until then, stores the waker.
     fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
         self.driver.requests.lock().poll(self.id, cx, |decision| match decision {
             Decision::Waits => None,

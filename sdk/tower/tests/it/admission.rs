@@ -1,5 +1,5 @@
 //! Tests of the queue in front of a service. They run in tokio's paused time: no test really waits,
-//! and every time is exact.
+//! and every measured time is exact.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use crate::{millis, secs};
 
 type Answer = Result<Response<Full<Bytes>>, Terminated>;
 
-/// A service that takes one second for each request and records the request's path.
+/// A service that takes one second for each request and records the path of the request.
 #[derive(Clone, Default)]
 struct Works(Arc<Mutex<Vec<String>>>);
 

@@ -131,8 +131,7 @@ impl Server {
         self.controller.stats()["search"]
     }
 
-    /// Waits until no request runs. A request that has reported its last event may still be
-    /// running.
+    /// Waits until no request runs. A request may still run when it has reported its last event.
     async fn rests(&self) {
         let rests = async {
             while self.stats().running > 0 {

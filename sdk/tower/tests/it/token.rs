@@ -16,7 +16,7 @@ fn a_look_says_whether_it_has_ended_the_request() {
     assert_eq!(token.reason(), Some(Reason::RanTooLong));
 }
 
-/// Compares the checkpoints with a reference that reads the threshold at every step, under random
+/// Compares the checkpoints with a reference that reads the threshold at every step, for random
 /// loads.
 #[test]
 fn a_checkpoint_is_never_late_whatever_the_loads() {

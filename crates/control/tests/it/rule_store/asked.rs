@@ -1,4 +1,4 @@
-//! Tests of elephants that operators ask for by name.
+//! Tests of elephants that are listed because operators named them.
 
 use bywash_control::{
     Act, Change, DecisionMeta, Elephant, Gauge, MOST_ENTRIES, Refused, RuleStore, State, What,

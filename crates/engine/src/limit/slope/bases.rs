@@ -28,7 +28,7 @@ pub(super) struct OfClass {
 const LEAST: f64 = 1e-9;
 /// The maximum of a base, in seconds: more than any request may take.
 const MOST: f64 = 1e7;
-/// The number of answers of a class that weigh as much as what was learned about it before.
+/// The weight of what was learned before about the base of a class, as a number of answers.
 const PRIOR_ANSWERS: f64 = 200.0;
 
 impl Bases {
@@ -46,7 +46,7 @@ impl Bases {
         self.0.iter().any(|base| *base > 0.0)
     }
 
-    /// Multiplies all bases by `factor`, because requests take that many times as long as assumed.
+    /// Multiplies all bases by `factor`, because requests take `factor` times as long as assumed.
     /// One call changes bases by a factor of 100 at most.
     pub(super) fn scale(&mut self, factor: f64) {
         let factor = factor.clamp(0.01, 100.0);

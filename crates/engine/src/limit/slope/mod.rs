@@ -15,10 +15,10 @@
 //!   margin, but at most by half. If q is below half a margin, the limit rises by log₁₀ L. Each
 //!   further rise in a row is twice as large. The margin is 1 + knee/8 requests. It covers an error
 //!   of a tenth in b, and the queue that it permits reveals a knee that has moved up.
-//! - **trial**: the limit has fallen by more than a seventh, at once or in steps. Throughput must
-//!   have stayed the same. If it has fallen, no request had waited inside: requests have become
-//!   slower. The limit then returns to its earlier value, and the measured latency becomes the
-//!   base.
+//! - **trial**: the limit has fallen by more than a seventh, in one step or in several. Throughput
+//!   must have stayed the same. If it has fallen, no request had waited inside: requests have
+//!   become slower. The limit then returns to its earlier value, and the measured latency becomes
+//!   the base.
 //! - **probe upwards**: the limit is a quarter higher for a short time. If throughput rises with
 //!   the limit, nothing waits inside: what was taken for a queue is part of b. This costs no
 //!   throughput.
@@ -46,21 +46,22 @@ use super::{Ended, Limit, Load, Range, vegas};
 
 /// The fraction of a window's requests that may time out by chance. Fewer time-outs are ignored.
 const CHANCE_TIMEOUTS: f64 = 0.01;
-/// If the clients of more than this fraction of a window's requests leave before the answer, the
-/// window shows the effect of the limit even if the gateway's queue is not full. With that many
-/// departures, the queue may never be full.
+/// The fraction of a window's requests above which departures show the effect of the limit, even if
+/// the gateway's queue is not full. A departure here is that the client leaves before the answer.
+/// With that many departures, the queue may never be full.
 const TELLING_DEPARTURES: f64 = 0.25;
-/// A window counts as one with all slots in use if at least this mean fraction of them was in use.
+/// The minimum mean fraction of the slots in use for a window to count as one with all slots in
+/// use.
 const FULL_OCCUPANCY: f64 = 0.95;
-/// The limit is on trial while it is below this fraction of its value before it fell.
+/// The fraction of the limit before its fall, below which the limit is on trial.
 const TRIAL_THRESHOLD: f64 = 0.85;
-/// A trial fails if throughput is below this fraction of its value before the trial.
+/// The fraction of the throughput before a trial, below which the trial fails.
 const TRIAL_FAILURE: f64 = 0.7;
-/// A trial succeeds if throughput is at least this fraction of its value before the trial. Between
+/// The fraction of the throughput before a trial, from which on the trial succeeds. Between
 /// [`TRIAL_FAILURE`] and this fraction the trial goes on, for up to [`MAX_TRIAL_WINDOWS`] windows.
 const TRIAL_SUCCESS: f64 = 0.85;
-/// A trial fails in its last window if throughput is below this fraction of its value before the
-/// trial. Otherwise it succeeds.
+/// The fraction of the throughput before a trial, below which the trial fails in its last window.
+/// Otherwise it succeeds.
 const TRIAL_DECISION: f64 = 0.78;
 /// The maximum number of windows of a trial.
 const MAX_TRIAL_WINDOWS: u32 = 6;
@@ -69,14 +70,14 @@ const BASE_TOLERANCE: f64 = 0.15;
 /// The square of the relative error that a base is assumed to have. A measurement with a much
 /// smaller error replaces the base; one with a larger error changes it less.
 const BASE_VARIANCE: f64 = 0.01;
-/// An ordinary window ends when the square of the relative error of its mean is at most this.
+/// The precision at which an ordinary window ends, as the square of the relative error of its mean.
 const PRECISE_WINDOW: f64 = 0.01;
-/// A window that judges a trial ends when the square of the relative error of its mean is at most
-/// this.
+/// The precision at which a window that judges a trial ends, as the square of the relative error of
+/// its mean.
 const PRECISE_TRIAL: f64 = 0.02;
-/// A probe downwards ends when the square of the relative error of its mean is at most this.
+/// The precision at which a probe downwards ends, as the square of the relative error of its mean.
 const PRECISE_DOWN: f64 = 0.0075;
-/// A probe upwards ends when the square of the relative error of its mean is at most this.
+/// The precision at which a probe upwards ends, as the square of the relative error of its mean.
 const PRECISE_UP: f64 = 0.005;
 /// The limit during a probe downwards, as a fraction of the knee, if the base is not in doubt.
 const DEPTH_OF_KNEE: f64 = 0.75;
@@ -99,8 +100,8 @@ const MAX_PROBE_UP: TimeSpan = TimeSpan::from_secs(30);
 const PROBE_RISE: f64 = 0.25;
 /// The maximum time to wait after a change of the limit until answers belong to the new limit.
 const MAX_SETTLING: TimeSpan = TimeSpan::from_secs(10);
-/// If throughput rises with the limit by more than this slope, the limit lies below the knee. The
-/// value is halfway between 1, the slope below the knee, and 0, the slope above it.
+/// The slope of throughput in the limit, above which the limit lies below the knee. The value is
+/// halfway between 1, the slope below the knee, and 0, the slope above the knee.
 const RISING_SLOPE: f64 = 0.5;
 
 /// The concurrency policy `slope`: the smallest limit that keeps the application busy. See the
@@ -116,7 +117,8 @@ pub struct Slope {
     /// windows of about the same limit.
     knee: Option<Knee>,
     trial: Option<Trial>,
-    /// The multiple of log₁₀ L by which the limit rises next; it doubles with each rise in a row.
+    /// The number of times log₁₀ L by which the limit rises next. It doubles with each rise in a
+    /// row.
     stride: f64,
     /// The mean latency of the last window.
     latency: TimeSpan,
@@ -134,8 +136,8 @@ struct Knee {
     limit: f64,
 }
 
-/// A fall of the limit whose effect on throughput is being judged. `limit` and `knee` are the
-/// values before the fall.
+/// A trial: a fall of the limit whose effect on throughput is being judged. `limit` and `knee` are
+/// the values before the fall.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     limit: f64,
@@ -145,7 +147,7 @@ struct Trial {
 }
 
 impl Slope {
-    /// Creates the policy from its parameters in the catalogue.
+    /// Creates the policy from `settings`, the values of its parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {
@@ -409,15 +411,17 @@ fn is_beyond_error(seen: Seen) -> bool {
     off.abs() > BASE_TOLERANCE && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
 }
 
-/// Returns whether throughput during a probe downwards stayed nearer to its value at the knee than
-/// to one that falls with the limit. If so, the knee lies lower than assumed.
+/// Returns whether throughput stayed about the same during a probe downwards. It did if it was
+/// nearer to its value at the knee than to a value that falls with the limit. If so, the knee lies
+/// lower than assumed.
 fn keeps_throughput(knee: f64, seen: Seen) -> bool {
     let kept = seen.load / seen.inflation;
     kept > f64::midpoint(knee, seen.load.min(knee))
 }
 
 /// Returns for how many mean latencies after a change of the limit the answers may still belong to
-/// the earlier limit. If the limit fell, running requests have to end first, so this takes longer.
+/// the earlier limit. The number is larger after a fall, because running requests have to end
+/// first.
 const fn latencies_to_take_hold(before: u32, after: u32) -> u64 {
     if after < before {
         2
@@ -432,7 +436,7 @@ fn whole(limit: f64) -> u32 {
     (limit + 0.5) as u32
 }
 
-/// Returns the number of requests that may wait inside the application, for this knee.
+/// Returns the number of requests that may wait inside the application if the knee is `knee`.
 fn margin(knee: f64) -> f64 {
     1.0 + knee / 8.0
 }

@@ -1,8 +1,9 @@
 //! The schedule of probes: when to try another limit briefly, and in which direction.
 //!
-//! A probe upwards costs no throughput, only a few more requests inside the application for a
-//! moment. So there is one every pause. A probe downwards costs throughput. So there is one every
-//! third pause, and such probes take a fifteenth of the time at most.
+//! Probes are separated by *pauses* of constant length. A probe upwards costs no throughput, only a
+//! few more requests inside the application for a moment. So there is one after each pause. A probe
+//! downwards costs throughput. So there is one after every third pause, and such probes take a
+//! fifteenth of the time at most.
 //!
 //! A probe downwards measures the *base*: the latency of a request when no request waits inside the
 //! application. While the base is in doubt, the next probe downwards follows immediately.
@@ -42,7 +43,7 @@ pub(super) struct Schedule {
 
 /// The maximum number of pauses between two probes downwards, reached while nothing changes.
 const MOST: u64 = 3;
-/// Probes downwards take at most 1/`SHARE` of the time.
+/// The divisor of the maximum time for probes downwards, which is 1/`SHARE` of all time.
 const SHARE: u64 = 15;
 
 impl Schedule {
@@ -85,8 +86,8 @@ impl Schedule {
         self.up = now + self.pause;
     }
 
-    /// Schedules the next probe upwards after one pause: a probe upwards is over, or the bounds of
-    /// the limit left no room for it.
+    /// Schedules the next probe upwards after one pause. The reason is that a probe upwards is
+    /// over, or that the bounds of the limit left no room for one.
     pub(super) fn note_probe_up(&mut self, now: Time) {
         self.up = now + self.pause;
     }

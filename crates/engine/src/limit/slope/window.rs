@@ -6,7 +6,7 @@
 //! heavy requests look precise. Answers in the first moments after a change of the limit belong to
 //! the earlier limit and do not count.
 //!
-//! A client may leave before the application has answered. It is then known for how long its
+//! A client may leave before the application has answered. Then the policy knows for how long its
 //! request ran, but not for how long it would have run. So the inflation is the total running time
 //! of all requests, divided by the sum of the bases of those that were answered. This is the
 //! maximum-likelihood estimate for exponential times that are cut off. Answers alone would mislead
@@ -34,14 +34,15 @@ const SPREAD: f64 = 0.3;
 const LONG_LATENCIES: f64 = 60.0;
 /// The minimum length of a window whose mean is not precise; see [`LONG_LATENCIES`].
 const LONG: TimeSpan = TimeSpan::from_secs(3);
-/// A window counts as full if another request waited for a slot at the end of at least this
-/// fraction of its requests.
+/// The minimum fraction of full ends for a window to count as full. An end of a request is full if
+/// another request waits for a slot at that moment.
 const FULL_WINDOW: f64 = 0.9;
 
 /// A window that has not ended, with its counts so far.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// Requests that end before this time do not count, because they belong to the earlier limit.
+    /// The time from which on requests count. A request that ends earlier belongs to the earlier
+    /// limit.
     counts_from: Time,
     answers: u32,
     /// The number of requests in the window whose clients left before the answer.
@@ -59,8 +60,8 @@ pub(super) struct Window {
     spread: f64,
 }
 
-/// Sums over the answered requests of a window: of their latencies x and their bases b, both in
-/// seconds.
+/// The sums over the answered requests of a window: of their latencies x and of their bases b, both
+/// in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     all: f64,
@@ -82,7 +83,7 @@ pub(super) struct Seen {
     pub(super) inflation: f64,
     /// The square of the relative error of `inflation`.
     pub(super) error: f64,
-    /// Whether another request waited for a slot nearly all the time.
+    /// Whether another request waited for a slot nearly all the time ([`FULL_WINDOW`]).
     pub(super) full: bool,
     /// The number of requests in the window that were answered.
     pub(super) answers: u32,
@@ -112,7 +113,7 @@ impl Window {
     }
 
     /// Ends the present window, learns its spread, and begins a new window. Requests that end
-    /// before `after` do not count in the new window.
+    /// before the time `after` do not count in the new window.
     pub(super) fn begin(&mut self, after: Time) {
         if self.measured() >= LEAST {
             let spread = (self.error() * f64::from(self.measured())).min(MAX_SPREAD);
@@ -172,9 +173,9 @@ impl Window {
         now.since(self.counts_from)
     }
 
-    /// Returns whether the window is over: its mean is precise, or it has lasted long enough
-    /// without that. `precise` is the square of the relative error to reach. `least` is the minimum
-    /// length of the window.
+    /// Returns whether the window is over: its mean is precise, or the window has lasted long
+    /// enough although its mean is not precise. `precise` is the square of the relative error to
+    /// reach. `least` is the minimum length of the window.
     pub(super) fn is_over(&self, now: Time, least: TimeSpan, precise: f64) -> bool {
         let requests = self.requests();
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
@@ -240,16 +241,17 @@ impl Sums {
         self.bb += b * b;
     }
 
-    /// Adds a request whose client left after `x` seconds: its time counts, but it completed
-    /// nothing.
+    /// Adds a request whose client left after `x` seconds. Its running time counts, but no answer
+    /// does.
     fn add_time(&mut self, x: f64) {
         self.x += x;
         self.xx += x * x;
     }
 
-    /// Returns the square of the relative error of R, the ratio of Σx to Σb. It is Σ(x −
-    /// R·b)²/(Σx)², and at least Σb²/(Σb)². If most of x is waiting, latencies are alike, and
-    /// chance lies in how much work was done in the meantime. That is the second term.
+    /// Returns the square of the relative error of R, the ratio of Σx to Σb. x is the latency of a
+    /// request and b its base. The result is Σ(x − R·b)²/(Σx)², and at least Σb²/(Σb)². The second
+    /// term matters if most of x is waiting. Then latencies are alike, and chance lies in the
+    /// amount of work that was done in the meantime.
     fn error(&self, ratio: f64) -> f64 {
         let squares = self.xx - 2.0 * ratio * self.xb + ratio * ratio * self.bb;
         let least = if self.b > 0.0 { self.bb / (self.b * self.b) } else { 1.0 };

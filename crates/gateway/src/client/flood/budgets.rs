@@ -42,10 +42,10 @@ impl<const MOST: u32, const EACH_SECOND: u32> Allowance<MOST, EACH_SECOND> {
 /// 100 streams at a time, 101 are opened and 100 reset. Alternating HEADERS and `RST_STREAM` are
 /// cut off at the 100th pair. Resets of older streams are not counted here. A user who waits for
 /// seconds and gives up is normal in an overload, and the number of concurrent streams bounds how
-/// many of those there can be. Others: Envoy 250 of 500 within 2 s, Netty 200 in 30 s, nghttp2
-/// 1,000 and then 33 a second.
+/// many of those there can be. Other implementations allow: Envoy 250 of 500 within 2 s, Netty 200
+/// in 30 s, nghttp2 1,000 and then 33 a second.
 pub(super) const YOUNG_RESET: u32 = 2;
-/// Each second adds this much to the allowance for young resets; see [`YOUNG_RESET`].
+/// The amount that each second adds to the allowance for young resets; see [`YOUNG_RESET`].
 pub(super) const YOUNG_RESETS_EACH_SECOND: u32 = 3;
 
 /// The budget of young resets assumes at least this many concurrent streams, even if fewer are
@@ -86,26 +86,26 @@ pub(super) const EMPTY_DATA: u32 = 64;
 /// use of the connection. On request, grpc-go sends hundreds of thousands of empty messages a
 /// second.
 pub(super) type SmallData = Allowance<{ 10 * SMALL_EACH_SECOND }, SMALL_EACH_SECOND>;
-/// A DATA frame with fewer bytes than this is small; see [`SmallData`].
+/// The number of bytes below which a DATA frame is small; see [`SmallData`].
 pub(super) const SMALL: u32 = 5;
-/// Each second gives back this many of the bytes that small DATA frames lack; see [`SmallData`].
+/// The amount by which each second refills the budget for small DATA frames; see [`SmallData`].
 const SMALL_EACH_SECOND: u32 = 10_000 * SMALL;
 
 /// The budget for PRIORITY frames: 100 for each stream opened (Envoy's number), and in addition
 /// 1,000 at first and 100 a second. At most 10,000 are saved up. Browsers with the old scheme
 /// reprioritise all pictures of a page when it is scrolled.
 pub(super) type Priorities = Allowance<10_000, 100>;
-/// A new connection may send this many PRIORITY frames before it opens a stream; see
+/// The number of PRIORITY frames that a new connection may send before it opens a stream; see
 /// [`Priorities`].
 pub(super) const PRIORITIES_AT_FIRST: u32 = 1_000;
-/// Each opened stream allows this many more PRIORITY frames; see [`Priorities`].
+/// The number of further PRIORITY frames that each opened stream allows; see [`Priorities`].
 pub(super) const PRIORITIES_EACH_STREAM: u32 = 100;
 
 /// The budget for `WINDOW_UPDATE` frames. It allows two for the smallest DATA frame that the server
 /// sends (10 bytes), one for its stream and one for the connection. It also allows two for each
-/// stream opened, to enlarge its window, and in addition 1,000 at first and 100 a second. Envoy:
-/// two for each stream opened, 20 for each DATA frame. Bytes sent are saved up to 1 MiB, because a
-/// client may read late what the server has sent early.
+/// stream opened, to enlarge its window, and in addition 1,000 at first and 100 a second. Envoy
+/// allows two for each stream opened and 20 for each DATA frame. Bytes sent are saved up to 1 MiB,
+/// because a client may read late what the server has sent early.
 pub(super) type WindowUpdates = Allowance<{ 1 << 20 }, { 100 * WINDOW_UPDATE }>;
 /// The cost of one `WINDOW_UPDATE`. Each byte that the server sends gives back 1; see
 /// [`WindowUpdates`].

@@ -24,8 +24,8 @@
 //! are counted here: dependencies of a stream on itself, increments that overflow or are zero, and
 //! requests without fields. Others are not, because that would take HPACK or the state of each
 //! stream: malformed fields, bodies that do not match their `content-length` or exceed the window,
-//! and trailers that do not end the stream. The library's limit of resets above bounds those. That
-//! limit also counts streams refused above `max_concurrent_streams`. The library ends the
+//! and trailers that do not end the stream. The library's limit on resets (above) bounds these
+//! frames. That
 //! connection at once for DATA on a half-closed stream and for an increment of zero.
 //!
 //! The budgets and their reasons are in `budgets`.
@@ -75,7 +75,7 @@ pub(crate) struct Frames {
     /// The value of `newest` at the start of the current second, and at the start of the second
     /// before.
     newest_before: [u32; 2],
-    /// The number of CONTINUATION frames, and of compressed bytes, of the current field block.
+    /// The numbers of CONTINUATION frames and of compressed bytes in the current field block.
     list: (u32, u32),
     /// The second in which the current field block began; `None` after its last byte has arrived.
     list_since: Option<u32>,
@@ -106,9 +106,9 @@ pub(crate) struct Frames {
 
 impl Frames {
     /// Creates the budgets of a new connection, which may have `streams` open at a time. `shared`
-    /// says that the connection comes from a trusted proxy that carries the requests of many users.
-    /// Then the resets of some users are not held against all of them. `list_limit` is the maximum
-    /// number of seconds that a field block may take.
+    /// says whether the connection comes from a trusted proxy that carries the requests of many
+    /// users. If so, the resets of some users are not held against all of them. `list_limit` is the
+    /// maximum number of seconds that a field block may take.
     pub(crate) fn new(streams: u32, shared: bool, list_limit: u32) -> Self {
         let streams = streams.max(LEAST_STREAMS);
         Self {

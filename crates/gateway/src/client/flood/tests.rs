@@ -246,7 +246,7 @@ fn windows_opened_by_a_byte_are_cut_though_each_byte_is_sent() {
 
 #[test]
 fn frames_of_no_meaning_are_cut() {
-    // PUSH_PROMISE, GOAWAY, and a frame of an extension.
+    // These are PUSH_PROMISE, GOAWAY, and a frame of an extension.
     for kind in [0x5, 0x7, 0x4d] {
         assert_eq!(cut(|client| client.send(kind, 0, 0, &[0; 8])), (1_001, Flood::Other));
     }

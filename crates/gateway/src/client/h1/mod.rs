@@ -64,7 +64,7 @@ struct Incoming {
     minimum_rate: MinimumRate,
 }
 
-/// How serving a connection as HTTP/1 has ended.
+/// The way in which serving a connection as HTTP/1 has ended.
 pub(crate) enum Ended {
     /// The connection has ended.
     Closed,

@@ -88,8 +88,8 @@ pub(crate) struct Incoming {
     /// The number of bytes that the client may send while the gateway does not read the body: the
     /// window, or the announced length if that is less.
     fills: usize,
-    /// The memory charged for the window. It is `fills` bytes while the body is not being read, and
-    /// none once all that has arrived was taken.
+    /// The memory charged for the window. It is `fills` bytes while the body is not being read. It
+    /// is zero once everything that has arrived was taken.
     window: MemoryReservation,
 }
 
@@ -294,7 +294,8 @@ impl Session {
     }
 
     /// Sets the initial window of streams to what the memory budget allows. The change also applies
-    /// to open streams (RFC 9113 §6.9.2). They stay charged with the window that they began with.
+    /// to open streams (RFC 9113 §6.9.2). Open streams stay charged with the window that they began
+    /// with.
     fn fit_window(&mut self) {
         let window = self.handler.window(STREAM_WINDOW, LITTLE_WINDOW);
         // An error means that the client has not acknowledged the last change yet.

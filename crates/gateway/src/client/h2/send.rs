@@ -16,12 +16,12 @@ use crate::io::body::Piece;
 use crate::process::memory::MemoryReservation;
 use crate::request::reply::{Answer, Reply};
 
-/// While at least this many bytes of a response wait for the client's window, no more of it is
+/// The number of bytes that wait for the client's window at which no more of a response is
 /// gathered.
 const GATHERED: usize = 32 * 1024;
 
 /// Sends the response to one request. If the response breaks off or the client reads too slowly,
-/// the stream is reset. `head` says that the request is a HEAD.
+/// the stream is reset. `head` says whether the request is a HEAD.
 pub(super) async fn send(
     outgoing: &Outgoing,
     reply: Reply,

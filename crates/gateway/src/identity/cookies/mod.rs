@@ -5,8 +5,8 @@ mod date;
 
 use bywash_message::{Fields, Name};
 
-/// Returns the value of the request's cookie of this name. Empty values are skipped, and of several
-/// the first one is returned.
+/// Returns the value of the request's cookie of this name. If several cookies have the name,
+/// returns the first value that is not empty.
 pub(crate) fn request_cookie<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }

@@ -122,7 +122,8 @@ impl Evidence {
         self.0.iter().map(|value| usize::from(value.kept)).sum()
     }
 
-    /// Returns whether responses replace the value for clients that return it.
+    /// Returns whether responses have replaced more than one value for every [`CHANGES`] counted
+    /// returns.
     fn changes(&self) -> bool {
         let changed = self.0.iter().filter(|value| value.changed).count();
         changed * CHANGES > self.kept()

@@ -8,9 +8,9 @@
 //! of an earlier application do not hide the mistake.
 //!
 //! **Recent requests only.** An application may rename its cookie at any time, so all counts are of
-//! the last requests (`recent.rs`). For a while, none of the visitors may have a session. So
-//! once the cookie has been seen to work, the warning needs one more condition: responses set
-//! another cookie that can be a session cookie by its name or its attributes.
+//! the last requests (`recent.rs`). There can be times in which no visitor has a session. So once
+//! the cookie has been seen to work, the warning needs one more condition: responses set another
+//! cookie that can be a session cookie by its name or its attributes.
 //!
 //! **The first pick of `auto`.** The gateway picks the cookie by evidence (`evidence.rs`). The
 //! engine's session key is a hash of the cookie's value, so the pick only changes where that value
@@ -68,7 +68,8 @@ const PICKS: usize = 8;
 
 /// Watches the session cookie. One instance lasts as long as `identify.session` stays the same.
 pub(crate) struct SessionCookie {
-    /// The name from the configuration. `None` with `auto`: the gateway picks the cookie.
+    /// The name from the configuration. `None` with `auto`, because the gateway then picks the
+    /// cookie.
     configured: Option<String>,
     /// The names of the cookies that the gateway has picked, in order. The last one is in use.
     picks: [OnceLock<String>; PICKS],
@@ -112,8 +113,8 @@ impl SessionCookie {
         })
     }
 
-    /// Returns whether a watch made for this configuration would have the same names. If so, a
-    /// reload keeps this one.
+    /// Returns whether a watch made for this configuration would have the same configured cookie
+    /// and the same token. If so, a reload keeps this watch.
     pub(crate) fn matches_config(&self, identify: &Identify) -> bool {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name),
@@ -128,8 +129,8 @@ impl SessionCookie {
         self.configured.as_deref().or_else(|| self.picked())
     }
 
-    /// Returns those cookies of a request that responses have set before. Returns none while the
-    /// cookie is confirmed, or if another thread holds the lock.
+    /// Returns those cookies of a request that earlier responses have set. Returns none while the
+    /// session cookie is confirmed, or if another thread holds the lock.
     pub(crate) fn watched_cookies(&self, secret: Secret, fields: &Fields) -> WatchedCookies {
         let mut watched_cookies = WatchedCookies::default();
         if !fields.has(Name::Cookie) || self.is_confirmed() {
@@ -226,8 +227,8 @@ impl SessionCookie {
         self.picks.iter().rev().find_map(OnceLock::get).map(String::as_str)
     }
 
-    /// Counts an answered request. `carried`: the request had the cookie. `is_set`: its response
-    /// sets it.
+    /// Counts an answered request. `carried` says whether the request had the session cookie, and
+    /// `is_set` whether its response sets the session cookie.
     fn count(&self, carried: bool, is_set: bool) {
         if is_set {
             self.was_right.store(true, Ordering::Relaxed);

@@ -43,8 +43,9 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Counts an answered request. `carried`: it had the session cookie. `set`: its response set
-    /// that cookie. Returns the counts of the window if this request ends it.
+    /// Counts an answered request. `carried` says whether it had the session cookie, and `set`
+    /// whether its response set that cookie. Returns the counts of the window if this request ends
+    /// the window.
     pub(super) fn count(&self, carried: bool, set: bool) -> Option<Counts> {
         let request = 1 + (u64::from(carried) << BITS) + (u64::from(set) << (2 * BITS));
         let counted = self.present.fetch_add(request, Ordering::Relaxed) + request;

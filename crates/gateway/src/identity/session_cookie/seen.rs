@@ -123,8 +123,8 @@ impl Table {
         }
     }
 
-    /// Discards all evidence after a cookie was picked in this window. New evidence is for a later
-    /// successor.
+    /// Discards all evidence after a cookie was picked in this window. New evidence decides about a
+    /// later successor of that cookie.
     pub(super) fn restart(&mut self, window: u64) {
         for seen in &mut self.seen {
             seen.coexists = seen.is_recent(window);

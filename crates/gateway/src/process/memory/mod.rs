@@ -2,9 +2,9 @@
 //! is nearly used up.
 //!
 //! Every buffer that a client can fill is counted in one total. A [`MemoryReservation`] counts the
-//! bytes of one holder, and subtracts them when it is dropped. A buffer is counted by its capacity,
-//! whenever that changes. The HTTP/2 and TLS libraries do not report the size of their state. The
-//! constants below stand for it; `survival memory` measures them.
+//! bytes of one buffer, connection or request, and subtracts them when it is dropped. A buffer is
+//! counted by its capacity, whenever that changes. The HTTP/2 and TLS libraries do not report the
+//! size of their state. The constants below stand for it; `survival memory` measures them.
 //!
 //! As the use approaches the budget, measures are taken in three levels, like those of Envoy's
 //! overload manager. The first level shrinks the buffers that each client may fill. The second
@@ -53,7 +53,8 @@ pub(crate) const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(10);
 /// level begins.
 const BACK: usize = 5;
 
-/// How near the use is to the budget. Each level includes the measures of those before it.
+/// The level of memory pressure: how near the use is to the budget. Each level includes the
+/// measures of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// No measures are taken.
@@ -144,7 +145,7 @@ impl Memory {
         }
     }
 
-    /// Counts `bytes` until the returned value is dropped.
+    /// Adds `bytes` to the total until the returned reservation is dropped.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> MemoryReservation {
         let mut held = MemoryReservation { memory: Arc::clone(self), bytes: 0 };
         held.set(bytes);
@@ -235,8 +236,8 @@ impl Memory {
         ));
     }
 
-    /// Returns whether a body of `length` bytes is refused. `None`: the head of the request does
-    /// not give the length, and the body is treated as a large one.
+    /// Returns whether a body of `length` bytes is refused. `length` is `None` if the head of the
+    /// request does not give it. The body is then treated as a large one.
     pub(crate) fn refuses_body(&self, length: Option<u64>) -> bool {
         self.level() == Level::Refuse && length.is_none_or(|length| length > SMALL_BODY)
     }
@@ -281,7 +282,7 @@ impl Memory {
     }
 }
 
-/// The bytes that one holder, such as a buffer, takes from the budget. Dropping this value gives
+/// The bytes of the budget that one buffer, connection or request takes. Dropping this value gives
 /// them back.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
@@ -290,7 +291,7 @@ pub(crate) struct MemoryReservation {
 }
 
 impl MemoryReservation {
-    /// Sets the number of bytes that the holder has from now on.
+    /// Sets the number of bytes that this reservation takes from now on.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         match bytes.cmp(&before) {
@@ -354,12 +355,13 @@ pub(crate) const REQUEST_LOG_SIZE: usize = 10_000;
 const ENTRY: u64 = 1024;
 /// The bytes that the table of sessions needs for one session.
 const SESSION: u64 = 256;
-/// The maximum number of bytes of one HTTP/2 server's answer that are buffered before its client
-/// reads them.
+/// The maximum number of bytes of one answer from an HTTP/2 server that are buffered until the
+/// client reads them.
 const UPSTREAM_WINDOW: u64 = 256 * 1024;
-/// If no control group limits the memory, the memory of the machine divided by this is available.
+/// The divisor of the machine's memory that gives the available memory if no control group limits
+/// it.
 const OF_MACHINE: u64 = 2;
-/// If no control group limits the memory, at most this many bytes are available.
+/// The maximum of the available memory in bytes if no control group limits it.
 const MOST_OF_MACHINE: u64 = 4096 * MIB;
 /// The minimum budget in bytes, however large the tables are.
 const LEAST: u64 = 16 * MIB;
@@ -369,8 +371,8 @@ const LEAST: u64 = 16 * MIB;
 /// machine is assumed to have 1 GiB.
 ///
 /// The budget is three fifths of the memory that the tables leave, unless the configuration sets
-/// it. The rest is for the allocator, which keeps pages of freed bodies. A growing body also has
-/// two buffers for a moment.
+/// it. The rest is for the allocator, which keeps pages of freed bodies, and for the second buffer
+/// that a growing body has for a moment.
 pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);

@@ -187,7 +187,7 @@ impl Stream {
     }
 
     /// Tells the engine whether the request waits for its client, as `waits` says. Completes once
-    /// the request was stopped because of that, and has therefore ended.
+    /// the engine has stopped the request because its client was slow; the request has then ended.
     fn poll_slow(
         &mut self,
         cx: &mut Context<'_>,

@@ -84,7 +84,8 @@ pub(super) fn is_looping(fields: &Fields) -> bool {
 /// `ticket` is given for a request that may be stopped if its client is slow while others wait.
 ///
 /// # Errors
-/// If no server can be reached, or if the exchange fails and the request may not be sent again.
+/// Returns an error if no server can be reached, or if the exchange fails and the request may not
+/// be sent again.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
@@ -126,8 +127,8 @@ pub(super) async fn forward(
         let taken = at_server.take().expect("only whoever drops this future takes it away");
         let AtServer { exchange, load, deadline: until } = taken;
         deadline = until;
-        // A reused connection without a byte of a response: the server was probably closing it, and
-        // is not to blame.
+        // If a reused connection has ended without a byte of a response, the server was probably
+        // closing it, and is not to blame.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
             Ok(response) => {
@@ -211,8 +212,8 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
 /// client for the body.
 ///
 /// # Errors
-/// If the exchange fails, a time limit is exceeded, or the server sends too many interim responses
-/// or switches protocols without a request for it.
+/// Returns an error if the exchange fails, a time limit is exceeded, or the server sends too many
+/// interim responses or switches protocols without a request for it.
 pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
@@ -256,8 +257,8 @@ const fn has_no_body(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Rewrites the client's head for the upstream. `tells`: the gateway will add the request's level.
-/// Returns the protocol that the client wants to switch to, if any.
+/// Rewrites the client's head for the upstream. `tells` says whether the gateway will add the
+/// request's level. Returns the protocol that the client wants to switch to, if any.
 fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
     let Forward { request, peer, .. } = forward;
     let (settings, fields) = (record.settings(), &mut request.fields);

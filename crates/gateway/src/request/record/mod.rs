@@ -1,4 +1,4 @@
-//! The facts about one request. When it ends, they go to the metrics and the request log.
+//! The record of one request: the facts that go to the metrics and the request log when it ends.
 //!
 //! A record is made when a request has been examined, and is reported when it is dropped, so every
 //! request is reported. One of these methods ends the request and sets its outcome:
@@ -38,7 +38,7 @@ pub(crate) struct Record {
     settings: Rc<Settings>,
     name: u64,
     facts: Facts,
-    /// The cookies of the request that responses have set before; see [`WatchedCookies`].
+    /// The request's cookies that earlier responses have set; see [`WatchedCookies`].
     watched_cookies: WatchedCookies,
     protocol: &'static str,
     message: Box<str>,
@@ -63,9 +63,10 @@ pub(crate) struct Record {
     revenue: Utility,
     /// The trace and span of the request, if traces are on.
     trace: Option<Trace>,
-    /// The entry in a count of requests without a slot, if the request is in one.
+    /// The request's entry in a count of requests without a slot; `None` if no such count includes
+    /// it.
     permit: Option<CountedPermit>,
-    /// The key of the request's target, if that may be a file.
+    /// The key of the request's target; `None` if the target cannot be a file.
     file: Option<FileKey>,
 }
 
@@ -260,8 +261,9 @@ impl Record {
         self.settings.class_metrics(self.class()).success_unread(why);
     }
 
-    /// Ends a request whose response is complete. `progress` is that of the session which the
-    /// response has advanced, if any. `held_up`: the response was delayed on the client's side.
+    /// Ends a request whose response is complete. `progress` is the progress of the session that
+    /// the response has advanced; `None` if it has advanced none. `held_up` says whether the
+    /// response was delayed on the client's side.
     pub(super) fn finish(
         &mut self,
         ticket: Option<Ticket>,
@@ -284,7 +286,8 @@ impl Record {
     }
 
     /// Ends a request that the upstream has failed, or whose client has failed to send the body.
-    /// `end` tells the engine how the run ended. `status` is that of the response to the client.
+    /// `end` tells the engine how the run ended. `status` is the status of the response to the
+    /// client.
     pub(super) fn fail(
         &mut self,
         ticket: Option<Ticket>,
@@ -305,8 +308,8 @@ impl Record {
     /// The request does not end.
     pub(super) fn release_slot(&mut self, ticket: Ticket, progress: Option<Progress>) {
         self.decided(&ticket);
-        // `End::Failed` keeps this time out of the samples of service time: a stream has only just
-        // begun.
+        // `End::Failed` keeps the duration out of the samples of service time, because a stream has
+        // only just begun.
         ticket.answered(progress, End::Failed);
     }
 
@@ -343,12 +346,12 @@ impl Record {
         self.status = Some(status);
     }
 
-    /// Sets the cookies of the request that responses have set before.
+    /// Sets the request's cookies that earlier responses have set.
     pub(crate) fn set_watched_cookies(&mut self, watched_cookies: WatchedCookies) {
         self.watched_cookies = watched_cookies;
     }
 
-    /// Returns the cookies of the request that responses have set before.
+    /// Returns the request's cookies that earlier responses have set.
     pub(crate) const fn watched_cookies(&self) -> &WatchedCookies {
         &self.watched_cookies
     }

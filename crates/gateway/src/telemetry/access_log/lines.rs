@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bywash_terminal::stderr::say;
 use serde::Serialize;
 
-/// The waiting lines are written once they have at least this many bytes.
+/// The number of waiting bytes at which the waiting lines are written.
 const ENOUGH: usize = 64 * 1024;
 
 pub(super) struct Lines {

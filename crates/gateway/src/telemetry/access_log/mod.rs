@@ -2,7 +2,7 @@
 //!
 //! Entries go through a bounded channel to a thread that writes them. So a slow disk or a full pipe
 //! never delays a request. An entry that finds the channel full is dropped and counted. A line is
-//! written whole or not at all (see `access_log/lines.rs`). A reload opens the file again: to
+//! written whole or not at all (see `access_log/lines.rs`). A reload opens the log file again: to
 //! rotate logs, rename the file and send SIGHUP.
 
 mod lines;

@@ -93,8 +93,8 @@ impl ClassMetrics {
         self.wasted.inc_by(time.as_secs_f64());
     }
 
-    /// Counts the standing of a request's session. `None`: the request was not submitted to the
-    /// engine, and is not counted.
+    /// Counts the standing of a request's session. `None` means that the request was not submitted
+    /// to the engine: it is not counted.
     pub(crate) fn stood(&self, standing: Option<Standing>) {
         if let Some(standing) = standing {
             self.standings[standing as usize].inc();
@@ -106,8 +106,8 @@ impl ClassMetrics {
         self.standings[standing as usize].get()
     }
 
-    /// Counts an answer with this status. `by_upstream`: it came from the application, not from the
-    /// gateway.
+    /// Counts an answer with this status. `by_upstream` says whether it came from the application
+    /// and not from the gateway.
     pub(crate) fn responded(&self, status: StatusCode, by_upstream: bool) {
         self.responses.count(status, by_upstream);
     }

@@ -100,7 +100,7 @@ impl Gauges {
         }
     }
 
-    /// Sets the gauge of the overload manager's present level to 1, and those of the others to 0.
+    /// Sets the gauge of the present memory level to 1, and those of the other levels to 0.
     pub(crate) fn set_memory_level(&self, now: Level) {
         for (level, gauge) in Level::ALL.iter().zip(&self.memory_level) {
             gauge.set(i64::from(*level == now));
@@ -115,7 +115,7 @@ impl Gauges {
     }
 }
 
-/// Registers one gauge for each level of the overload manager, in the order of the levels.
+/// Registers one gauge for each memory level, in the order of [`Level::ALL`].
 fn levels(registry: &mut Registry) -> Vec<Gauge> {
     let family = Family::<Labels, Gauge>::default();
     table::MEMORY_LEVEL.register(registry, family.clone());

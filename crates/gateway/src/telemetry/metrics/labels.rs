@@ -10,7 +10,7 @@ pub(crate) enum NotOpened {
     ProxyHeader,
     /// The PROXY header did not arrive in time.
     Timeout,
-    /// The client closed the connection first.
+    /// The client closed the connection before TLS or HTTP began.
     Gone,
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bywash_history::{BUCKETS, Latencies, bucket};
 use bywash_units::TimeSpan;
 
-/// The number of responses in each bucket. The counts may wrap around, because readers use only
-/// differences.
+/// The number of responses in each bucket of response times. The counts may wrap around, because
+/// readers use only differences.
 pub(crate) struct LiveLatencies(Box<[AtomicU32; BUCKETS]>);
 
 impl Default for LiveLatencies {

@@ -80,8 +80,8 @@ impl LevelMetrics {
         self.running.inc();
     }
 
-    /// Counts a request that has ended. `ran`: it was running before, not waiting. `response` is
-    /// the time since its arrival.
+    /// Counts a request that has ended. `ran` says whether it was running before, and not waiting.
+    /// `response` is the time since its arrival.
     pub(crate) fn ended(&self, outcome: Outcome, ran: bool, response: TimeSpan) {
         if ran { &self.running } else { &self.waiting }.dec();
         self.outcomes[outcome as usize].inc();

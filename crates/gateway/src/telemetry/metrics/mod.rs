@@ -208,8 +208,8 @@ impl Metrics {
         self.files_forgotten.inc();
     }
 
-    /// Counts an answer whose bytes are throttled. `None`: a lane throttles it. Otherwise a bucket
-    /// does, and `why` is the reason why there is no lane.
+    /// Counts an answer whose bytes are throttled. With `None`, a lane throttles the answer.
+    /// Otherwise a bucket does, and `why` is the reason why there is no lane.
     pub(crate) fn throttled_answer(&self, why: Option<NoLane>) {
         self.throttled_answers[why.map_or(0, |why| 1 + why.number())].inc();
     }
@@ -226,8 +226,8 @@ impl Metrics {
         self.evicted[why as usize].inc();
     }
 
-    /// Counts a client connection that could not be accepted, by the local fault. `None`: no local
-    /// resource is missing.
+    /// Counts a client connection that could not be accepted, by the local fault. `None` means that
+    /// no local resource was missing.
     pub(crate) fn accept_failed(&self, fault: Option<LocalFault>) {
         let place = table::ACCEPT_FAULTS.iter().position(|known| *known == fault);
         self.failed_accepts[place.unwrap_or_default()].inc();

@@ -1,7 +1,7 @@
 //! The last requests and their outcomes: for the access log, for watchers (`bywash tap`), and for
 //! questions about one request (`bywash explain`).
 //!
-//! An entry is made when a request ends, and is shared by all three. No request waits here: the
+//! An entry is made when a request ends, and these three uses share it. No request waits here: the
 //! channels of the access log and of the watchers are bounded. An entry that finds a channel full
 //! is dropped there and counted.
 
@@ -164,7 +164,7 @@ pub(crate) enum Verdict {
     Run(Reason, TimeSpan),
     /// The engine refused the request after this wait.
     Shed(Reason, TimeSpan),
-    /// The engine granted a slot and then stopped the request, at this time after its arrival.
+    /// The engine granted a slot, and stopped the request this long after its arrival.
     Stop(Reason, TimeSpan),
     /// The request was only observed, and would still have waited when its answer was complete.
     StillWaiting,

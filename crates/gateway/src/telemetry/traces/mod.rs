@@ -134,7 +134,7 @@ impl Trace {
         }
     }
 
-    /// Ends the span, `taken` after it began, and exports it if it is sampled.
+    /// Ends the span, and exports it if it is sampled. `taken` is the time since the span began.
     pub(crate) fn end(self, taken: TimeSpan, entry: &Arc<Entry>) {
         if self.is_sampled {
             let Self { tracer, trace, span, parent, begun, .. } = self;

@@ -10,10 +10,10 @@
 //! whatever its method. A connection carries only one stream until the server has announced how
 //! many it accepts.
 //!
-//! **No authentication of the connection.** HTTP/2 does not have it. A server that accepts it
-//! nevertheless would attribute every later stream to the same user. So a connection on which NTLM
-//! or Negotiate was used carries no new stream. Streams that are open at that time were sent before
-//! the authentication.
+//! **No authentication of the connection.** HTTP/2 does not have such authentication. A server that
+//! accepts it nevertheless would attribute every later stream to the same user. So a connection on
+//! which NTLM or Negotiate was used carries no new stream. Streams that are open at that time were
+//! sent before the authentication.
 //!
 //! **Disconnects do not end the connection.** A client that leaves resets its stream, and frames
 //! that the server had already sent arrive late. The library counts such frames as errors, and
@@ -92,8 +92,8 @@ impl Link {
         Ok(Self { sender, secure, open: Rc::new(()), over, ping_timer, ping })
     }
 
-    /// Called once a second. Pings a server that has been silent, and gives up the connection of a
-    /// server that does not respond.
+    /// Pings a server that has been silent, and gives up the connection of a server that does not
+    /// respond. Called once a second.
     pub(super) fn tick(&mut self) {
         match self.ping_timer.tick() {
             PingAction::Steady => {}
@@ -123,8 +123,8 @@ impl Link {
         self.over.get()
     }
 
-    /// Returns the number of exchanges on the connection. One of its handles is the pool's and does
-    /// not count.
+    /// Returns the number of exchanges on the connection. The handle of the pool does not count as
+    /// an exchange.
     pub(super) fn in_use(&self) -> usize {
         Rc::strong_count(&self.open) - 1
     }
@@ -150,7 +150,8 @@ pub(crate) struct Exchange {
     asked: Method,
     upload: Upload,
     uploaded: bool,
-    /// Data that have arrived from the client and for which the upstream's window had no space yet.
+    /// The data that has arrived from the client and for which the upstream's window had no space
+    /// yet.
     data: Bytes,
     sent: u64,
     /// Whether the server has not processed the request.
@@ -316,8 +317,9 @@ impl Exchange {
     }
 }
 
-/// Converts an error of the library. If the connection has ended, the server may have been closing
-/// it when the request was sent. A reset of the stream was caused by the request itself.
+/// Converts an error of the library. If the connection has ended, the result is
+/// [`UpstreamError::Closed`]: the server may have been closing the connection when the request was
+/// sent. Any other error is a reset of the stream, which the request itself has caused.
 fn failure(error: &h2::Error) -> UpstreamError {
     if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
 }

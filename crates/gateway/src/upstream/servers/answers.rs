@@ -13,26 +13,26 @@
 //!
 //! **Load.** A fast error would make its server look idle. So an error counts as running for as
 //! long as a successful response takes. Until it is ejected, the server then gets no more than its
-//! share of the requests. By Little's law, this number of errors decays exponentially with the mean
-//! time of successes.
+//! share of the requests. By Little's law, the number of errors that count as running decays
+//! exponentially with the mean time of successes.
 
 use bywash_units::{Time, TimeSpan};
 
-/// A fraction is computed only if the weights of the recent responses sum to at least this.
+/// The minimum sum of the weights of the recent responses for which a fraction is computed.
 const LEAST: f64 = 20.0;
 
-/// The weights of the recent responses sum to at most this: each new response reduces the weight of
+/// The maximum sum of the weights of the recent responses. Each new response reduces the weight of
 /// the older ones.
 const MOST: f64 = 64.0;
 
 /// The fraction of a response's weight that is left one second later.
 const KEPT: f64 = 0.95;
 
-/// A server is worse only if its fraction of errors is at least this many times that of the others.
+/// The minimum ratio of a server's fraction of errors to that of the others for the server to
+/// compare as worse.
 const TIMES: f64 = 5.0;
 
-/// A success that took longer than this enters the mean with this time. Streams may last much
-/// longer.
+/// The maximum time with which a success enters the mean. Streams may last much longer.
 const LONGEST: TimeSpan = TimeSpan::from_secs(10);
 
 /// The weighted counts of one server's recent responses.
@@ -74,7 +74,8 @@ impl Answers {
         self.add(now, 0.0);
     }
 
-    /// Records an error that came `took` after its server was chosen for the request.
+    /// Records an error. `took` is the time from the choice of the server for the request to the
+    /// error.
     pub(super) fn bad(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.add(now, 1.0);
         let rest =

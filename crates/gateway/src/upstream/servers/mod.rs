@@ -9,7 +9,7 @@
 //! start raises the weight from 0.1 to 1.
 //!
 //! **States of a server.**
-//! - `Up`.
+//! - `Up`: the server gets its share of the requests.
 //! - `Down`: `fall` consecutive probes have failed. `rise` consecutive good ones bring the server
 //!   back.
 //! - `Ejected`: `eject_after` consecutive requests have failed there. The ejection lasts
@@ -28,8 +28,9 @@
 //! is a whole request and it is idle. In this way it gets about its share at any load.
 //!
 //! **When all servers are bad.** An ejection is an estimate from a few requests. It ranks servers,
-//! and never causes a refusal. The last server that is not ejected stays so. But once it has failed
-//! often enough for an ejection, it has no precedence over the ejected ones: requests go to the
+//! and never causes a refusal. The last server that is not ejected is never ejected. But once it
+//! has failed often enough for an ejection, it has no precedence over the ejected ones: requests go
+//! to the
 //! least loaded server of all. So a single server is always tried (nginx does the same). With the
 //! first success, all other servers go on probation at once, because the cause of the failures may
 //! be over for all of them.
@@ -48,8 +49,9 @@
 //! A request that the server reports as not processed (HTTP/2) is neither a success nor a failure.
 //!
 //! A response below 500 is a success. A response of 500 or more is an error, which in itself is
-//! neither, because it comes from the application, and one broken page must not eject a server. But
-//! a server with far more errors than the others is ejected, as long as half of all servers are
+//! neither a success nor a failure. It comes from the application, and one broken page must not
+//! eject a server. But a server with far more errors than the others is ejected, as long as half of
+//! all servers are
 //! left. On probation, an error is judged by the same comparison. See [`answers`].
 //!
 //! A request that the engine has stopped because it ran for too long is a failure if its server has
@@ -157,8 +159,8 @@ impl Servers {
         }
     }
 
-    /// Chooses the server for one request. `tried`: bit n excludes server n, to which this request
-    /// has failed to connect. Returns `None` if every server is down or excluded.
+    /// Chooses the server for one request. Bit n of `tried` excludes server n, to which this
+    /// request has failed to connect. Returns `None` if every server is down or excluded.
     pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
         let stay = self.lock().choose(&self.options, now, tried)?;
         Some(Load { servers: Arc::clone(self), stay, since: now, sent: now, over: false })
@@ -209,7 +211,8 @@ pub(crate) struct Load {
     stay: Stay,
     /// The time at which the server was chosen for the request.
     since: Time,
-    /// The time at which the request was sent to the server. Before that, it is `since`.
+    /// The time at which the request was sent to the server. Before that time, the value is
+    /// `since`.
     sent: Time,
     over: bool,
 }
@@ -220,8 +223,8 @@ impl Load {
         self.stay.server
     }
 
-    /// Records that the request is sent. `reused`: its connection has carried another request
-    /// before.
+    /// Records that the request is sent. `reused` says whether its connection has carried another
+    /// request before.
     pub(crate) fn is_sent(&mut self, now: Time, reused: bool) {
         self.sent = now;
         let traffic = self.traffic();
@@ -363,8 +366,9 @@ impl Table {
         if too_few && compared == Compared::Worse { Compared::Unknown } else { compared }
     }
 
-    /// Changes one server by `act`, whose second argument says whether no other server is trusted.
-    /// If none was trusted and this one now is, all others that are out go on probation.
+    /// Changes one server by calling `act`. The second argument of `act` says whether no other
+    /// server is trusted ([`Server::trusted`]). If no server was trusted and this one now is, all
+    /// other servers that are ejected or not trusted go on probation.
     fn change(
         &mut self,
         options: &Options,

@@ -5,7 +5,7 @@ use bywash_units::{Ratio, Time, TimeSpan};
 use super::answers::{Answers, Compared, ServiceTime};
 use super::{Failure, Options, ServerState, ServerStatus};
 
-/// After this many consecutive ejections, further ones last no longer.
+/// The number of consecutive ejections beyond which ejections do not get longer.
 const LONGEST_ROW: u32 = 8;
 
 /// The weight at the beginning of a slow start.
@@ -26,7 +26,8 @@ pub(super) struct Server {
     standing: Standing,
     /// The number of the generation, which every ejection and every `Down` increments.
     generation: u32,
-    /// The number of running loads of this generation that were sent here while the server was out.
+    /// The number of running requests of this generation that were sent here while the server was
+    /// ejected or on probation.
     trials: u32,
     /// The number of consecutive failed requests.
     failures: u32,
@@ -61,12 +62,12 @@ pub(super) struct Rank {
     last: u64,
 }
 
-/// The facts about its server that a request needs when it ends.
+/// The facts about one request at a server that are needed when the request ends.
 #[derive(Debug)]
 pub(super) struct Stay {
     pub(super) server: usize,
     generation: u32,
-    /// Whether the request was sent to a server that was out.
+    /// Whether the server was ejected or on probation when the request was sent to it.
     pub(super) trial: bool,
 }
 
@@ -101,7 +102,8 @@ impl Server {
     }
 
     /// Returns the state of this server for a new generation of requests after a reload. The count
-    /// of failures restarts, because the last server that was in may no longer be the last.
+    /// of failures restarts, because the last server that was not ejected may no longer be the
+    /// last.
     pub(super) fn renewed(&self, options: &Options, now: Time) -> Self {
         let standing = match self.standing {
             Standing::In { since, warm } => {
@@ -125,7 +127,8 @@ impl Server {
     }
 
     /// Returns whether the server serves and has fewer consecutive failures than an ejection takes.
-    /// The last server that is in is not ejected at that number of failures, but only not trusted.
+    /// The last server that is not ejected stays so at that number of failures, but is no longer
+    /// trusted.
     pub(super) const fn trusted(&self, options: &Options) -> bool {
         self.serves() && self.failures < options.eject_after
     }
@@ -198,7 +201,7 @@ impl Server {
         counts
     }
 
-    /// Ends a request with this outcome. `alone`: no other server is trusted.
+    /// Ends a request with this outcome. `alone` says whether no other server is trusted.
     pub(super) fn end(
         &mut self,
         options: &Options,
@@ -261,7 +264,8 @@ impl Server {
         self.answers.good(now);
     }
 
-    /// Records an error that came `took` after this server was chosen for the request.
+    /// Records an error. `took` is the time from the choice of this server for the request to the
+    /// error.
     pub(super) fn answers_badly(&mut self, now: Time, took: TimeSpan, service_time: ServiceTime) {
         self.errors += 1;
         self.answers.bad(now, took, service_time);
@@ -307,8 +311,8 @@ impl Server {
         }
     }
 
-    /// Puts the server on probation now if it is out, or if it has failed too often to be trusted.
-    /// Called when another server returns while no server was trusted.
+    /// Puts the server on probation now if it is ejected, or if it has failed too often to be
+    /// trusted. Called when another server returns while no server was trusted.
     pub(super) fn reconsider(&mut self, options: &Options, now: Time) {
         match self.standing {
             Standing::In { .. } if self.failures < options.eject_after => {}

@@ -1,5 +1,5 @@
-//! Tests of servers that send HTTP/2 frame by frame, with frames that no library sends, or not at
-//! that time.
+//! Tests of servers that send HTTP/2 frame by frame. Libraries do not send some of these frames at
+//! all, and others not at that time.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -56,7 +56,8 @@ impl Server {
     }
 }
 
-/// Sends a frame to the gateway, which may have closed the connection.
+/// Sends a frame to the gateway. Ignores an error, because the gateway may have closed the
+/// connection.
 fn say(frames: &mut Frames, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let _ = frames.0.write_all(&crate::http2::frame(kind, flags, stream, payload));
 }

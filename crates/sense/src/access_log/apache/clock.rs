@@ -13,7 +13,7 @@ use super::super::{Flaw, date};
 pub(super) enum Clock {
     /// A date in brackets, such as `[14/Nov/2023:22:13:20 +0000]`.
     Common,
-    /// A count since 1970 in this unit.
+    /// A number since 1970, as a count of this unit.
     Since1970(TimeSpan),
     /// The fraction of a second of a time in another field, with this number of digits.
     Fraction(usize),
@@ -65,7 +65,7 @@ impl Clock {
     }
 
     /// Returns whether the notation has a recognisable end, so that a digit after the time cannot
-    /// be taken for a part of it.
+    /// be taken for a part of the time.
     pub(super) fn has_an_end(&self) -> bool {
         match self {
             Self::Common | Self::Fraction(_) => true,

@@ -87,7 +87,7 @@ enum Field {
 pub struct FormatFlaw(String);
 
 impl FormatFlaw {
-    /// Returns the flaw of a text that is not the name of a format.
+    /// Returns the error for a text that is not the name of a format.
     pub(super) fn name(text: &str) -> Self {
         let names = "`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c` or a LogFormat with `%`";
         Self(format!("`{}` is not a known format: write {names}", shown(text)))

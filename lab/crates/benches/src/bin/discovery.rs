@@ -1,5 +1,5 @@
-//! Measures the cost of the search for elephants: per window of requests and readings, and per
-//! answer.
+//! Measures the cost of the search for elephants: the time for each window of requests and
+//! readings, and the time to compute the findings.
 //!
 //! The load is the worst case: each of 256 routes occurs in each window, with three resources. For
 //! comparison, the same run measures the minimum work: a dense sum of products.

@@ -1,8 +1,8 @@
 //! Measures how long the engine's lock is held while the table of sessions is copied.
 //!
 //! The gateway copies the table at every save and at an upgrade, in slices of [`SLICE`] sessions.
-//! It holds the lock for one slice at a time. The output has the median and the longest time of a
-//! slice. For comparison, it also has the time to copy all sessions at once.
+//! It holds the lock for one slice at a time. The output shows the median and the longest time of a
+//! slice. For comparison, it also shows the time to copy all sessions at once.
 //!
 //! The sessions were last served in random order. All sessions are copied [`PASSES`] times, and the
 //! shortest time of each slice counts, because on a busy machine the kernel preempts some of the
@@ -79,8 +79,8 @@ fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     least
 }
 
-/// Copies all sessions once and returns the time of each slice in microseconds. The copy is moved
-/// elsewhere between slices, as the driver does.
+/// Copies all sessions once and returns the time of each slice in microseconds. Between slices the
+/// copy is moved elsewhere, as the gateway's driver does.
 fn copy(sessions: &Sessions, most: usize) -> Vec<f64> {
     let (mut times, mut cursor) = (Vec::new(), Cursor::default());
     let mut all: Vec<Remembered> = Vec::new();

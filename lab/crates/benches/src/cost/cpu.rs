@@ -35,15 +35,16 @@ pub struct Options {
     case: Vec<Case>,
 }
 
-/// Time for which each proxy is loaded before the first round. The results are discarded.
+/// Time for which each proxy is loaded before the first round, to check that it works. The results
+/// are discarded.
 const TRIAL: Duration = Duration::from_secs(1);
 
 /// Measures all selected cases and publishes the report.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let programs = &options.common.programs;
     let bench = Bench::set(&PeerKind::ALL, programs);
-    // Threads inherit this. From here on, this program, including load generator and upstream, runs
-    // on one core.
+    // Threads inherit this setting. From here on, all threads of this program run on one core,
+    // including load generator and upstream.
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
     let cases = if options.case.is_empty() { &Case::ALL[..] } else { &options.case };
@@ -117,8 +118,8 @@ fn go(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     Ok(sample)
 }
 
-/// Starts a proxy, and loads it for [`TRIAL`]. Returns `None` if the proxy cannot handle the case,
-/// because not every version of each program speaks every protocol.
+/// Starts a proxy, and loads it for [`TRIAL`]. Returns `None` if the proxy cannot handle the case:
+/// not every version of each program supports every protocol.
 fn start(plan: &Plan<'_>, case: Case) -> Option<Proxy> {
     let tried = plan.start().and_then(|proxy| go(&proxy, case, TRIAL).map(|_| proxy));
     let tell = |e: io::Error| not_available(&format!("{case}, {}", plan.kind), &e.to_string());

@@ -1,5 +1,5 @@
-//! The load generator for HTTP/2: `h2load` of nghttp2 with 16 connections of 8 streams, without
-//! TLS.
+//! The load generator for HTTP/2: `h2load` of nghttp2 with 16 connections, each with 8 concurrent
+//! streams, without TLS.
 
 use super::load::Counts;
 use std::io;
@@ -15,8 +15,8 @@ pub fn version() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Loads `port` for `length`, rounded up to whole seconds, on the caller's core. Returns the counts
-/// that `h2load` prints.
+/// Sends load to `port` for `length`, rounded up to whole seconds, on the caller's core. Returns
+/// the counts that `h2load` prints.
 pub fn run(port: u16, length: Duration) -> io::Result<Counts> {
     let seconds = length.as_secs_f64().ceil();
     let mut command = Command::new("h2load");
@@ -35,7 +35,7 @@ fn counts(text: &str) -> Option<Counts> {
 }
 
 /// Returns the number before `unit` in the line of `text` that starts with `name`; `None` if there
-/// is none.
+/// is no such number.
 fn number_before(text: &str, name: &str, unit: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let cell = line.split(',').find_map(|cell| cell.strip_suffix(unit))?;

@@ -10,10 +10,10 @@ use std::thread::{self, JoinHandle};
 use bywash_harness::client_socket;
 use bywash_harness::tls;
 
-/// Number of concurrent clients: enough that the proxy always has a handshake to do.
+/// Number of concurrent clients. It is large enough that the proxy always has a handshake to do.
 const CLIENTS: usize = 8;
-/// Number of source addresses. They are used in turn, because a closed connection occupies its port
-/// for a while.
+/// Number of source addresses. They are used in turn, because a closed connection keeps its port
+/// occupied for a while.
 const SOURCES: usize = 64;
 
 /// A running load generator for handshakes.
@@ -43,14 +43,14 @@ impl Handshakes {
         Ok(Self { threads: threads.collect(), done, stop })
     }
 
-    /// Returns the counts since the start. Any error ends the load generator, so unexpected
-    /// outcomes are not counted.
+    /// Returns the counts since the start. Any error ends the load generator, so the counts contain
+    /// no unexpected outcomes.
     pub fn counts(&self) -> Counts {
         Counts { expected: self.done.load(Ordering::Relaxed), unexpected: 0, reopened: 0 }
     }
 
-    /// Stops the load generator and returns its counts. Fails with the error that ended it earlier,
-    /// if any.
+    /// Stops the load generator and returns its counts. Fails if the load generator had already
+    /// ended with an error, and returns that error.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);

@@ -70,8 +70,8 @@ impl Load {
         Counts { expected, unexpected, reopened }
     }
 
-    /// Stops the load generator and returns its counts. Fails with the error that ended it earlier,
-    /// if any.
+    /// Stops the load generator and returns its counts. Fails if the load generator had already
+    /// ended with an error, and returns that error.
     pub fn stop(self) -> io::Result<Counts> {
         let counts = self.counts();
         self.stop.store(true, Ordering::Relaxed);
@@ -138,7 +138,7 @@ enum ReadyOutcome {
     /// A response with this status. The next request, if the connection allows one, has been sent.
     Answered([u8; 3]),
     /// The connection has ended, or its bytes are not HTTP. `in_request` tells whether a request
-    /// was in flight. None is sent after a response that announces the close.
+    /// was in flight. No request is sent after a response that announces the close.
     Ended { in_request: bool },
 }
 
@@ -147,13 +147,14 @@ struct Client {
     wire: MaybeTlsStream,
     /// The bytes of the current response that have arrived.
     unread: Vec<u8>,
-    /// The parser of the current response. It is not used for a response with the same [`Shape`] as
-    /// the previous response.
+    /// The parser of the current response. It is not used if the response has the same [`Shape`] as
+    /// the previous one.
     answer: IncomingAnswer,
     last: Shape,
 }
 
-/// The lengths of a response's head and of the whole response.
+/// The lengths of a response's head and of the whole response, and whether it closes the
+/// connection.
 ///
 /// Almost every response has the same lengths as the previous one, and such a response is not
 /// parsed. Otherwise the load generator's own CPU time would be the bottleneck.

@@ -6,9 +6,9 @@
 //! `h2load`. For the handshake case it consists of clients that only perform handshakes.
 //!
 //! The result is the proxy's user and system time from `/proc`, divided by the number of requests
-//! answered in the same time. Unlike requests per second, it does not depend on the speed of the
-//! load generator. CPU time per request falls when a proxy finds more sockets ready at each
-//! wake-up, so only values within one table can be compared.
+//! answered in the same time. Unlike the number of requests per second, this result does not depend
+//! on the speed of the load generator. CPU time per request falls when a proxy finds more sockets
+//! ready at each wake-up, so only values within one table can be compared.
 
 pub mod cpu;
 pub mod h2load;
@@ -34,7 +34,7 @@ pub enum Case {
     Queued,
     /// Answer every request with 503 and `Retry-After`
     Refused,
-    /// Forward requests from HTTP/2 without TLS: 16 connections of 8 streams
+    /// Forward requests from HTTP/2 without TLS: 16 connections, each with 8 concurrent streams
     Http2,
     /// Forward requests from TLS on keep-alive connections
     Tls,
@@ -67,7 +67,7 @@ impl Case {
         }
     }
 
-    /// Returns the three digits of the status of a correct response.
+    /// Returns the status of a correct response, as three digits.
     pub fn status(self) -> &'static str {
         match self {
             Self::Proxied | Self::Queued | Self::Http2 | Self::Tls | Self::Handshake => "200",

@@ -4,7 +4,7 @@ use super::round::Sample;
 use super::series::Series;
 use std::fmt;
 
-/// The worst disturbances in all rounds.
+/// The worst disturbances in all rounds of a run.
 #[derive(Debug, Default)]
 pub struct Noise {
     widest: f64,
@@ -14,12 +14,13 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Rounds count as widely spread if their range, divided by their median, exceeds this.
+    /// The range of the results of rounds, divided by their median, above which the rounds count as
+    /// widely spread.
     const WIDE: f64 = 0.1;
-    /// A proxy that uses less than this fraction of its core is waiting for the load generator.
+    /// The fraction of its core below which a proxy counts as waiting for the load generator.
     const IDLE: f64 = 0.95;
 
-    /// Includes the disturbances of all rounds of `series`.
+    /// Includes the disturbances of all rounds of `series` in this estimate.
     pub fn add(&mut self, series: &Series) {
         let cpu = series.spread(Sample::cpu_us);
         self.widest = cpu.map_or(self.widest, |spread| self.widest.max(spread.width()));

@@ -17,12 +17,13 @@ use bywash_harness::tls;
 
 /// Time for connections to open and caches to fill before the measurement.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Time for a proxy to act on the bytes that it has received.
+/// Time that a proxy gets to act on the bytes that it has received.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Maximum fraction of unexpected responses. With more, the round did not measure its case.
+/// Maximum fraction of unexpected responses. With more of them, the round did not measure what it
+/// should.
 const TOLERATED: f64 = 0.001;
 
-/// The clocks and counters at one moment.
+/// The values of all clocks and counters at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,
@@ -132,7 +133,7 @@ pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
 }
 
 /// Measures for `length` after a warm-up, while a load generator runs. `counts` returns the load
-/// generator's counts.
+/// generator's counts so far.
 fn watch(proxy: &Proxy, length: Duration, counts: impl Fn() -> Counts) -> io::Result<Sample> {
     thread::sleep(WARM_UP);
     let (start, before) = (Reading::take(proxy)?, counts());
@@ -168,8 +169,8 @@ impl Overload {
         Ok(Some(overload))
     }
 
-    /// Checks that the slot is still held. Fails if its request was answered or its connection
-    /// ended.
+    /// Checks that the slot is still held. Fails if the request that holds it was answered, or if
+    /// its connection ended.
     pub fn check(&self) -> io::Result<()> {
         let mut running = &self.running;
         match running.read(&mut [0; 256]) {

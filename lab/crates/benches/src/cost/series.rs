@@ -15,13 +15,14 @@ pub struct Series {
     pub samples: Vec<Sample>,
 }
 
-/// CPU time per request relative to HAProxy's in the same run, computed in two ways whose results
-/// should agree.
+/// CPU time per request relative to HAProxy's in the same run. It is computed in two ways, whose
+/// results should agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Ratio {
-    /// Median of the proxy's samples divided by the median of HAProxy's.
+    /// Median of the proxy's samples divided by the median of HAProxy's samples.
     pub of_medians: f64,
-    /// Spread of the ratios of each round. A disturbance that lasts for a whole round cancels out.
+    /// Spread of the ratios, with one ratio for each round. A disturbance that lasts for a whole
+    /// round cancels out.
     pub per_round: Spread,
 }
 

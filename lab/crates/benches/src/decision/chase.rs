@@ -36,7 +36,8 @@ impl PointerChase {
     }
 }
 
-/// Measures the time of one dependent load from an array of `lines` cache lines.
+/// Measures the time of one load from an array of `lines` cache lines, whose address depends on the
+/// previous load.
 pub fn load(watch: &Stopwatch, lines: u32) -> Cost {
     let mut chase = PointerChase::new(lines, &mut SplitMix64::new(1));
     watch.measure(&mut chase, |_| (), |chase, ()| chase.run_batch(), |_, ()| ())

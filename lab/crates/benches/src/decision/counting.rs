@@ -20,7 +20,7 @@ pub fn allocations() -> u64 {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and nothing reads the count.
+    // When a thread is ending, its counter may be gone. The count is then no longer read.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as for `alloc`.
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the one of `System`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as for `realloc`.
+        // SAFETY: `block` came from `System`, as every block of this allocator does.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -1,8 +1,8 @@
 //! An engine with a full queue, and the driver's side of it.
 //!
 //! Half of the waiting requests are from new clients, a quarter from sessions in progress, and a
-//! quarter are transactions of proven sessions. Request numbers are allocated as a slab does it:
-//! the most recently freed number is used first.
+//! quarter are transactions of proven sessions. Request numbers are allocated as in a slab: the
+//! most recently freed number is used first.
 
 use std::array;
 

@@ -1,9 +1,9 @@
 //! Measures the time of one decision of the engine, and how it grows with the number of waiting
 //! requests.
 //!
-//! An engine with one slot and a full queue makes one kind of decision in batches of [`BATCH`].
-//! After each batch the queue is restored, which is not measured, so that each batch starts with
-//! the same queue. Batches are short, so that even the smallest queue is not empty before the end
+//! An engine with one slot and a full queue makes one kind of decision in batches of [`BATCH`]. The
+//! queue is restored after each batch, so that each batch starts with the same queue. The restoring
+//! is not measured. Batches are short, so that even the smallest queue is not empty before the end
 //! of a batch. The cost of reading the clock is measured on empty batches and subtracted. Request
 //! numbers are in random order, so that adjacent requests in the queue are not adjacent in memory.
 //! The engine knows as many sessions as requests wait, but at most [`SESSIONS`].
@@ -60,8 +60,9 @@ pub enum Site {
 }
 
 impl PolicyCase {
-    /// Every policy of the catalogue. Policies with another order in overload are included twice.
-    /// The first policy is included with many classes as well.
+    /// Every policy of the catalogue. A policy that orders requests differently in overload is
+    /// included twice, with and without overload. The first policy is also included with each set
+    /// of many classes.
     pub const ALL: [Self; 9] = [
         Self { policy: "session-first", overloaded: false, site: Site::Small },
         Self { policy: "session-first", overloaded: true, site: Site::Small },
@@ -148,7 +149,7 @@ impl Stopwatch {
         watch
     }
 
-    /// Returns the time of two reads of the clock, in nanoseconds.
+    /// Returns the cost of two reads of the clock, in nanoseconds.
     pub const fn clock(&self) -> f64 {
         self.clock
     }

@@ -1,5 +1,5 @@
-//! Measures the time to compute the values of requests. The engine does that every ten seconds, and
-//! makes no decision meanwhile.
+//! Measures the time to compute the values of requests. The engine computes them every ten seconds,
+//! and makes no decision during the computation.
 
 use std::array;
 use std::hint;
@@ -13,9 +13,9 @@ use bywash_units::{Time, TimeSpan, Utility};
 
 use bywash_harness::splitmix64::SplitMix64;
 
-/// The numbers of classes to measure with. The last is the maximum.
+/// The numbers of classes to measure with. The last number is the maximum.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
-/// Number of measurements of each kind, of which the median counts.
+/// Number of measurements of each kind. Their median is the result.
 const ROUNDS: u64 = 101;
 
 /// Returns the median time to compute all values once, in microseconds, for each number of classes
@@ -61,8 +61,8 @@ pub fn ask() -> f64 {
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
-/// The numbers of rules to measure with. The largest classifier has 64 classes with eight patterns
-/// each.
+/// The numbers of rules (patterns of classes) to measure with. The largest classifier has 64
+/// classes with eight patterns each.
 pub const RULES: [usize; 3] = [8, 64, 512];
 
 /// Returns the median times to classify a request, in nanoseconds, for each number of rules in

@@ -12,12 +12,12 @@ use bywash_harness::http;
 
 use super::Load;
 
-/// Maximum wait of a client for a response.
+/// Maximum time that a client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time for which elephants fill the line before the first ant is requested.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// Number of ants that are requested on a connection that carries elephants as well.
+/// Number of ants that are requested in turn with elephants on one connection.
 const PAIRS: usize = 5;
 
 /// A server to send requests to, and its protocol.
@@ -41,8 +41,9 @@ pub struct Seen {
     pub elephants: f64,
 }
 
-/// Requests elephants and ants from `server` and returns the results. The caller must be in the
-/// clients' network namespace.
+/// Requests elephants and ants from `server` and returns the results. `elephants` is the number of
+/// connections that request elephants. The calling thread must be in the clients' network
+/// namespace.
 pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<Seen> {
     let begin = Instant::now() + HEAD_START;
     let end = begin + load.length;
@@ -133,8 +134,8 @@ impl Connection {
         Ok(Self { reader: BufReader::new(stream), speaks_http: server.speaks_http })
     }
 
-    /// Sends a request for the large response `e` (an elephant) or the small response `a` (an ant),
-    /// and reads the head of the response. The caller reads the body.
+    /// Sends a request for `what`: `e` for the large response (an elephant), `a` for the small one
+    /// (an ant). Reads the head of the response, and leaves the body to the caller.
     fn ask(&mut self, what: &str) -> io::Result<()> {
         if !self.speaks_http {
             return self.reader.get_mut().write_all(what.as_bytes());

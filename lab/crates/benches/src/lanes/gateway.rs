@@ -1,4 +1,5 @@
-//! The gateway as the server of a measurement. Its lanes and buckets come from a throttle rule.
+//! The gateway as the server of a measurement. Its lanes (traffic classes) and token buckets come
+//! from a throttle rule.
 //!
 //! Behind the gateway, a plain application listens on loopback. It answers `/e` with an elephant's
 //! bytes and `/a` with an ant's bytes, as fast as they are read.
@@ -21,8 +22,8 @@ const CLIENTS: &str = "10.77.1.1:8080";
 const OPERATORS: u16 = 8081;
 const BOUND: Duration = Duration::from_secs(20);
 
-/// The gateway with everything that it needs, which ends when the value is dropped. One thread must
-/// create, use and drop it, in the server's network namespace.
+/// The gateway with its application and its folder. All of them end when the value is dropped. One
+/// thread must create, use and drop the value, in the server's network namespace.
 pub(super) struct Site {
     gateway: Running,
     method: ShapingMethod,
@@ -60,8 +61,8 @@ impl Site {
         CLIENTS.parse().expect("the text is an address")
     }
 
-    /// Checks that the elephants were throttled as configured, and stops the gateway. Fails if they
-    /// were not.
+    /// Checks that the elephants were throttled as configured, and stops the gateway. Fails if the
+    /// elephants were not throttled in this way.
     pub(super) fn stop(mut self) -> io::Result<()> {
         let mut operators = TcpStream::connect(("127.0.0.1", OPERATORS))?;
         operators.write_all(http::get("/metrics").replace("bench.test", "127.0.0.1").as_bytes())?;
@@ -88,8 +89,8 @@ impl Site {
     }
 }
 
-/// Returns the gateway's configuration. All elephants may run at once, with ants next to them,
-/// because the line is measured and not the queue.
+/// Returns the gateway's configuration. All elephants may run at the same time, with ants next to
+/// them, because the measurement is of the line and not of the queue.
 fn configuration(method: ShapingMethod, load: &Load, application: SocketAddr) -> String {
     let rate = match method {
         ShapingMethod::Lane(rate) | ShapingMethod::Bucket(rate) => Some(rate),
@@ -116,7 +117,7 @@ fn application(load: &Load) -> io::Result<SocketAddr> {
     let (elephant, ant) = (load.elephant_bytes, load.ant_bytes);
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // If the client has left, the error of the write does not matter.
+            // If the client has left, writing fails, which does not matter here.
             thread::spawn(move || serve(connection, elephant, ant));
         }
     });

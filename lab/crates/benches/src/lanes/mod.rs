@@ -6,9 +6,10 @@
 //! as in real routers. The server shapes its own link to less than that rate.
 //!
 //! Elephants are requested again as soon as they are answered. Ants are requested at fixed times,
-//! whether or not earlier ones were answered, each on a new connection. They are timed from when
-//! they were due. The server uses plain sockets, so that only the kernel is measured. If the server
-//! is the gateway instead (`gateway.rs`), the gateway and the kernel are measured together.
+//! whether or not earlier ones were answered, each on a new connection. The response time of an ant
+//! counts from when the ant was due. The server uses plain sockets, so that only the kernel is
+//! measured. If the server is the gateway instead (`gateway.rs`), the gateway and the kernel are
+//! measured together.
 
 mod clients;
 mod gateway;
@@ -45,15 +46,15 @@ pub struct Load {
     pub length: Duration,
 }
 
-/// A way in which the server throttles elephants.
+/// The way in which the server throttles the responses to elephants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapingMethod {
     /// There are no elephants.
     NoElephants,
     /// Elephants are not throttled.
     Unshaped,
-    /// Elephants have a traffic class of the network device, with this ceiling for all elephants
-    /// together.
+    /// Elephants share a traffic class of the network device, with this maximum rate for all of
+    /// them together.
     Lane(BitRate),
     /// Elephants have TCP pacing, with this maximum rate for each connection.
     Pacing(BitRate),
@@ -61,8 +62,7 @@ pub enum ShapingMethod {
     Bucket(BitRate),
 }
 
-/// The rates of a device with lanes. All traffic shares `total`, of which `rate` is guaranteed to
-/// elephants.
+/// The rates of a network device with lanes (traffic classes).
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
     /// Maximum rate of all traffic together.
@@ -71,8 +71,8 @@ pub struct Rates {
     pub rate: BitRate,
 }
 
-/// Runs one method once and returns what was measured. The server uses plain sockets, or is the
-/// gateway at `program`.
+/// Runs one method once and returns what was measured. The server is the gateway at `program`;
+/// without `program` it uses plain sockets.
 pub fn run(
     method: ShapingMethod,
     load: &Load,
@@ -139,7 +139,8 @@ enum ServerShaping {
 const BURST: u32 = 64 << 10;
 
 impl ServerShaping {
-    /// Creates the resources for `method`. The caller must be in the server's network namespace.
+    /// Creates the resources for `method`. The calling thread must be in the server's network
+    /// namespace.
     fn of(method: ShapingMethod) -> io::Result<Self> {
         let shaper = |pace, wanted: fn(Shaping) -> bool| {
             let shaper = Shaper::open(pace);

@@ -1,5 +1,5 @@
-//! A server that answers each request byte with a response: `e` with an elephant's size, `a` with
-//! an ant's.
+//! A server that answers each request byte with a response: the byte `e` with the size of an
+//! elephant, the byte `a` with the size of an ant.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,9 +12,9 @@ use bywash_units::{Time, TimeSpan};
 
 use super::{Load, ServerShaping};
 
-/// Socket timeout, longer than any part of the measurement.
+/// Timeout of the sockets. It is longer than any part of the measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum number of bytes per write, as in a program that streams.
+/// Maximum number of bytes per write. It is that of a program that streams its responses.
 const CHUNK: usize = 16 << 10;
 /// Byte with which the client stops the server.
 const STOP: u8 = b's';
@@ -24,7 +24,8 @@ pub(super) struct Server {
     accepting: JoinHandle<io::Result<()>>,
 }
 
-/// Starts the server. The caller must be in the network namespace in which it is to listen.
+/// Starts the server. The calling thread must be in the network namespace in which the server is to
+/// listen.
 pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
     let listener = TcpListener::bind("10.77.1.1:0")?;
     let address = listener.local_addr()?;
@@ -37,7 +38,7 @@ pub(super) fn start(means: ServerShaping, load: &Load) -> io::Result<Server> {
                 return Ok(());
             }
             let site = Arc::clone(&site);
-            // A client that has left gets no more bytes, and the error does not matter.
+            // A client that has left gets no more bytes. The error of that write does not matter.
             thread::spawn(move || site.serve(connection));
         }
     });
@@ -49,7 +50,8 @@ impl Server {
         self.address
     }
 
-    /// Stops the server. The caller must be in the network namespace in which it listens.
+    /// Stops the server. The calling thread must be in the network namespace in which the server
+    /// listens.
     pub(super) fn stop(self) -> io::Result<()> {
         TcpStream::connect(self.address)?.write_all(&[STOP])?;
         self.accepting.join().map_err(|_| io::Error::other("the server has panicked"))?

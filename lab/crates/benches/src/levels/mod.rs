@@ -1,5 +1,5 @@
-//! Measures the cost of the thread pool with levels compared with rayon, and whether the pool meets
-//! its goals on the available processors.
+//! Measures the cost of bywash's thread pool with levels of service, compared with rayon's. Also
+//! measures whether the pool meets its goals on the available processors.
 
 mod spawn;
 mod step;
@@ -12,7 +12,8 @@ pub use workload::{ClientsResult, Execution, Workload, ratios};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Uses a chosen amount of CPU time, in rounds of arithmetic that the compiler cannot remove.
+/// A generator of CPU load. It uses a chosen amount of CPU time, in rounds of arithmetic that the
+/// compiler cannot remove.
 #[derive(Clone, Copy, Debug)]
 pub struct Burner {
     rounds_per_ms: f64,
@@ -20,8 +21,8 @@ pub struct Burner {
 
 impl Burner {
     /// Measures how many rounds take a millisecond on an idle processor, and returns a burner with
-    /// that speed. The fastest of several measurements counts, because other programs may take the
-    /// processor meanwhile.
+    /// that speed. The fastest of several measurements counts, because other programs may use the
+    /// processor during a measurement.
     pub fn calibrated() -> Self {
         const ROUNDS: u64 = 1_000_000;
         let once = || {

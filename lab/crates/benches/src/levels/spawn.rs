@@ -1,8 +1,8 @@
 //! Measures the cost to spawn and join tasks, compared with rayon in the same run.
 //!
 //! Tasks are empty, so that only the pool is measured. Each kind of use is measured in rounds, in
-//! which the pool and rayon take turns. So disturbances on the machine affect both. The result is
-//! the median of the rounds' ratios.
+//! which the pool and rayon take turns. Disturbances on the machine therefore affect both. The
+//! result is the median, over the rounds, of the ratio of their times.
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -16,11 +16,11 @@ use bywash_levels::{Level, Pool, Request};
 pub struct Cost {
     /// Description of the kind of use.
     pub what: &'static str,
-    /// Time of one use of the pool with levels, in nanoseconds.
+    /// Time of one use of bywash's thread pool, in nanoseconds.
     pub ours: Spread,
     /// Time of one use of rayon, in nanoseconds.
     pub rayon: Spread,
-    /// Ratio of the pool's time to rayon's, over the rounds.
+    /// Ratio of bywash's time to rayon's, over the rounds.
     pub ratio: Spread,
 }
 
@@ -141,7 +141,7 @@ fn compare(
         run(times);
         begun.elapsed().as_nanos() as f64 / (times * tasks) as f64
     };
-    // Run both once, so that their memory and threads exist before the measurement.
+    // Run both functions once before the measurement, so that their memory and threads exist.
     nanoseconds(&ours);
     nanoseconds(&rayon);
     let pairs: Vec<(f64, f64)> =

@@ -31,7 +31,7 @@ pub struct Step {
     pub before: f64,
     /// Load during the step, as a multiple of the processors' capacity.
     pub between: f64,
-    /// The promised maximum for the 95th percentile of the high level's response times.
+    /// The promised 95th percentile of the high level's response times.
     pub within: Duration,
     /// Length of each of the three phases.
     pub lasts: Duration,
@@ -47,8 +47,8 @@ pub struct Phase {
     pub p95_ms: f64,
     /// Mean response time of the low level's requests that arrived in the phase, in milliseconds.
     pub low_ms: f64,
-    /// Time from the start of the phase until the pool first reported that the goal is infeasible;
-    /// `None` if it did not.
+    /// Time from the start of the phase until the pool first reported that the goal cannot be
+    /// reached; `None` if the pool did not report it.
     pub infeasible: Option<Duration>,
     /// Number of requests of both levels that arrived in the phase.
     pub requests: usize,
@@ -135,7 +135,7 @@ fn submit(
     handed_in.expect("the queues have room for all requests");
 }
 
-/// Sleeps until `due`, and calls `look` repeatedly in the meantime.
+/// Sleeps until `due`, and calls `look` repeatedly during that time.
 fn wait_until(due: Instant, mut look: impl FnMut()) {
     const LOOK: Duration = Duration::from_millis(20);
     look();

@@ -1,5 +1,6 @@
-//! Measures the ratio of two levels' response times with closed-loop clients. Compares the paper's
-//! method (parity mode) with a pool that has the ratio as its goal [paper 3.11].
+//! Measures the ratio of the response times of two levels of service, with closed-loop clients.
+//! Compares the paper's method (parity mode) with a thread pool that has the ratio as its goal
+//! [paper 3.11].
 //!
 //! Clients are threads of this process. Each sends one request after the other, of either level
 //! with equal probability. A request consists of ten tasks, as in the paper with ten concepts.
@@ -36,13 +37,13 @@ pub struct Workload {
     pub execution: Execution,
     /// Maximum number of threads for one request of the high level.
     pub most: u32,
-    /// Maximum number of concurrent requests in parity mode.
+    /// Maximum number of requests that run at the same time in parity mode.
     pub concurrency: u32,
     /// Number of tasks of a request.
     pub tasks: usize,
     /// Mean CPU work of a request, in milliseconds.
     pub mean_ms: f64,
-    /// Promised ratio of the high level's mean response time to the low level's.
+    /// Promised mean response time of the high level, divided by that of the low level.
     pub target: f64,
     /// Length of each measurement.
     pub lasts: Duration,
@@ -156,7 +157,7 @@ fn play(
     }
 }
 
-/// Sends a request of the workload to the pool, and waits until it is answered.
+/// Sends a request of the workload at `level` to the pool, and waits until it is answered.
 fn answer(
     workload: &Workload,
     pool: &Pool,

@@ -10,11 +10,11 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Maximum wait for readiness if no request is due earlier.
+/// Maximum time of a wait for ready sockets. It is shorter if a request is due earlier.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Maximum number of requests sent between two polls for responses. Without it, a load generator
-/// that is behind schedule would never read.
+/// Maximum number of requests sent between two polls for responses. Without this bound, a load
+/// generator that is behind schedule would never read responses.
 const BURST: usize = 32;
 
 pub(super) fn run(load: &Load, start: Instant) -> io::Result<Vec<Answer>> {
@@ -45,12 +45,14 @@ struct Driver<'a> {
     start: Instant,
     epoll: Epoll,
     connections: Vec<Option<Exchange>>,
-    /// Indices of connection slots that have no connection.
+    /// Indices of connection slots (entries of the table of connections) that have no connection.
     free: Vec<usize>,
-    /// Indices of connection slots whose connection is idle, the longest idle first.
+    /// Indices of connection slots whose connection is idle. The connection that has been idle for
+    /// the longest time comes first.
     idle: VecDeque<usize>,
-    /// Requests in flight: the end of patience, the request's number, and the index of the
-    /// connection slot. They are in time order, because all requests have the same patience.
+    /// Requests in flight: for each, the end of its client's patience, the request's number, and
+    /// the index of its connection slot. They are in time order, because all requests have the same
+    /// patience.
     patience: VecDeque<(Instant, usize, usize)>,
     under_way: usize,
     /// Number of connections opened so far.

@@ -12,7 +12,7 @@ const REQUEST: &[u8] = b"GET /item HTTP/1.1\r\nHost: bench.test\r\n\r\n";
 /// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// Index of the request in the order in which requests are due.
+    /// Position of the request in the order in which the requests are due, from 0.
     pub(super) number: usize,
     /// Time at which the request was due.
     pub(super) due: Instant,
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     pub(super) request: Option<Request>,
     unsent: &'static [u8],
     /// Whether a write failed with `ECONNREFUSED`. The failed write clears the socket's error, so
-    /// the next read does not report it.
+    /// the next read would not report it.
     refused: bool,
     answer: IncomingAnswer,
     /// Whether any byte of the answer has arrived.

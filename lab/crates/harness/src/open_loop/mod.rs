@@ -45,7 +45,7 @@ const AHEAD: Duration = Duration::from_millis(20);
 pub enum Reuse {
     /// The given number of connections stays open and carries the requests in turn.
     Turns(usize),
-    /// The connection is closed: each request has its own connection.
+    /// The connection is closed, so each request has its own connection.
     Never,
     /// Every second request opens a connection. The other requests reuse a connection that is open.
     Half,
@@ -146,7 +146,7 @@ impl Running {
         self.start.elapsed()
     }
 
-    /// Waits until `time` on the clock of [`Answer::due`].
+    /// Waits until `time` has passed since time 0 of the load.
     pub fn wait_until(&self, time: Duration) {
         thread::sleep((self.start + time).saturating_duration_since(Instant::now()));
     }

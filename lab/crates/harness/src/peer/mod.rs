@@ -1,4 +1,4 @@
-//! The programs under test: where they are, and how they are configured for the same task.
+//! The programs under test: their paths, and their configurations for the same task.
 
 mod texts;
 
@@ -28,8 +28,8 @@ pub enum Task {
         /// Maximum number of concurrent requests at the upstream.
         limit: u32,
     },
-    /// Answer every request with 503 and `Retry-After`. bywash has no such switch. It refuses
-    /// because its one slot is taken and its queue, for one request, is full.
+    /// Answer every request with 503 and `Retry-After`. bywash has no switch for this. It refuses
+    /// because its only slot is taken and its queue, which has room for one request, is full.
     Refuse,
 }
 

@@ -1,14 +1,14 @@
 //! The configuration of each program, all with the same meaning.
 //!
 //! Each configuration has one worker, keep-alive on both sides, ten seconds for a request head, and
-//! no logs. A comparison is fair only if the configurations ask for the same work, so they are next
-//! to each other in one source file.
+//! no logs. A comparison is fair only if all programs do the same work, so their configurations are
+//! next to each other in one source file.
 
 use super::{Front, Ports, Setup, Task};
 use std::path::Path;
 
-/// A limit of this many concurrent requests or more is omitted from the configuration of a peer,
-/// because these measurements never reach it.
+/// The number of concurrent requests from which on a limit is omitted from the configuration of a
+/// peer. No measurement reaches this number.
 const NO_LIMIT: u32 = 1024;
 
 /// File name of the socket of bywash's admin listener, in the proxy's folder.
@@ -58,10 +58,10 @@ access = "{log}"
 /// Returns HAProxy's configuration.
 ///
 /// `http-reuse always` is right because all requests here are alike. Without it, HAProxy opens a
-/// connection for a client's first request, and may notice meanwhile that the client has gone. That
-/// reduces the number of ghosts (requests that start although the client has left), but needs one
-/// connection per client. With `idle-close-on-response`, HAProxy answers one more request on each
-/// connection during a reload.
+/// connection for a client's first request, and may notice during that time that the client has
+/// left. This would reduce the number of ghosts (requests that start although the client has left),
+/// but needs one connection per client. With `idle-close-on-response`, HAProxy answers one more
+/// request on each connection during a reload.
 pub(super) fn haproxy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let (refusal, maxconn) = match task {

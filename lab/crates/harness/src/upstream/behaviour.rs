@@ -11,8 +11,8 @@ use std::time::Duration;
 pub enum Behaviour {
     /// Answers immediately with 200 and 64 bytes.
     Answer,
-    /// Answers like `Answer`, but this long after the request. Any number of requests can run
-    /// concurrently.
+    /// Answers like `Answer`, but with the given delay after the request. Any number of requests
+    /// can run concurrently.
     After(Duration),
     /// Reads requests and never answers.
     Hang,
@@ -45,9 +45,10 @@ pub(super) struct Request {
     pub(super) is_held: bool,
 }
 
-/// Returns the number of bytes of the request at the start of `bytes`; `None` until it is complete.
-/// Only a POST is assumed to have a body. No other request here has one, and parsing its length
-/// would cost the load generator's core more than everything else.
+/// Returns the number of bytes of the request at the start of `bytes`; `None` until the request is
+/// complete. Only a POST is assumed to have a body. No other request of the harness has one, and
+/// parsing the length of each would cost more CPU time than everything else on the load generator's
+/// core.
 fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     if !bytes.starts_with(b"POST ") {
         return Ok(http::head_length(bytes));
@@ -55,7 +56,7 @@ fn request_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     http::request_length(bytes)
 }
 
-/// Returns the bytes of a request head after its method.
+/// Returns the bytes of a request head that follow the method.
 fn subject(request: &[u8]) -> &[u8] {
     let start = request.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
     &request[start..]
@@ -70,8 +71,8 @@ impl Connection {
         Self { stream, unread: Vec::new() }
     }
 
-    /// Reads once and appends the received bytes. An error means the end of the connection, here
-    /// and in the functions below.
+    /// Reads once and appends the received bytes. Here and in the functions below, an error means
+    /// the end of the connection.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<()> {
         match self.stream.read(room) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -93,7 +94,7 @@ impl Connection {
         Ok(Some(Request { is_held }))
     }
 
-    /// Responds to a request according to `behaviour`, where a normal response is `answer`.
+    /// Responds to a request according to `behaviour`. `answer` is the normal response.
     pub(super) fn reply(&mut self, behaviour: Behaviour, answer: &[u8]) -> io::Result<()> {
         let end = || Err(ErrorKind::ConnectionAborted.into());
         match behaviour {

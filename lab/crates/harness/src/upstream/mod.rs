@@ -1,5 +1,5 @@
-//! The upstream: one epoll thread that serves any number of connections. It answers as the
-//! configured behaviour says, and counts the requests that it receives.
+//! The upstream of a measurement: one epoll thread that serves any number of connections. It
+//! answers as its [`Behaviour`] says, and counts the requests that it receives.
 //!
 //! A request for `/hold` is never answered, whatever the behaviour.
 
@@ -56,8 +56,8 @@ impl Upstream {
         self.port
     }
 
-    /// Changes the behaviour. It applies to every request that is not answered yet, even if it was
-    /// received before this call.
+    /// Changes the behaviour of the upstream. The new behaviour applies to every request that is
+    /// not answered yet, even if the request was received before this call.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         *self.shared.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
     }
@@ -124,8 +124,8 @@ impl Server {
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {
             match self.pause() {
-                // `wait` needs one system call and `wait_for` two, and the load generator's core is
-                // busy.
+                // The call `wait` needs one system call and `wait_for` needs two. The core of this
+                // thread is also the load generator's, and is busy.
                 None => self.epoll.wait(LOOK_MILLIS, &mut ready)?,
                 Some(pause) => self.epoll.wait_for(pause, &mut ready)?,
             }
@@ -142,7 +142,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns the time until the next answer is due; `None` if none is in progress.
+    /// Returns the time until the next answer is due; `None` if no answer is in progress.
     fn pause(&self) -> Option<Duration> {
         let Reverse((due, _)) = self.working.peek()?;
         let look = Duration::from_millis(LOOK_MILLIS as u64);
@@ -196,7 +196,7 @@ impl Server {
         Ok(())
     }
 
-    /// Reads once from the connection of `token` and handles the complete requests. An error means
+    /// Reads once from the connection `token` and handles the complete requests. An error means
     /// that the connection has ended.
     fn on_ready(&mut self, token: usize) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };

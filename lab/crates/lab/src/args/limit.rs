@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-/// A limit, as a number of requests or as a multiple of the shop's workers.
+/// A concurrency limit, as a number of requests or as a multiple of the shop's workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// A number of concurrent requests.
     Slots(u32),
-    /// A multiple of the number of the shop's workers. Any multiple above one is deliberately
-    /// wrong: `2x` is twice the right limit.
+    /// A multiple of the number of the shop's workers. A multiple above one is deliberately wrong,
+    /// because the right limit is the number of workers.
     Times(u32),
 }
 

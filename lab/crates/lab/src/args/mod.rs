@@ -97,12 +97,13 @@ pub(crate) enum LabCommand {
     Paper(Paper),
 }
 
-/// Returns the parser of a first seed. Seed 0 is reserved for learning runs.
+/// Returns the parser of a first seed, which must be at least 1. Seed 0 is reserved for learning
+/// runs.
 fn first_seed() -> RangedU64ValueParser {
     RangedU64ValueParser::new().range(1..=1_000_000_000)
 }
 
-/// Parses an offered load ρ, above 0 and at most 1000.
+/// Parses an offered load ρ. It must be above 0 and at most 1000.
 fn level(text: &str) -> Result<f64, String> {
     let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
     level.ok_or_else(|| "write a level of load: a number above 0 and at most 1000".to_owned())

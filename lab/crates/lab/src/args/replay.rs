@@ -89,7 +89,7 @@ impl std::str::FromStr for ServiceOf {
     }
 }
 
-/// Parses a time above 0 and at most a day.
+/// Parses a time that is above 0 and at most a day.
 fn some_time(text: &str) -> Result<TimeSpan, String> {
     let time: TimeSpan = text.parse().map_err(|error| format!("{error}"))?;
     let sensible = time > TimeSpan::ZERO && time <= TimeSpan::from_secs(86_400);

@@ -33,7 +33,7 @@ pub(crate) struct Sweep {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// A key to vary and the values that it takes.
+/// A key to vary, with the values that it takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Vary {
     pub(crate) key: String,

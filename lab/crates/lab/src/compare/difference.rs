@@ -2,17 +2,18 @@
 
 use bywash_scenario::{ResultRow, SeedFigures, standard_error};
 
-/// The number of standard errors that a difference must exceed to count as larger than chance, for
-/// 1, 2, … degrees of freedom. If the true difference is zero, a difference exceeds this once in
-/// twenty times. The number is higher for few degrees of freedom, because a standard error that is
-/// estimated from few seeds may be far too small. Source: Student's t, the 97.5 % quantile.
+/// The number of standard errors that a difference must exceed to count as larger than chance. The
+/// entries are for 1, 2, … degrees of freedom. If the true difference is zero, a measured one
+/// exceeds this number once in twenty times. The number is higher for few degrees of freedom,
+/// because a standard error that is estimated from few seeds may be far too small. Source:
+/// Student's t, the 97.5 % quantile.
 const LARGE: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The same number for more degrees of freedom than [`LARGE`] has: the quantile of the normal
-/// distribution.
+/// The number of standard errors, as in [`LARGE`], for more degrees of freedom than [`LARGE`] has.
+/// It is the 97.5 % quantile of the normal distribution.
 const LARGE_OF_MANY: f64 = 1.960;
 
 /// The precision of a difference, as a standard error with its degrees of freedom.
@@ -25,7 +26,7 @@ pub(super) struct Error {
 }
 
 impl Error {
-    /// Returns the absolute difference that chance alone exceeds once in twenty times.
+    /// Returns the absolute difference that chance alone exceeds once in twenty comparisons.
     fn large(self) -> f64 {
         let index = self.degrees.saturating_sub(1);
         self.standard * LARGE.get(index).copied().unwrap_or(LARGE_OF_MANY)

@@ -2,9 +2,10 @@
 //! than chance.
 //!
 //! Each visitor is drawn from the seed and the visitor's number alone. Two policies with the same
-//! seeds therefore faced exactly the same visitors, and random differences between seeds do not
-//! affect their difference. The standard error is then computed from the differences of the single
-//! seeds. If the seeds or the visitors differ, the errors of both sides add up.
+//! seeds therefore had exactly the same visitors, and random differences between seeds do not
+//! affect the difference of the policies. In that case the standard error is computed from the
+//! differences for each seed. If the seeds or the visitors differ, it is computed from the errors
+//! of both sides.
 
 mod difference;
 mod side;
@@ -36,8 +37,8 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
 }
 
 /// Returns the pairs of result rows that both sides have. Two rows match if they have the same
-/// load, and if departures of clients were visible in both or hidden in both. They must have the
-/// same label too, unless each side has only one policy.
+/// offered load and the same visibility of departures. They must also have the same label, unless
+/// each side has only one policy.
 fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     let [left, right] = sides;
     let by_label = left.policies() > 1 || right.policies() > 1;

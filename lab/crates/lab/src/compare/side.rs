@@ -1,4 +1,4 @@
-//! One side of a comparison: a stored result, or a policy of a scenario to play.
+//! One side of a comparison: a stored result, or a policy of a scenario that is to be run.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ enum SideSource<'a> {
     Played(&'a Path, &'a str),
 }
 
-/// Returns both sides of a comparison. If both are scenarios, they are played in one batch.
+/// Returns both sides of a comparison. If both are scenarios, they are run in one batch.
 pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
     let sources = [left, right].map(SideSource::of);
     let plays = sources.iter().any(|source| matches!(source, SideSource::Played(..)));
@@ -35,7 +35,7 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     }
     let scenarios = sources.iter().filter_map(|source| source.scenario(narrow));
     let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
-    // Read the stored results before anything is played.
+    // Read the stored results before any scenario is run.
     let stored = sources.iter().filter_map(|source| source.stored(narrow));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
@@ -54,9 +54,10 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     Ok([side(left, &sources[0]), side(right, &sources[1])])
 }
 
-/// Restricts the scenario to the loads and the visibility of departures that the stored result has,
-/// because other cells would have no counterpart. Uses the seeds of the stored result, so that both
-/// sides can be compared seed by seed. Arguments of the command line take precedence.
+/// Restricts a scenario for the comparison with `stored`. The scenario runs only at the loads and
+/// with the visibilities of departures that the stored result has, because other result rows would
+/// have no counterpart. It uses the seeds of the stored result, so that both sides can be compared
+/// seed by seed. Arguments of the command line take precedence over both.
 fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
@@ -82,9 +83,9 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     }
 }
 
-/// Sets the length of the scenario to that of the stored result, if the scenario's length is a
-/// number of orders. Such a length depends on the number of seeds, over which the orders are
-/// divided. A live run is as long as one seed of its scenario file.
+/// Sets the duration of the scenario to that of the stored result, if the scenario's length is a
+/// number of orders. The duration for a number of orders depends on the number of seeds, over which
+/// the orders are divided. A live run is as long as one seed of its scenario file.
 fn set_duration(scenario: &mut Scenario, stored: &RunResult) {
     let Length::Orders(orders) = scenario.length else { return };
     let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
@@ -102,8 +103,8 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
 }
 
 impl<'a> SideSource<'a> {
-    /// Parses `FILE:LABEL` if a file `FILE` exists, else the whole argument as a file, because file
-    /// names may contain colons.
+    /// Parses an argument. It is read as `FILE:LABEL` if a file `FILE` exists, and otherwise as the
+    /// name of a file, because file names may contain colons.
     fn of(argument: &'a str) -> Self {
         let path = Path::new(argument);
         let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);
@@ -126,8 +127,7 @@ impl<'a> SideSource<'a> {
         }))
     }
 
-    /// Returns the scenario to play, with only the named policy. Returns `None` for a stored
-    /// result.
+    /// Returns the scenario to run, with only the named policy. Returns `None` for a stored result.
     fn scenario(&self, narrow: &Narrow) -> Option<Result<Scenario, Failure>> {
         let Self::Played(path, label) = *self else { return None };
         Some(one_policy(path, label, narrow))
@@ -152,8 +152,8 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         let words = format!("{} has no policy `{label}`; {words}", path.display());
         return Err(Failure::usage(presentable(&words)));
     }
-    // Check the scenario here, so that a mistake is reported with the file's name and before
-    // anything is played.
+    // Check the scenario before any is run, so that an error is reported early and with the file's
+    // name.
     bywash_sim::lab::check_whole(&scenario)
         .map_err(|error| invalid_file(path, &error.to_string()))?;
     Ok(scenario)
@@ -173,7 +173,7 @@ impl Side {
         self.labels().len()
     }
 
-    /// Describes the policies and levels of load of the side in a few words.
+    /// Describes the policies and offered loads of the side in a few words.
     pub(super) fn described(&self) -> String {
         let mut levels: Vec<String> =
             self.result.cells.iter().map(|cell| cell.rho.to_string()).collect();

@@ -16,15 +16,15 @@ use super::interactive;
 pub(super) const STATE: &str = "state";
 
 const PREFIX: &str = "bywash-demo-";
-/// A demo's folder that is older than this was left by a demo that was killed. No demo lasts that
-/// long, including half an hour with the crawler.
+/// The age from which a demo's folder counts as left behind by a demo that was killed. No demo
+/// lasts that long, even with half an hour of the crawler.
 const STALE: Duration = Duration::from_secs(45 * 60);
 
 /// A temporary folder that only this process uses.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The exit code with which a signal ends the process. It is set once nothing remains that a
-    /// signal could interrupt.
+    /// The exit code with which a signal ends the process. It is set once the demo is complete, so
+    /// that a signal no longer interrupts it.
     ends_with: Arc<OnceLock<u8>>,
 }
 
@@ -51,8 +51,8 @@ impl Folder {
         Ok(path)
     }
 
-    /// Sets the exit code with which a signal ends the process. Call it once nothing remains that a
-    /// signal could interrupt.
+    /// Sets the exit code with which a signal ends the process. Call this function once the demo is
+    /// complete, so that a signal no longer interrupts it.
     pub(super) fn ends_with(&self, code: u8) {
         let _ = self.ends_with.set(code);
     }
@@ -87,7 +87,7 @@ fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes the left-over folders of demos that were killed.
+/// Removes the folders that killed demos have left in the folder `all`.
 fn sweep(all: &Path) {
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

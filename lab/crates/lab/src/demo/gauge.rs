@@ -1,12 +1,12 @@
-//! The live summary of one side of the demo: current rates, and a strip of orders over time. Both
-//! are computed from running counts.
+//! The live summary of one side of the demo: current rates of requests, and a strip of characters
+//! that shows the orders over time. Both are computed from running counts.
 
 use std::collections::VecDeque;
 
 use bywash_load::Progress;
 use bywash_units::TimeSpan;
 
-/// The number of cells of the strip, which covers the whole run.
+/// The number of cells of the strip, each one character wide. The strip covers the whole run.
 pub(super) const CELLS: usize = 20;
 /// The number of readings over which a rate is computed. There are two readings per second.
 const READINGS: usize = 3;
@@ -15,7 +15,7 @@ pub(super) struct Gauge {
     recent: VecDeque<Progress>,
     /// The time that one cell of the strip stands for.
     cell: TimeSpan,
-    /// The number of orders in each cell; the last cell is still in progress.
+    /// The number of orders in each cell of the strip. The last cell is still in progress.
     orders: Vec<u64>,
 }
 
@@ -66,8 +66,8 @@ impl Gauge {
         self.past().iter().copied().max().unwrap_or(0)
     }
 
-    /// Draws the orders over time, one character for each cell, with `most` as the full height. A
-    /// dot stands for a future cell.
+    /// Draws the orders over time, with one character for each cell. A cell with `most` orders has
+    /// the full height. A dot stands for a future cell.
     pub(super) fn strip(&self, most: u64) -> String {
         const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let height = |orders: &u64| HEIGHTS[(orders * 7).div_ceil(most.max(1)).min(7) as usize];

@@ -2,8 +2,8 @@
 //! shop's most expensive page, and an operator.
 //!
 //! The gateway decides nothing automatically. The crawler takes six of eight workers. Within half a
-//! minute the console shows the crawler's route as an elephant. A rule for the route gives the shop
-//! back to its visitors.
+//! minute the console shows the crawler's route as an elephant (a route that causes much of the
+//! load). A rule for that route frees the workers for the visitors.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) const CRAWLER: &str = include_str!("../../../../scenarios/demo-crawle
 /// The offered load of the visitors, as a fraction of the shop's capacity.
 const CALM: f64 = 0.6;
 
-/// Plays visitors and crawler until the user interrupts, or for half an hour.
+/// Runs visitors and crawler until the user interrupts, or for half an hour.
 pub(super) fn run(
     crowd: &Scenario,
     crawler: &Scenario,
@@ -55,7 +55,7 @@ pub(super) fn print_decisions(state: &Path) {
     }
 }
 
-/// Returns the decisions that people have made, as text.
+/// Returns the decisions that people have recorded in the audit log in `state`, as text.
 fn decisions(state: &Path) -> String {
     // If the audit log does not exist, nobody has made a decision.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();

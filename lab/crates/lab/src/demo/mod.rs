@@ -1,10 +1,10 @@
-//! `bywash demo`: a shop that keeps selling through a flash crowd, next to one that does not.
+//! `bywash demo`: shows a shop that keeps selling during a flash crowd, next to one that does not.
 //!
-//! Part one plays the policies of paper 1 in virtual time, within a second. Part two has two
+//! Part one simulates the policies of paper 1 in virtual time, within a second. Part two has two
 //! identical shops with real databases, one behind a plain proxy and one behind bywash. Both get
-//! the same visitors, drawn from the same random numbers: they arrive at the same moments, want the
-//! same pages and cause the same work. At the end, orders are counted in the shops' own databases.
-//! The exit code says whether the promises were kept.
+//! the same visitors, drawn from the same random numbers. The visitors of both shops arrive at the
+//! same moments, want the same pages and cause the same work. At the end, orders are counted in the
+//! shops' own databases. The exit code says whether the promises were kept.
 //!
 //! A user who watches on a terminal may stay for part three. The shop behind bywash stays open, a
 //! crawler comes, and the console ([`interactive`]) shows the crawler's cost and the effect of a
@@ -42,10 +42,10 @@ use verdict::Verdict;
 const PAPER_1: &str = include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml");
 const FLASH_CROWD: &str = include_str!("../../../../scenarios/flash-crowd.toml");
 
-/// Plays all parts of the demo.
+/// Runs all parts of the demo.
 ///
 /// # Errors
-/// Fails if the demo cannot be played, or if a promise was not kept (exit code 99).
+/// Fails if the demo cannot be run, or if a promise was not kept (exit code 99).
 pub fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
     args.figures.as_deref().map_or(Ok(()), prepare_figures)?;
@@ -58,8 +58,8 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     });
     simulation::simulate(scenario(PAPER_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
-    // Parse the crawler's scenario now. Otherwise a mistake in it would show only after the first
-    // minute.
+    // Parse the crawler's scenario before the demo starts. Otherwise an error in it would appear
+    // only after the first minute.
     let crawler = self::scenario(interactive::CRAWLER)?;
     let folder = Folder::new().map_err(Failure::running)?;
     folder.remove_on_signals().map_err(Failure::running)?;
@@ -85,8 +85,8 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     kept
 }
 
-/// Returns whether the shop stays open for part three. By default it does if a user at a terminal
-/// can end it.
+/// Returns whether the shop stays open for part three. Unless `args` decide, it stays open if a
+/// user at a terminal can end it.
 fn should_stay_open(args: &Demo) -> bool {
     match args.stay {
         Stay::Auto => !args.json && is_terminal() && std::io::stdin().is_terminal(),
@@ -99,7 +99,8 @@ fn scenario(text: &str) -> Result<Scenario, Failure> {
     Scenario::parse(text, Path::new(".")).map_err(Failure::running)
 }
 
-/// Plays part two against both shops. The side behind bywash stays open.
+/// Runs part two against both shops. Returns the outcome of each side, and the side behind bywash,
+/// which stays open.
 fn play(
     scenario: &Scenario,
     args: &Demo,
@@ -181,7 +182,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Returns the result in the general format as JSON, with the values that only the demo has added.
+/// Returns the result as JSON: the format of every run result, with the values that only the demo
+/// has added.
 fn json(result: &RunResult, audit: &OrderAudit, verdict: &Verdict) -> Result<Value, Failure> {
     let mut json = to_json(result)?;
     json["orders"] = audit.to_json();

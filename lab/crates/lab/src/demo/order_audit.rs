@@ -1,4 +1,5 @@
-//! Counts the orders in each shop's database, by the phase in which the buyer arrived.
+//! Counts the orders in each shop's database, separately for each phase of the run in which buyers
+//! arrived.
 //!
 //! The intended purchases of a visitor follow from the seed, so the possible orders are known in
 //! advance. The actual orders of a visitor are the rows of the database that carry the visitor's
@@ -18,14 +19,14 @@ pub(super) struct OrderAudit {
     pub(super) phases: [Phase; 3],
 }
 
-/// The number of orders of the visitors who arrived in one phase.
+/// The numbers of orders of the visitors who arrived in one phase of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
     /// The number of orders that visitors of the phase meant to make.
     pub(super) planned: u64,
-    /// The number of orders that were possible at the capacity: each planned order counts min(1,
-    /// 1/ρ).
+    /// The number of orders that the servers' capacity allowed. Each planned order adds min(1,
+    /// 1/ρ), where ρ is the offered load at the start of the order's session.
     pub(super) possible: f64,
     /// The number of orders in the database of the shop behind the plain proxy.
     pub(super) plain: u64,
@@ -76,8 +77,8 @@ impl OrderAudit {
         Ok(audit)
     }
 
-    /// Counts the intended orders of each phase, and returns the phase in which each visitor
-    /// arrived.
+    /// Counts the intended orders of each phase, and returns the index of the phase in which each
+    /// visitor arrived.
     fn plan(&mut self, scenario: &Scenario, seed: u64) -> Vec<usize> {
         let (level, (from, to)) = (rho(scenario), crowd(scenario));
         let duration = scenario.duration(level);

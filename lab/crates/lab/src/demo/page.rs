@@ -1,4 +1,5 @@
-//! Makes the demo's report: the report of any run, with the verdict and the orders in front.
+//! Creates the demo's report. It is the report of any run, with the verdict and the orders in
+//! front.
 
 use bywash_report::figure::{Bars, Ceiling, Phase, Timeline, bars, timeline};
 use bywash_report::page::Verdict as Headline;

@@ -1,5 +1,5 @@
-//! The live view of the demo. On a terminal it redraws a small table in place; elsewhere it prints
-//! a line per side every five seconds. Both forms fit 80 columns.
+//! The live view of the demo. On a terminal it redraws a small table in place. Elsewhere it prints
+//! one line for each side every five seconds. Both forms fit 80 columns.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -20,7 +20,8 @@ pub(super) struct Screen {
     view: Mutex<View>,
 }
 
-/// The times of the run's phases, in seconds since the start, and the level of load in the crowd.
+/// The times of the run's phases, in seconds since the start, and the offered load during the
+/// crowd.
 #[derive(Clone, Copy)]
 struct Plan {
     from: f64,
@@ -35,7 +36,7 @@ enum Phase {
     Calm,
     Crowd,
     CalmAgain,
-    /// The time after arrivals have ended, while some visitors are still there.
+    /// The time after arrivals have ended, while some visitors still have unfinished sessions.
     Last,
 }
 
@@ -51,7 +52,8 @@ struct View {
 /// The interval between plain lines, in seconds.
 const EVERY: u64 = 5;
 
-/// The column headings of both forms, between the name of the side and the strip.
+/// The column headings of both forms of the view, which stand between the name of the side and the
+/// strip.
 const HEAD: [&str; 2] =
     ["answered   gave up   refused   orders", "a second  a second  a second   so far"];
 
@@ -186,8 +188,8 @@ fn plain_head() -> String {
     format!("{}\n{}", head(["", "", ""], HEAD[0]), head(["time", "phase", "shop behind"], HEAD[1]))
 }
 
-/// Returns text that draws `lines` over the previous ones if they were drawn. Line wrapping is off,
-/// so that a narrow terminal cuts lines instead of scrolling.
+/// Returns text that draws `lines` on a terminal, over the previous lines if `drawn` is true. Line
+/// wrapping is off, so that a narrow terminal cuts lines instead of scrolling.
 fn over(lines: &[String], drawn: bool) -> String {
     let mut out = String::from("\x1b[?7l");
     if drawn {

@@ -23,9 +23,9 @@ use crate::{classes, shop};
 /// The proxy in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProxyKind {
-    /// bywash with every decision switched off: it passes on all requests.
+    /// bywash with all its decisions switched off, so that it passes on all requests.
     Plain,
-    /// bywash with its decisions.
+    /// bywash with all its decisions switched on.
     Bywash,
 }
 
@@ -37,7 +37,7 @@ impl ProxyKind {
         }
     }
 
-    /// Returns the name of the folder in which the gateway saves its decisions.
+    /// Returns the name of the state directory of the gateway.
     const fn state(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -121,7 +121,7 @@ impl Side {
         Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
     }
 
-    /// Returns the command that shows the gateway's state in a terminal.
+    /// Returns the command that shows the gateway's state in a terminal (`bywash top`).
     pub(super) fn top(&self, folder: &Folder) -> String {
         let program = std::env::current_exe()
             .map_or_else(|_| "bywash".into(), |path| path.display().to_string());
@@ -148,9 +148,9 @@ impl Side {
         run.map_err(Failure::running)
     }
 
-    /// Reloads the gateway so that it starts to look for elephants. The gateway is configured to
-    /// measure the slots that requests hold, because the shop only waits, so its CPU use reveals
-    /// nothing.
+    /// Reloads the gateway with the search for elephants switched on. The gateway measures the
+    /// slots that requests hold. CPU use would reveal nothing, because the shop only waits instead
+    /// of computing.
     pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
         let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
         self.gateway.reload(read(&config)?).map_err(Failure::running)
@@ -169,8 +169,8 @@ impl Side {
         Outcome::of(kind, run, &shop, &database)
     }
 
-    /// Waits until the shop is idle, at most [`GRACE`], and returns the outcome of `run`. The side
-    /// stays open.
+    /// Waits at most [`GRACE`] until the shop is idle, and returns the outcome of `run`. The
+    /// gateway and the shop keep running.
     pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
         let end = Instant::now() + GRACE.to_std();
         let is_busy = || {
@@ -184,23 +184,23 @@ impl Side {
     }
 }
 
-/// The maximum time for remaining requests after the last visitor has gone.
+/// The maximum time to wait for remaining requests after the last visitor has gone.
 const GRACE: TimeSpan = TimeSpan::from_secs(5);
 /// The file name of the operators' key in the demo's folder.
 const KEY: &str = "operators.key";
 /// The validity of the token in the console's link: longer than a demo.
 const TOKEN: Duration = Duration::from_secs(3600);
-/// The usual address of an admin listener.
+/// The default address of bywash's admin listener.
 const USUAL: &str = "127.0.0.1:7070";
 
-/// Returns the address of the admin listener. The side behind bywash gets the usual address if it
-/// is free. Otherwise any free port is used.
+/// Returns the address of the admin listener of a side. The side with bywash's decisions gets the
+/// default address if it is free. In all other cases, any free port of loopback is used.
 fn admin(kind: ProxyKind) -> String {
     let is_free = kind == ProxyKind::Bywash && TcpListener::bind(USUAL).is_ok();
     if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
-/// Returns the level of load that the scenario's crowd reaches.
+/// Returns the offered load that the scenario's crowd reaches.
 pub(super) fn rho(scenario: &Scenario) -> f64 {
     scenario.rho.first().copied().unwrap_or(1.0)
 }

@@ -1,5 +1,5 @@
-//! Part one of the demo: plays the policies of paper 1 and bywash's own on one shop, in virtual
-//! time.
+//! Part one of the demo: simulates the policies of paper 1 and bywash's own policy with the same
+//! shop, in virtual time.
 //!
 //! The run is short and takes less than a second. The full run is `bywash lab sim
 //! papers/1-lifo-pri/scenarios/paper-1.toml`.
@@ -10,7 +10,7 @@ use bywash_scenario::file::Length;
 use bywash_scenario::{Closes, RunResult, Scenario};
 use bywash_terminal::{Align, Table};
 
-/// The levels of load, as multiples of the shop's capacity.
+/// The offered loads, as multiples of the shop's capacity.
 const LEVELS: [f64; 2] = [1.4, 5.0];
 
 pub(super) fn simulate(mut scenario: Scenario) -> Result<(), Failure> {

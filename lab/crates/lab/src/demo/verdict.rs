@@ -25,7 +25,8 @@ pub(super) struct Promise {
     pub(super) found: String,
 }
 
-/// The time from the end of the crowd's arrivals until its last visitors have left, in seconds.
+/// The time from the end of the crowd's arrivals until the last visitors of the crowd have left, in
+/// seconds.
 const SETTLING_S: usize = 5;
 
 impl Verdict {
@@ -95,9 +96,9 @@ fn possible_orders(audit: &OrderAudit) -> Promise {
     }
 }
 
-/// Judges the useful share of the time that the shop's workers were busy. That time is not compared
-/// with the possible work, which would depend on assumptions for a minute with a crowd in the
-/// middle.
+/// Judges the useful share of the time for which the shop's workers were busy. This share is not
+/// relative to the possible work, because for a minute with a crowd in the middle the possible work
+/// depends on assumptions.
 fn useful_work(plain: &ResultRow, bywash: &ResultRow) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
@@ -130,7 +131,8 @@ fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
 }
 
 /// Judges whether the database has every order that a visitor saw confirmed, on both sides. The
-/// reverse may happen: a shop may have committed an order whose client had just left.
+/// reverse is allowed: the database may have an order whose client had left just before the
+/// confirmation.
 fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
     let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
     let missing = plain.count_missing() + bywash.count_missing();
@@ -209,7 +211,8 @@ mod tests {
     fn useful_work_is_a_share_of_all_work_and_unknown_work_keeps_no_promise() {
         let plain = cell(0.5, Some(0.5), None);
         assert!(useful_work(&plain, &cell(0.9, Some(0.1), None)).kept);
-        // The useful work is more than the sustained capacity, and a fifth of all work is wasted.
+        // The useful work is above the sustained capacity, and a fifth of all work is wasted, so
+        // the promise is not kept.
         assert!(!useful_work(&plain, &cell(1.2, Some(0.3), None)).kept);
         assert!(!useful_work(&plain, &cell(1.0, None, None)).kept);
     }

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 
 use super::metric::{CompletedRun, Metric};
 
-/// The data file of a paper in `papers`.
+/// The content of a paper's data file, which is in the folder `papers`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Paper {
@@ -24,7 +24,7 @@ pub(super) struct Paper {
     pub(super) claims: Vec<Claim>,
 }
 
-/// A scenario to play for the figures of a paper.
+/// A scenario to run for the figures of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
@@ -71,7 +71,7 @@ pub(super) struct Figure {
     #[serde(default)]
     pub(super) of: String,
     pub(super) metric: Metric,
-    /// Another figure to divide by. The figure is then a ratio.
+    /// Another figure to divide by. If it is set, this figure is a ratio.
     #[serde(default)]
     pub(super) per: Option<FigureSource>,
     /// The value that the paper prints.
@@ -80,11 +80,12 @@ pub(super) struct Figure {
     /// The accepted absolute deviation from the value in `printed` or `like`.
     #[serde(default)]
     pub(super) tolerance: f64,
-    /// Instead of a printed value: another figure that this one must exceed. The paper claims this
-    /// in words, or in a plot.
+    /// Another figure that this one must exceed. It takes the place of a printed value if the paper
+    /// makes the claim in words or in a plot.
     #[serde(default)]
     pub(super) above: Option<FigureSource>,
-    /// Instead of a printed value: another figure that this one must equal, within the tolerance.
+    /// Another figure that this one must equal, within the tolerance. It takes the place of a
+    /// printed value.
     #[serde(default)]
     pub(super) like: Option<FigureSource>,
     /// The reason for an expected deviation from the paper, and the range of our value in that
@@ -93,7 +94,8 @@ pub(super) struct Figure {
     pub(super) unless: Option<Reason>,
 }
 
-/// Another figure. A part that is missing is the same as in the figure that refers to it.
+/// A reference to another figure. Each part that the reference leaves out has the value of the
+/// figure that refers to it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FigureSource {

@@ -39,7 +39,7 @@ pub(super) enum Count {
 /// A value that can be read from a completed run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Metric {
-    /// The requests that ended in this way, in percent of all planned requests.
+    /// The requests that ended as the count names, in percent of all planned requests.
     Ratio(Count),
     /// Planned requests minus requests made (retries included), in percent of the planned requests.
     NotGenerated,
@@ -76,8 +76,8 @@ pub(super) enum Metric {
     Within(TimeSpan),
     /// The useful work of the result row, in percent.
     UsefulWork,
-    /// The mean number of requests in a run that ended in this way, of one class or of the whole
-    /// tier `browsing`.
+    /// The mean number of requests in a run that ended as the count names. The requests are of one
+    /// class or of the whole tier `browsing`.
     Of(Count, String),
     /// The fraction of the requests that took longer than the given time. Requests that were
     /// refused do not count. A request whose client left earlier counts as longer.

@@ -1,10 +1,10 @@
-//! `bywash lab paper`: plays all runs of a source paper, and prints its figures next to the
-//! measured ones.
+//! `bywash lab paper`: simulates all runs of a source paper, and prints the paper's figures next to
+//! the measured ones.
 //!
-//! A paper is a data file in `papers`. The file has the runs and the claims of the paper. Each
-//! claim is a list of figures with the printed value and a tolerance. Where the measured figure
-//! deviates, the file gives a reason and the range that the reason predicts. A reason that the run
-//! does not confirm counts as no reason. No parameter is chosen for a single figure: a free
+//! Each paper has a data file in the folder `papers`, with the runs and the claims of the paper.
+//! Each claim is a list of figures, each with the printed value and a tolerance. Where the measured
+//! figure deviates, the file gives a reason and the range that the reason predicts. A reason that
+//! the run does not confirm counts as no reason. No parameter is chosen for a single figure: a free
 //! parameter has one value for all figures of the paper.
 
 mod claims;
@@ -33,7 +33,7 @@ const PAPERS: [(u32, &str); 5] = [
     (5, include_str!("../../../../../papers/5-selfman/claims.toml")),
 ];
 
-/// The embedded scenarios that papers play, by file name without the extension.
+/// The embedded scenarios that papers use, by file name without the extension.
 const SCENARIOS: [(&str, &str); 10] = [
     ("paper-1", include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml")),
     (
@@ -81,7 +81,7 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
     verdict(&outcomes)
 }
 
-/// Plays every run of a paper on all cores, and returns the results by name of the run.
+/// Simulates every run of a paper on all cores, and returns the results by name of the run.
 fn play(paper: &Paper) -> Result<BTreeMap<String, CompletedRun>, Failure> {
     let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
     let (bar, progress) = progress_bar();

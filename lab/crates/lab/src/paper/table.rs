@@ -31,7 +31,8 @@ pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     text
 }
 
-/// Appends a claim to `text`: its title, its figures and its reasons. All `rows` are of one claim.
+/// Appends a claim to `text`: its title, its figures and its reasons. All `rows` must belong to the
+/// same claim.
 fn add(text: &mut String, rows: &[&Outcome<'_>]) {
     let Some(first) = rows.first() else { return };
     // Writing to a string cannot fail.
@@ -98,8 +99,8 @@ fn describe_figure(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// Formats what the measured value is compared with: the printed value, or the name and value of
-/// another figure.
+/// Formats the value that the measured value is compared with: the printed value, or the name and
+/// value of another figure.
 fn against(outcome: &Outcome<'_>) -> String {
     let other = number(outcome.against);
     let name = |source: &super::claims::FigureSource| {
@@ -113,7 +114,7 @@ fn against(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// Formats a value with fewer decimals the larger it is: none from 1000 on, one from 2 on,
+/// Formats a value. Larger values have fewer decimals: none from 1000 on, one from 2 on, and
 /// otherwise three.
 fn number(value: f64) -> String {
     match value.abs() {
@@ -181,7 +182,7 @@ pub(super) fn json(paper: &Paper, outcomes: &[Outcome<'_>]) -> Value {
     })
 }
 
-/// Returns a report of the claims, followed by the report of each run as `lab sim` makes it.
+/// Returns a report of the claims, followed by the report of each run in the form of `lab sim`.
 pub(super) fn report(
     paper: &Paper,
     outcomes: &[Outcome<'_>],

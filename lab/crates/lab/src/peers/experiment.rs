@@ -1,9 +1,9 @@
-//! One run of `lab peers`: starts a shop and a peer in front of it, plays the visitors, and stops
-//! both.
+//! One run of `lab peers`: starts a shop and a peer in front of it, simulates the visitors, and
+//! stops both.
 //!
 //! Every run has a new shop and a new process of the peer. Otherwise the remains of a run (a queue
 //! of clients that have left, a learned limit) would handicap the next run. [`Peer::BywashLearned`]
-//! begins every run with the same learned state: the [`LearnedState`].
+//! begins every run with the same [`LearnedState`].
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,10 +22,11 @@ use crate::args::Peer;
 use crate::live::not_begun;
 use crate::shop;
 
-/// The maximum time that visitors continue their sessions after the last arrival.
+/// The maximum time for which visitors continue their sessions after the last arrival.
 pub(super) const DRAIN: TimeSpan = TimeSpan::from_secs(5);
 
-/// The offered load of the learning run, as a multiple of the shop's capacity: that of a good day.
+/// The offered load of the learning run, as a multiple of the shop's capacity. It stands for a day
+/// without overload.
 const QUIET: f64 = 0.7;
 /// The seed of the learning run. The seeds of the other runs begin at 1, so none has the same
 /// visitors.
@@ -99,7 +100,7 @@ impl Experiment {
         Ok((file.map_err(wrong)?, port))
     }
 
-    /// Plays one run of `peer`: the visitors of `seed` at the offered load `rho`.
+    /// Runs `peer` once, with the visitors of `seed` at the offered load `rho`.
     pub(super) fn play(
         &self,
         peer: Peer,
@@ -129,7 +130,7 @@ impl Experiment {
         Ok(PeerRun { tally, rows, invalid: run.invalid.or(lost) })
     }
 
-    /// Plays a quiet run, and returns the state that bywash learns in it.
+    /// Runs the visitors of a quiet day, and returns the state that bywash learns from them.
     pub(super) fn learn(&self, watch: &mut dyn FnMut(&Progress)) -> Result<LearnedState, Failure> {
         let peer = Peer::BywashLearned;
         let scratch = Scratch::new("lesson").map_err(Failure::running)?;
@@ -141,7 +142,7 @@ impl Experiment {
         Ok(LearnedState(scratch))
     }
 
-    /// Plays the visitors of `seed` at the offered load `rho` against the running program.
+    /// Sends the visitors of `seed`, at the offered load `rho`, to the program that runs at `port`.
     fn visitors(
         &self,
         program: &mut Running,
@@ -175,8 +176,8 @@ impl Experiment {
     }
 
     /// Returns the number of orders that count. If overload lasts to the end, only orders placed
-    /// while visitors arrived count, as for every other figure. A peer that made clients wait must
-    /// not gain by selling to them after arrivals have ended.
+    /// while visitors arrived count, as for every other figure. A peer that makes clients wait must
+    /// not profit from orders that they place after arrivals have ended.
     fn in_time(&self, orders: &[Order], rho: f64, begun: SystemTime) -> u64 {
         let duration = self.scenario.duration(rho);
         let end = bywash_units::Time::ZERO + duration - TimeSpan::from_millis(1);
@@ -190,7 +191,8 @@ impl Experiment {
 }
 
 impl LearnedState {
-    /// Copies the learned state to the path at which the peer that runs in `scratch` looks for it.
+    /// Copies the learned state into `scratch`, to the path at which the peer that runs there looks
+    /// for it.
     fn copy_to(&self, scratch: &Scratch) -> io::Result<()> {
         let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
         fs::create_dir_all(&to)?;

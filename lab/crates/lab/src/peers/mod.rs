@@ -1,9 +1,9 @@
 //! `bywash lab peers`: compares bywash with other proxies in live runs.
 //!
-//! For each level of load, seed and peer there is a new shop, the peer in front of it with one
-//! worker, and exactly the same visitors. The peers take turns within a level, so that a machine
-//! that slows down during the comparison slows down for all of them. Everything is on loopback and
-//! ends with this command, however it ends.
+//! For each offered load, seed and peer, this command starts a new shop and, in front of it, the
+//! peer with one worker. All peers get exactly the same visitors. At each load the peers take
+//! turns, so that a machine that slows down during the comparison slows down for all of them. All
+//! programs are on loopback and end with this command, however it ends.
 
 mod experiment;
 mod peer;
@@ -83,10 +83,11 @@ fn experiment(args: &PeersRun) -> Result<Experiment, Failure> {
     })
 }
 
-/// The peers that are installed, each with its version, and the peers that are not installed.
+/// The peers that were found on this machine, each with its version, and the peers that are not
+/// installed.
 type Found = (Vec<(Peer, String)>, Vec<Peer>);
 
-/// Returns which of the requested peers are installed. Prints the version of each, or why it is
+/// Finds which of the requested peers are installed. Prints the version of each peer, or why it is
 /// left out.
 fn find_installed(experiment: &Experiment, args: &PeersRun) -> Result<Found, Failure> {
     let requested = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
@@ -140,8 +141,8 @@ impl Plan<'_> {
         )
     }
 
-    /// Plays all runs. Adds a row to `rows` when all its seeds have been played, so that a failure
-    /// keeps the earlier rows.
+    /// Executes all runs. Adds a row to `rows` as soon as all seeds of the row have been run, so
+    /// that a failure keeps the earlier rows.
     fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let mut done = 0;
         let learned_state = self.learned_state()?;
@@ -164,7 +165,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Plays the learning run if a peer that starts with learned state takes part. Otherwise
+    /// Executes the learning run if a peer that starts with learned state takes part. Otherwise
     /// returns `None`.
     fn learned_state(&self) -> Result<Option<LearnedState>, Failure> {
         let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);

@@ -25,7 +25,7 @@ pub(super) struct PeerSettings<'a> {
     pub(super) limit: u32,
     /// The maximum number of concurrent client connections.
     pub(super) connections: u64,
-    /// The folder that the peer may write to.
+    /// The path of the folder that the peer may write to.
     pub(super) folder: &'a Path,
 }
 
@@ -69,7 +69,8 @@ impl Peer {
         }
     }
 
-    /// Returns the arguments with which the peer's program runs with the configuration `file`.
+    /// Returns the arguments with which the peer's program is started with the configuration
+    /// `file`.
     pub(super) fn arguments(self, file: &Path) -> Vec<String> {
         let mut arguments = self.kind().arguments(file);
         if self == Self::BywashPlain {
@@ -142,12 +143,12 @@ fn browsing(limit: u32) -> u32 {
     limit.saturating_sub((limit / 4).max(1)).max(1)
 }
 
-/// Returns the lines that give each step of the checkout its priority class in `HAProxy`. The first
-/// path in `checkout` gets class 1, which goes first.
+/// Returns the lines that give each step of the checkout its priority class in `HAProxy`. The last
+/// step, which is the first path in `checkout`, gets class 1 and goes first.
 fn ranks(checkout: &[&str]) -> String {
     let mut text = String::new();
     for (rank, path) in (1..).zip(checkout) {
-        // Writing to a string cannot fail, here and below.
+        // Writing to a string cannot fail, neither here nor below.
         let _ = writeln!(
             text,
             "    http-request set-priority-class int({rank}) if session {{ path {path} }}"
@@ -169,7 +170,8 @@ fn told_acl(conditions: &[String]) -> String {
         .join("\n")
 }
 
-/// Returns the entries of nginx's map that exempt the paths of the checkout from the limit.
+/// Returns the entries of nginx's map that exempt the paths in `checkout` from the concurrency
+/// limit.
 fn unlimited(checkout: &[&str]) -> String {
     let mut text = String::new();
     for path in checkout {

@@ -1,4 +1,4 @@
-//! The result of `lab peers`: a table, the same content as JSON, and a report.
+//! The result of `lab peers`, as a table, as JSON and as a report.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ use super::experiment::{Experiment, PeerRun};
 use crate::args::Peer;
 use crate::{command, environment, write_report};
 
-/// The results of one peer at one level of load, over all seeds.
+/// The results of one peer at one offered load, over all seeds.
 pub(super) struct Row {
     pub(super) peer: Peer,
     pub(super) cell: ResultRow,
-    /// The total number of orders in the shops' databases.
+    /// The total number of orders in the shops' databases, over all seeds.
     rows: u64,
     /// The standard error of the share of possible orders, estimated from the seeds; `None` for a
     /// single seed.
@@ -80,7 +80,7 @@ impl Row {
     }
 }
 
-/// All measurements of a comparison, and what they were made with.
+/// All measurements of a comparison, and the conditions under which they were made.
 pub(super) struct Comparison<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) rows: Vec<Row>,
@@ -89,7 +89,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Returns the result in the general format, without the values that only `lab peers` has.
+    /// Returns the result in the format of every run, without the values that only `lab peers` has.
     pub(super) fn result(&self) -> RunResult {
         let scenario = &self.experiment.scenario;
         RunResult {
@@ -128,8 +128,8 @@ impl Comparison<'_> {
         table
     }
 
-    /// Returns the result in the general format as JSON, with the values that only `lab peers` has
-    /// added.
+    /// Returns the result as JSON: the format of every run, with the values that only `lab peers`
+    /// has added.
     fn json(&self) -> Result<Value, Failure> {
         let mut json = to_json(&self.result())?;
         for (row, cell) in self.rows.iter().zip(json["cells"].as_array_mut().into_iter().flatten())

@@ -1,4 +1,4 @@
-//! Makes the scenario of a log, with the classes of the configuration and the recorded visitors.
+//! Creates the scenario of a log, with the classes of the configuration and the recorded visitors.
 
 use bywash_config::Config;
 use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
@@ -78,7 +78,7 @@ pub(super) fn scenario(
 
 fn client(args: &Replay) -> Client {
     Client {
-        // The think times are recorded, so this one is not used.
+        // The think times are recorded, so this distribution is not used.
         think: Distribution::Constant(TimeSpan::ZERO),
         patience: Distribution::Exponential(args.patience),
         waits_for: WaitsFor::Answer,

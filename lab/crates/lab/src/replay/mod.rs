@@ -1,12 +1,12 @@
-//! `bywash lab replay`: plays an access log with other policies, in virtual time. It answers, for
+//! `bywash lab replay`: replays an access log with other policies, in virtual time. It answers, for
 //! example: "What would session-first have done last night?"
 //!
 //! Module `reader` reads the log line by line. `visitors` groups its requests into visitors.
 //! `workload` and `from_log` make a scenario of them, with the classes of a configuration and the
 //! `options` of the command line. `workload` also returns the outcome of the log itself as a row of
-//! the same table. The simulator plays the scenario. `summary` describes the findings and the
-//! assumptions: a log does not tell how long a visitor would have waited, nor whether the visitor
-//! would have retried.
+//! the same table. The simulator runs the scenario. `summary` describes the findings in the log and
+//! the assumptions of the replay. Assumptions are needed because a log does not tell how long a
+//! visitor would have waited, nor whether the visitor would have retried.
 
 mod from_log;
 mod options;
@@ -89,8 +89,8 @@ fn config(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Returns the policy called `name`: with the configuration's parameters if the configuration uses
-/// this policy, else with its defaults.
+/// Returns the policy called `name`. It has the configuration's parameters if the configuration
+/// uses this policy, and the default parameters otherwise.
 fn choice(name: &str, config: &Config) -> PolicyChoice {
     let text = |value| match value {
         Value::Count(count) => count.to_string(),

@@ -1,5 +1,5 @@
-//! The options of a replay in addition to the log: workers, orders and service times. Names of
-//! classes are looked up in the configuration.
+//! The options of a replay in addition to the log: workers, orders and service times. The names of
+//! classes in the arguments are looked up in the configuration.
 
 use bywash_config::Config;
 use bywash_scenario::Class;
@@ -9,7 +9,7 @@ use bywash_units::TimeSpan;
 use super::reader::LoggedRequest;
 use crate::args::{Replay, ServiceOf};
 
-/// The options of a replay, with the names of classes looked up.
+/// The options of a replay, in which classes are indices instead of names.
 #[derive(Debug)]
 pub(super) struct ReplayOptions {
     pub(super) workers: u32,
@@ -17,7 +17,7 @@ pub(super) struct ReplayOptions {
     pub(super) orders: Vec<bool>,
     /// The given service time of each class, for requests whose service time the log does not have.
     pub(super) given: Vec<Option<TimeSpan>>,
-    /// The given service time of all other classes.
+    /// The given service time of all classes that `given` does not name.
     pub(super) any: Option<TimeSpan>,
 }
 
@@ -25,7 +25,7 @@ impl ReplayOptions {
     /// Looks up the names of the arguments in the configuration.
     ///
     /// # Errors
-    /// Fails if options do not fit the configuration. The message has all errors.
+    /// Fails if options do not fit the configuration. The message lists all errors.
     pub(super) fn new(args: &Replay, config: &Config) -> Result<Self, String> {
         let mut wrong = Vec::new();
         let names: Vec<&str> =
@@ -83,8 +83,9 @@ impl ReplayOptions {
         both.filter(|(_, order)| **order).map(|(class, _)| class.name.as_str()).collect()
     }
 
-    /// Returns whether this request was an order, or would have been one if it had been served. The
-    /// rule is the gateway's: a redirection is a success only for an unsafe method.
+    /// Returns whether this request was an order, or would have been an order if it had been
+    /// served. The rule is the gateway's: a redirection is a success only if the method is not
+    /// safe.
     pub(super) fn is_order(&self, request: &LoggedRequest) -> bool {
         let good = match request.end {
             End::Answered(status) | End::Late(status) => {

@@ -1,4 +1,4 @@
-//! Reads a log line by line: the requests, and counts of the lines that are not requests.
+//! Reads a log line by line, and returns its requests and counts of its other lines.
 //!
 //! The reader keeps only the data of each request that a replay needs, about a hundred bytes. A
 //! million lines take about 250 megabytes with everything computed from them; `--limit` bounds
@@ -62,7 +62,7 @@ pub(super) struct LineCounts {
     pub(super) requests: u64,
     /// The number of messages that were not valid requests.
     pub(super) malformed: u64,
-    /// The number of requests that the server in front answered itself.
+    /// The number of requests that the server which wrote the log answered itself.
     pub(super) elsewhere: u64,
     /// The number of requests whose host the log does not name.
     pub(super) hostless: u64,
@@ -89,8 +89,8 @@ const SHOWN: usize = 3;
 /// The number of characters to show of each unparsable line.
 const WIDTH: usize = 60;
 
-/// The longest time between a request and the middle of the log. A request beyond it comes from a
-/// wrong clock, and replaying the years between would take very long.
+/// The longest time between a request and the middle of the log. A request further away comes from
+/// a wrong clock, and replaying the years between would take very long.
 const FAR: TimeSpan = TimeSpan::from_secs(31 * 86_400);
 
 impl LogContent {
@@ -179,7 +179,7 @@ fn logged_request(logged: &Logged<'_>, config: &Config) -> LoggedRequest {
 /// Returns the class that the gateway would give a request, as far as the log line shows it. A log
 /// has no header fields, and some logs have no hosts.
 fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
-    // The target in the form in which the gateway logs targets. A target that the gateway would
+    // The target is in the form in which the gateway logs targets. A target that the gateway would
     // reject has the class `other`.
     let Ok(target) = Target::canonical(logged.target.as_bytes()) else {
         return config.classifier.default_class();

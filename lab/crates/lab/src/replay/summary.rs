@@ -180,7 +180,7 @@ fn orders(scenario: &Scenario, options: &ReplayOptions) -> String {
     format!("successes of {}", options.orders(&scenario.classes).join(", "))
 }
 
-/// Describes what the log does not tell and the replay does not assume either.
+/// Describes the facts that the log does not tell and that the replay does not assume either.
 fn unknown(model: &WorkloadModel) -> String {
     format!(
         "the further requests of {} visitors whose last request was refused or given up; load and \
@@ -190,8 +190,8 @@ fn unknown(model: &WorkloadModel) -> String {
 }
 
 /// Describes the intended requests that are not counted because they begin after arrivals end.
-/// Returns `None` unless overload lasts to the end, because only then the replay ends with the
-/// arrivals.
+/// Returns `None` unless overload lasts to the end of arrivals, because only in that case does the
+/// replay end with the arrivals.
 fn counted(model: &WorkloadModel, speed: f64) -> Option<String> {
     let AfterLastArrival { intended_requests, orders } = model.after_last_arrival;
     let cut = model.rho * speed >= 1.0 && intended_requests > 0;

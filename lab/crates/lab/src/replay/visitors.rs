@@ -2,15 +2,16 @@
 //!
 //! A session ends after half an hour without a request. bywash's log does not name the session of
 //! its first request, because that request has no cookie yet. A session that appears in the log for
-//! the first time therefore continues an earlier request without a session. The reader chooses
-//! the request at the session's address that was answered last and that no session continues yet. If
-//! several visitors share the address, this is a guess, but the numbers of visitors and requests
+//! the first time is therefore joined to an earlier request without a session. The reader chooses
+//! the request at the session's address that was answered last and that no session continues yet.
+//! If several visitors share the address, this is a guess, but the numbers of visitors and requests
 //! stay right. A request that no session continues is a visitor of one request. In the common log
 //! formats, an address and a browser together are a visitor.
 //!
-//! An intended request is what a visitor wants. It may be several logged requests, because the
-//! replay decides about retries itself: a request that was refused, given up or broken off, and the
-//! visitor's next request for the same target.
+//! An intended request is one that the visitor wanted answered, with its retries. It consists of
+//! several logged requests if the visitor repeated a request that was refused, given up or broken
+//! off: the next request for the same target belongs to it. The replay decides about retries
+//! itself.
 
 use std::collections::HashMap;
 
@@ -19,12 +20,12 @@ use bywash_units::TimeSpan;
 
 use super::reader::LoggedRequest;
 
-/// A session is over once it has sent no request for this long.
+/// The time without a request after which a session is over.
 const SILENCE: TimeSpan = TimeSpan::from_secs(30 * 60);
 
-/// The maximum number of visitors without a session at one address that are considered as the
-/// beginning of a new session. The newest are considered first; an older one has most probably
-/// left.
+/// The maximum number of visitors without a session, at one address, that are considered as the
+/// beginning of a new session. The newest are considered first, because an older visitor has most
+/// probably left.
 const LOOKED_AT: usize = 64;
 
 /// A visitor of the log, with the visitor's intended requests in order.
@@ -94,7 +95,7 @@ impl Grouping<'_> {
         self.visitors.len() - 1
     }
 
-    /// Returns the last logged request of a visitor.
+    /// Returns the last logged request of a visitor; `None` for a visitor without requests.
     fn last(&self, visitor: usize) -> Option<&LoggedRequest> {
         self.visitors[visitor]
             .intended_requests
@@ -106,8 +107,8 @@ impl Grouping<'_> {
         self.last(visitor).is_some_and(|last| request.began <= last.ended() + SILENCE)
     }
 
-    /// Finds and removes the visitor without a session that the new session of `request` continues.
-    /// Returns `None` if no visitor at `address` qualifies.
+    /// Finds the visitor without a session that the new session of `request` continues, and removes
+    /// it from `strangers`. Returns `None` if no visitor at `address` qualifies.
     fn stranger(&mut self, address: u64, request: &LoggedRequest) -> Option<usize> {
         let there = self.strangers.get(&address)?;
         let was_answered = |visitor: &usize| {
@@ -170,7 +171,8 @@ mod tests {
         Who::Stranger { address: 1 }
     }
 
-    /// Returns the index of the last request of each intended request, grouped by visitor.
+    /// Groups `requests` into visitors, and returns for each intended request of each visitor the
+    /// index of its last logged request.
     fn of(requests: &[LoggedRequest]) -> Vec<Vec<u32>> {
         let lasts = |visitor: LoggedVisitor| {
             visitor.intended_requests.iter().map(|intended| intended.last).collect()

@@ -22,8 +22,8 @@ pub(super) const PAUSE: TimeSpan = TimeSpan::from_secs(5);
 /// time.
 const UNKNOWN: TimeSpan = TimeSpan::from_millis(100);
 
-/// The service time that is assumed for requests of a class whose own service time is not in the
-/// log.
+/// The mean service time of a class, which is assumed for those of its requests whose service time
+/// is not in the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) time: TimeSpan,
@@ -292,7 +292,8 @@ impl Recorder<'_> {
     }
 
     /// Divides the log into consecutive parts of length `stretch`. Returns the total service time
-    /// of the requests that began in the busiest part; `None` without requests.
+    /// of the requests that began in the part where this total is highest. Returns `None` without
+    /// requests.
     fn busiest(&self, visitors: &[LoggedVisitor], stretch: TimeSpan) -> Option<TimeSpan> {
         let mut work: BTreeMap<u64, TimeSpan> = BTreeMap::new();
         for intended in visitors.iter().flat_map(|visitor| &visitor.intended_requests) {

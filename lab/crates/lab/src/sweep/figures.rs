@@ -1,8 +1,8 @@
 //! Draws figures of useful work and revenue against a varied key.
 //!
-//! A line shows one policy at one level of load, with departures of clients visible or hidden. If
-//! other keys vary too, a point is the mean over their values. If a value is neither a number nor a
-//! time, bars are drawn.
+//! A line shows one policy at one offered load, with departures of clients visible or hidden. If
+//! several keys are varied, a point is the mean over the values of the other keys. If a value is
+//! neither a number nor a time, the figure has bars instead of lines.
 
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
 use bywash_report::{Block, Section};
@@ -12,7 +12,8 @@ use bywash_units::TimeSpan;
 use super::Row;
 use crate::args::Vary;
 
-/// A share of a result row that is drawn: its title, its value and its standard error.
+/// A share of a result row that is drawn. It consists of a title, a function that returns the
+/// share, and a function that returns its standard error.
 type Measure = (&'static str, fn(&ResultRow) -> f64, fn(&ResultRow) -> Option<f64>);
 
 const MEASURES: [Measure; 2] = [
@@ -66,8 +67,8 @@ fn figure(vary: &Vary, key: usize, rows: &[Row], measure: Measure) -> Svg {
     })
 }
 
-/// Returns the names of the lines: the policy, and the load and the visibility of departures if
-/// lines differ in them.
+/// Returns the names of the lines. A name consists of the policy, and of the offered load and the
+/// visibility of departures if lines differ in these.
 fn lines(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
@@ -81,7 +82,7 @@ fn lines(rows: &[Row]) -> Vec<String> {
 
 fn name(cell: &ResultRow, rows: &[Row]) -> String {
     // Only the cells of the first row are compared. If the key `rho` or `closes` is varied, it
-    // differs between rows. Then it is an axis and does not distinguish lines.
+    // differs between rows, and is an axis that does not distinguish lines.
     let own = rows.first().map_or(&[][..], |row| &row.cells);
     let loads = own.iter().any(|other| other.rho.total_cmp(&own[0].rho).is_ne());
     let closes = own.iter().any(|other| other.closes != own[0].closes);
@@ -90,8 +91,8 @@ fn name(cell: &ResultRow, rows: &[Row]) -> String {
     format!("{}{load}{closes}", cell.policy)
 }
 
-/// Returns the mean of a line over the rows in which the varied key has this value, and the mean of
-/// their standard errors, both in percent. Returns `None` without such rows.
+/// Returns the mean of `line` over the rows in which the varied key `key` has the value `value`,
+/// and the mean of their standard errors, both in percent. Returns `None` without such rows.
 fn mean(
     rows: &[Row],
     key: usize,
@@ -107,7 +108,8 @@ fn mean(
         .collect();
     let (n, sum) = (cells.len(), cells.iter().map(|cell| share(cell)).sum::<f64>());
     let errors: Option<Vec<f64>> = cells.iter().map(|cell| error(cell)).collect();
-    // All combinations have the same visitors, so their errors add up instead of averaging out.
+    // All combinations have the same visitors, so their errors are correlated: averaging does not
+    // reduce them.
     let error = errors.map(|errors| 100.0 * errors.iter().sum::<f64>() / n as f64);
     (n > 0).then(|| (100.0 * sum / n as f64, error))
 }
@@ -127,7 +129,8 @@ fn axis_title(vary: &Vary) -> String {
     format!("{}{}", vary.key, if spans { ", s" } else { "" })
 }
 
-/// Returns whether the axis is logarithmic. It is if the values span more than a decade and a half.
+/// Returns whether the axis is logarithmic, which is so if the values span more than a decade and a
+/// half.
 fn wide(numbers: &[f64]) -> bool {
     let (low, high) =
         (numbers.iter().copied().reduce(f64::min), numbers.iter().copied().reduce(f64::max));

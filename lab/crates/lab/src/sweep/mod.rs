@@ -1,8 +1,8 @@
-//! `bywash lab sweep`: plays the policies of a scenario for all combinations of values of some of
-//! its keys.
+//! `bywash lab sweep`: simulates the policies of a scenario with all combinations of values of some
+//! of its keys.
 //!
-//! All combinations are read and checked before anything is played, so that the last of a thousand
-//! combinations does not fail after an hour.
+//! All combinations are checked before the first is simulated. Otherwise the last of a thousand
+//! combinations could fail after an hour.
 
 mod figures;
 
@@ -22,7 +22,8 @@ use super::narrowed::narrowed;
 use super::{command, environment, prepare_report, progress_bar, read, write_report};
 use crate::args::{Sweep, Vary};
 
-/// The maximum number of combinations. A larger number is a mistake, or needs a coarser grid.
+/// The maximum number of combinations. A larger number is probably a mistake, or needs fewer values
+/// for each key.
 const MOST_COMBINATIONS: usize = 2000;
 
 /// One combination of values, and its results.
@@ -34,7 +35,7 @@ struct Row {
 }
 
 pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
-    // Read the unchanged scenario first, to report its own mistakes as such.
+    // Read the unchanged scenario first, so that its own errors are reported as such.
     let plain = read(&args.scenario)?;
     let text = text(&args.scenario)?;
     let combinations = combinations(&args.vary)?;
@@ -57,7 +58,7 @@ pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
 }
 
 /// Returns all combinations of one value for each key. The last key changes fastest. Fails if there
-/// are too many.
+/// are more than [`MOST_COMBINATIONS`].
 fn combinations(vary: &[Vary]) -> Result<Vec<Vec<String>>, Failure> {
     let number = vary.iter().try_fold(1_usize, |n, vary| n.checked_mul(vary.values.len()));
     if number.is_none_or(|number| number > MOST_COMBINATIONS) {

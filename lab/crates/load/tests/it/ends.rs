@@ -1,4 +1,4 @@
-//! The outcomes of requests at faulty sites.
+//! Tests of the outcomes of requests at faulty sites.
 
 use std::io::Write;
 use std::sync::mpsc;
@@ -48,8 +48,8 @@ fn at_a_site_that_never_answers_all_time_out_and_it_sees_every_one_leave() {
     }
 }
 
-/// Starts a site that answers no request while the first visitor's connection is open, and then all
-/// of them. Returns its address.
+/// Starts a site that answers no request while the first visitor's connection is open. After that,
+/// it answers all requests. Returns its URL.
 fn busy_with_the_first() -> String {
     let mut seen = 0;
     one_by_one(move |mut stream| {
@@ -154,7 +154,7 @@ fn an_answer_that_drips_beyond_patience_comes_too_late() {
         let mut drop = &b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"[..];
         while stream.write_all(drop).is_ok() {
             drop = b".";
-            // The delay is the behaviour of the site. It does not wait for another thread.
+            // The delay is the behaviour of the site. It is not a wait for another thread.
             thread::sleep(Duration::from_millis(10));
         }
     });

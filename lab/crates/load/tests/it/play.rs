@@ -49,7 +49,8 @@ pub(crate) fn alone() -> Scenario {
     Scenario { profile: Profile::Times(vec![Time::ZERO]), ..crowd() }
 }
 
-/// Returns `scenario` with clients that have this patience and make at most `retries` retries.
+/// Returns `scenario` with clients that have the patience `patience` and make at most `retries`
+/// retries.
 pub(crate) fn impatient(mut scenario: Scenario, patience: TimeSpan, retries: u32) -> Scenario {
     scenario.client.patience = bywash_scenario::Distribution::Constant(patience);
     scenario.client.retries = retries;

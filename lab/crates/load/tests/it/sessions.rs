@@ -1,4 +1,4 @@
-//! The requests and sessions of visitors at a healthy site.
+//! Tests of the requests and sessions of visitors at a healthy site.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use bywash_units::{Time, TimeSpan};
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
 
-/// Starts a site that answers every request, and returns its address. The second value collects the
+/// Starts a site that answers every request, and returns its URL. The second value collects the
 /// received requests in lower case.
 fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
@@ -99,8 +99,8 @@ fn cookies_come_back_and_belong_to_one_visitor() {
     assert_eq!(different.len(), seen.len(), "nobody shows another's cookie");
 }
 
-/// Starts a site that sets a token with `GET /` and answers a form with `status`. Returns its
-/// address and the received forms.
+/// Starts a site that sets a token as a cookie in the answer to `GET /`, and answers a form with
+/// `status`. Returns its URL and the received forms.
 fn with_a_form(status: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let forms = Arc::new(Mutex::new(Vec::new()));
     let url = handling({
@@ -139,8 +139,8 @@ fn a_form_has_the_visitors_cookie_and_only_the_status_of_its_class_is_an_answer(
         (cell.orders, cell.failed, forms.len())
     };
     assert_eq!(played("302 Found"), (1, 0, 1));
-    // A 200 means that the site shows the form again. With two retries the visitor sends the form
-    // three times.
+    // The status 200 means that the site shows the form again. With two retries the visitor sends
+    // the form three times.
     assert_eq!(played("200 OK"), (0, 3, 3));
 }
 
@@ -220,7 +220,8 @@ fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
     let busy = move || Some(TimeSpan::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
     let options = Options { busy: Some(Box::new(busy)), ..at(&url) };
     let (_, cell) = play(&alone(), &options);
-    // Of 300 ms in total the site worked 40 ms, of which 6 + 4 ms were useful.
+    // The site's worker could have worked for 300 ms. It worked for 40 ms, of which 6 + 4 ms were
+    // useful.
     let wasted = cell.wasted_work.expect("the site says");
     assert!((wasted - 0.030 / 0.3).abs() < 1e-9, "{wasted}");
 }

@@ -1,4 +1,5 @@
-//! Test sites that each have a single behaviour. Their threads end with the test process.
+//! Sites for tests, each of which behaves in one fixed way. Their threads end with the test
+//! process.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,7 +17,7 @@ use hyper_util::rt::TokioIo;
 /// An answer of a site that implements HTTP correctly.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// Returns an answer with this status and a body of this text.
+/// Returns an answer with the status `status` and the body `text`.
 pub(crate) fn answer(status: u16, text: &'static str) -> Answer {
     let mut answer = Response::new(Full::from(text));
     *answer.status_mut() = status.try_into().expect("a status");
@@ -72,7 +73,7 @@ pub(crate) fn handling(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> St
     url
 }
 
-/// Starts a site that handles one connection after the other. Returns its URL.
+/// Starts a site that handles one connection after another. Returns its URL.
 pub(crate) fn one_by_one(mut handle: impl FnMut(TcpStream) + Send + 'static) -> String {
     let (listener, url) = listen();
     thread::spawn(move || {

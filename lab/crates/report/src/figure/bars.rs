@@ -1,5 +1,5 @@
-//! Draws bar charts. The bars are horizontal, so that a long label fits on one line. Each label has
-//! a group of bars.
+//! Draws bar charts. The bars are horizontal, so that a long label fits on one line. A label stands
+//! for a group of bars.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use super::frame::{LABELS_BELOW, Plot};
@@ -18,10 +18,10 @@ pub struct Bars {
     pub axis: Axis,
     /// The names of the series. Each series has one bar in every group.
     pub series: Vec<String>,
-    /// The groups: a label, and a value for each series in their order. A missing value is NaN or
-    /// left out.
+    /// The groups, each with its label and a value for each series in the order of `series`. A
+    /// missing value is NaN or left out.
     pub groups: Vec<(String, Vec<f64>)>,
-    /// A value that is marked for comparison.
+    /// A value that is marked by a line for comparison; `None` marks none.
     pub reference: Option<Reference>,
 }
 
@@ -77,8 +77,8 @@ pub fn bars(spec: &Bars) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// Draws the legend, and returns its height. A single series needs no legend, because the title
-/// describes it.
+/// Draws the legend, and returns its height in SVG units. A single series needs no legend, because
+/// the title describes it.
 fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     if spec.series.len() < 2 {
         return 0.0;

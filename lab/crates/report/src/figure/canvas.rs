@@ -1,4 +1,4 @@
-//! Writes SVG: a few shapes, rounded coordinates and escaped text.
+//! Writes SVG markup: a few shapes, with rounded coordinates and escaped text.
 
 use bywash_terminal::text::{columns, printable};
 
@@ -51,7 +51,8 @@ impl Canvas {
         ));
     }
 
-    /// Draws a rectangle of CSS class `class`. `x` and `y` are the upper left corner.
+    /// Draws a rectangle of the CSS class `class`. `x` and `y` are its upper left corner, in SVG
+    /// units.
     pub(super) fn rect(&mut self, class: &str, [x, y, width, height]: [f64; 4]) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(px);
         self.add(&format!(
@@ -75,7 +76,7 @@ impl Canvas {
         self.add("</g>");
     }
 
-    /// Appends markup without escaping it. It must be markup of this crate, never text from
+    /// Appends markup without escaping it. The markup must come from this crate, never from
     /// outside.
     pub(super) fn raw(&mut self, markup: &str) {
         self.markup.push_str(markup);
@@ -86,8 +87,8 @@ impl Canvas {
     }
 }
 
-/// Formats a coordinate to a tenth of an SVG unit. A value that is not a number would invalidate
-/// the whole attribute, so it becomes zero. Scales return no such value.
+/// Formats a coordinate to a tenth of an SVG unit. A value that is not a number becomes zero,
+/// because it would invalidate the whole attribute. Scales never return such a value.
 pub(super) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -102,8 +103,8 @@ pub(super) fn text_width(text: &str) -> f64 {
     columns(text) as f64 * 7.4
 }
 
-/// The style of a series: colour, dash pattern and marker. The three repeat with different periods,
-/// so that series of one colour differ in the other two.
+/// The style of a series: colour, dash pattern and marker. These three repeat with different
+/// periods, so that two series of the same colour differ in dash pattern or marker.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     pub(super) colour: usize,

@@ -18,7 +18,7 @@ pub struct Curves {
     pub y: Axis,
     /// The series, one curve each.
     pub series: Vec<Series>,
-    /// A value of x that is marked for comparison.
+    /// A value of x that is marked by a line for comparison; `None` marks none.
     pub reference: Option<Reference>,
 }
 
@@ -38,14 +38,14 @@ pub struct Point {
     pub x: f64,
     /// The position on the vertical axis; NaN if the value is missing.
     pub y: f64,
-    /// The standard error of `y`, drawn as a whisker up and down.
+    /// The standard error of `y`, drawn as a whisker up and down; `None` draws no whisker.
     pub error: Option<f64>,
 }
 
 /// The height of the plot, in SVG units.
 const HEIGHT: f64 = 270.0;
-/// A series of more points than this has a marker only at some of them, because markers would hide
-/// the line.
+/// The number of points above which a series has a marker only at some of its points. More markers
+/// would hide the line.
 const MOST_MARKERS: usize = 40;
 /// The approximate number of markers on a series of more than [`MOST_MARKERS`] points: enough to
 /// distinguish the series.

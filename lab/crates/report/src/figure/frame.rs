@@ -5,7 +5,7 @@ use super::canvas::{Canvas, WIDTH};
 use super::scale::Scale;
 use crate::text::truncate;
 
-/// The area in which data are drawn, in SVG units.
+/// The rectangle in which data are drawn: its four sides, in SVG units.
 #[derive(Clone, Copy)]
 pub(super) struct Plot {
     pub(super) left: f64,
@@ -21,19 +21,19 @@ pub(super) const LABELS_BELOW: f64 = 44.0;
 /// The maximum number of characters of an axis title or note; longer ones are cut.
 const LONGEST: usize = 90;
 
-/// Draws the title of the vertical axis in the [`TITLE_ABOVE`] units below `top`. The text is
-/// horizontal, because that is easier to read than vertical text.
+/// Draws the title of the vertical axis in the space of [`TITLE_ABOVE`] units below `top`. The text
+/// is horizontal, because that is easier to read than vertical text.
 pub(super) fn y_title(canvas: &mut Canvas, top: f64, title: &str) {
     canvas.text("title", (0.0, top + TITLE_ABOVE / 2.0), &truncate(title, LONGEST));
 }
 
 impl Plot {
-    /// Creates a plot from `top` down, `height` units high. Labels of the vertical axis that are
-    /// `label_width` wide fit on the left.
+    /// Creates a plot that begins at `top` and is `height` units high. On its left is room for
+    /// labels of the vertical axis that are `label_width` wide.
     pub(super) fn new(top: f64, height: f64, label_width: f64) -> Self {
         Self {
             left: label_width.max(20.0) + 10.0,
-            // Half of the last tick's label extends beyond the plot on the right.
+            // Half of the last tick's label extends beyond the plot on the right side.
             right: WIDTH - 22.0,
             top,
             bottom: top + height,

@@ -8,9 +8,10 @@ use crate::text::truncate;
 pub(super) enum Sample {
     /// A line with the dash pattern and marker of the series.
     Line(Look),
-    /// A bar with the marker of the series.
+    /// A bar, with the marker of the series in front of it.
     Bar(Look),
-    /// A filled layer, by the CSS class of its fill and the id of its hatching, if any.
+    /// A filled layer. The values are the CSS class of its fill, and the id of its hatching, if
+    /// any.
     Layer(&'static str, Option<&'static str>),
 }
 
@@ -18,7 +19,8 @@ pub(super) enum Sample {
 const ROW: f64 = 20.0;
 /// The width of a sample, in SVG units.
 const SAMPLE: f64 = 26.0;
-/// The distance between a sample and its name, and the distance after the name, in SVG units.
+/// The distance between a sample and its name, and the distance between the name and the next
+/// sample, in SVG units.
 const GAPS: (f64, f64) = (7.0, 20.0);
 /// The maximum number of characters of a name; longer names are cut. The figure's description has
 /// the whole name.

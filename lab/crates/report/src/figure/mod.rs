@@ -1,4 +1,4 @@
-//! Figures as SVG: curves against a load, bars, and a run second by second.
+//! Figures as SVG: curves, bars, and timelines that show a run second by second.
 //!
 //! Colours are CSS custom properties, so one figure serves light, dark and print. Colour is never
 //! the only distinction: series also differ in dash and marker, and stacked layers in hatching. The
@@ -33,7 +33,8 @@ pub const STYLE: &str = include_str!("style.css");
 pub struct Axis {
     /// The title of the axis: the quantity, with its unit.
     pub title: String,
-    /// Whether the axis is logarithmic. Values that are not positive are then not drawn.
+    /// Whether the axis is logarithmic. On a logarithmic axis, values that are not positive are not
+    /// drawn.
     pub log: bool,
     /// Values that the axis must include whatever the data are, such as zero or 100 %.
     pub cover: Vec<f64>,
@@ -52,7 +53,8 @@ pub struct Reference {
 #[derive(Clone, Debug)]
 pub struct Svg {
     title: String,
-    /// The SVG markup, with [`canvas::ID`] in place of ids that must be unique within the page.
+    /// The SVG markup. It has [`canvas::ID`] in place of each id prefix that must be unique within
+    /// the page.
     markup: String,
 }
 

@@ -7,8 +7,9 @@ use crate::text::truncate;
 
 /// The height of a row of names, in SVG units.
 const ROW: f64 = 16.0;
-/// The maximum number of rows of names. A name that would overlap another is drawn one row higher.
-/// If it overlaps there too, it is only in the figure's description.
+/// The maximum number of rows of names. A name that would overlap another one is drawn one row
+/// higher. If the name overlaps in the highest row too, it appears only in the figure's
+/// description.
 const ROWS: usize = 2;
 /// The maximum number of characters of a name; longer names are cut.
 const LONGEST: usize = 30;

@@ -33,8 +33,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale that covers all `values`, with about `most` steps. Its domain reaches from
-    /// the first tick to the last.
+    /// Returns a scale that covers all `values`, with about `most` steps between ticks. Its domain
+    /// reaches from the first tick to the last.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -61,8 +61,8 @@ impl Scale {
         }
     }
 
-    /// Returns the scale of [`Scale::new`] with the largest number of ticks whose labels do not
-    /// overlap.
+    /// Returns the scale of [`Scale::new`] that has as many ticks as fit without overlapping
+    /// labels.
     pub(super) fn spread(
         axis: &Axis,
         values: &(impl Iterator<Item = f64> + Clone),
@@ -73,8 +73,8 @@ impl Scale {
         [10, 8, 6, 5, 4, 3, 2].into_iter().map(of).find(roomy).unwrap_or_else(|| of(1))
     }
 
-    /// Returns a scale whose domain is exactly from `low` to `high`, with only the ticks between
-    /// them.
+    /// Returns a scale whose domain is exactly from `low` to `high`. Only ticks within the domain
+    /// are included.
     pub(super) fn exact(low: f64, high: f64, stretch: (f64, f64)) -> Self {
         let mut scale = Self::spread(&Axis::default(), &[low, high].into_iter(), stretch);
         if is_drawable(low, false) && is_drawable(high, false) && low < high {
@@ -132,7 +132,7 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
 }
 
 /// Returns the range from `low` to `high`. If both are equal, returns the range of ±10 % around
-/// them, or from 0 to 1 if they are zero.
+/// them. If both are zero, returns the range from 0 to 1.
 fn widen(low: f64, high: f64) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size == 0.0 {
@@ -153,7 +153,8 @@ fn nice(step: f64) -> f64 {
 }
 
 /// Returns logarithmic ticks from the last round value that is not above `low` to the first that is
-/// not below `high`. The ticks are the first of these that make at most `most` steps:
+/// not below `high`. The ticks are those of the first of these rules that makes at most `most`
+/// steps:
 ///
 /// - 1, 2 and 5 times each power of ten;
 /// - each power of ten;

@@ -36,11 +36,11 @@ pub struct Timeline<'a> {
     /// Phases, shaded alternately behind the strips.
     pub phases: &'a [Phase],
     /// The values that the two vertical axes must include. To give several figures the same axes,
-    /// set the maximum of their own ceilings in each.
+    /// set this field of each figure to the maximum of their own ceilings.
     pub ceiling: Ceiling,
 }
 
-/// The highest drawn values of a timeline: requests per second and orders per minute.
+/// The highest values that a timeline draws: requests per second and orders per minute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     requests_per_s: f64,
@@ -78,8 +78,8 @@ const LAYERS: [(&str, &str, Option<&str>); 5] = [
 ];
 /// The heights of the upper and the lower strip, in SVG units.
 const HEIGHTS: (f64, f64) = (170.0, 56.0);
-/// The vertical distance between the strips, in SVG units. The title of the lower strip is in this
-/// space.
+/// The vertical distance between the strips, in SVG units. The title of the lower strip stands in
+/// it.
 const BETWEEN: f64 = 42.0;
 /// The maximum number of steps in the strip of requests. More could not be distinguished, and would
 /// make the SVG large.
@@ -87,7 +87,7 @@ const MOST_STEPS: usize = 300;
 /// The maximum number of steps in the strip of orders. Orders are rare, so a shorter step would
 /// contain one order or none.
 const MOST_ORDER_STEPS: usize = 60;
-/// The time axis of a run of more seconds than this is in minutes.
+/// The number of seconds above which the time axis of a run is in minutes.
 const LONGEST_IN_SECONDS: usize = 300;
 
 /// Draws a timeline as an SVG figure.
@@ -132,7 +132,7 @@ fn axis_title(canvas: &mut Canvas, top: f64, measure: &str, bins: &[Bin]) {
     frame::y_title(canvas, top, &title);
 }
 
-/// The means over a few consecutive seconds.
+/// The means over some consecutive seconds, which form one step of a strip.
 struct Bin {
     from_s: usize,
     to_s: usize,

@@ -45,8 +45,9 @@ pub fn write_figures(folder: impl AsRef<Path>, report: &Report) -> io::Result<Ve
     Ok(paths)
 }
 
-/// Returns the file name for a figure with this title, without the extension: the letters and
-/// digits of the title in lower case, with a hyphen for anything between them.
+/// Returns the file name, without the extension, for a figure with this title. The name consists of
+/// the letters and digits of the title in lower case, with a hyphen for all characters between
+/// them.
 fn file_name(title: &str) -> String {
     let title = title.to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric() && c != '.');
@@ -57,7 +58,8 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let temporary = temporary_path(path)?;
     let written = fill(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // The first error is returned. A temporary file that was never created cannot be removed.
+        // The first error is returned. A failed removal is ignored, because the temporary file may
+        // never have been created.
         let _ = fs::remove_file(&temporary);
     }
     written
@@ -71,7 +73,8 @@ fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// Writes `text` to a file that must not exist yet, so that a planted link is not followed.
+/// Writes `text` to a file that must not exist yet, so that a link that someone else has created is
+/// not followed.
 fn fill(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -1,8 +1,8 @@
 //! Writes a report as one self-contained HTML file.
 //!
 //! The order suits a reader in a hurry: the verdict, the command to repeat the run, then the
-//! evidence. The content security policy in the head forbids every request and script. So an error
-//! in the escaping below could only make the page look wrong.
+//! evidence. The content security policy in the head forbids every request and script. An error in
+//! the escaping below could therefore only make the page look wrong.
 
 use bywash_terminal::{Align, Table};
 
@@ -78,7 +78,7 @@ impl Block {
     }
 }
 
-/// The content security policy: it forbids everything except the style in the page itself.
+/// The content security policy of the page. It forbids everything except the style in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("style.css");
 

@@ -123,7 +123,7 @@ fn the_file_appears_whole_or_not_at_all() {
     }
     assert!(std::fs::read_to_string(&path).unwrap().contains("<h1>second</h1>"));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
-    // A folder already has the name of the report's path.
+    // A folder already exists at the report's path.
     assert!(write(&folder, &Report::default()).is_err());
     assert!(write("/", &Report::default()).is_err());
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,5 +1,5 @@
-//! The section of a report about useful work and revenue against the level of load. If there is
-//! only one level, it is about orders.
+//! The section of a report that shows useful work and revenue against the offered load. If there is
+//! only one offered load, the section shows orders.
 
 use bywash_scenario::{Closes, ResultRow, RunResult};
 
@@ -81,8 +81,8 @@ pub(super) fn orders(result: &RunResult) -> Section {
     Section { heading: "Orders".into(), prose: String::new(), body: vec![Block::Figure(figure)] }
 }
 
-/// Returns the number of possible orders as a reference line; `None` unless every row had the same
-/// visitors.
+/// Returns the number of possible orders as a reference line. Returns `None` unless every row had
+/// the same visitors.
 fn bound(result: &RunResult) -> Option<Reference> {
     let first = result.cells.first()?.orders_possible;
     let same = |cell: &ResultRow| (cell.orders_possible - first).abs() <= 0.005 * first;

@@ -1,5 +1,5 @@
-//! Makes the usual report of a run: every result row in a table, the main results in figures, and
-//! folded details.
+//! Composes the usual report of a run: every result row in a table, the main results in figures,
+//! and folded details.
 
 mod load;
 mod observe;
@@ -11,8 +11,9 @@ use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
 use crate::table;
 
-/// If more rows than this have timelines, the timelines are folded. If more rows than this have
-/// classes, there are no figures of classes. Otherwise they would hide the rest of the page.
+/// The maximum number of rows whose figures are shown in the open part of the page. With more rows
+/// that have timelines, the timelines are folded. With more rows that have classes, there are no
+/// figures of classes. Otherwise these figures would hide the rest of the page.
 const MOST_OPEN: usize = 4;
 /// The maximum number of seeds that are listed. If there are more, only their number is given.
 const MOST_SEEDS: usize = 8;
@@ -85,7 +86,7 @@ fn all_cells(result: &RunResult) -> Section {
     }
 }
 
-/// Returns the levels of load of all result rows, ascending and without duplicates.
+/// Returns the offered loads of all result rows, ascending and without duplicates.
 fn levels(result: &RunResult) -> Vec<f64> {
     let mut levels: Vec<f64> = result.cells.iter().map(|cell| cell.rho).collect();
     levels.sort_by(f64::total_cmp);
@@ -93,12 +94,13 @@ fn levels(result: &RunResult) -> Vec<f64> {
     levels
 }
 
-/// Returns the policies of all result rows without duplicates, in their order.
+/// Returns the policies of all result rows without duplicates, in the order of the rows.
 fn policies(result: &RunResult) -> Vec<&str> {
     distinct(result.cells.iter().map(|cell| cell.policy.as_str()))
 }
 
-/// Returns the visibilities of closes of all result rows without duplicates, in their order.
+/// Returns the visibilities of closes of all result rows without duplicates, in the order of the
+/// rows.
 fn closes(result: &RunResult) -> Vec<Closes> {
     distinct(result.cells.iter().map(|cell| cell.closes))
 }
@@ -178,8 +180,8 @@ mod tests {
         let responses = 2 * 4 * 3;
         assert_eq!(folded.matches("<details>").count(), with + result.cells.len() + responses);
         result.cells.truncate(8);
-        // Each of the eight rows has details. Each of three levels of load has details of two
-        // tiers' response times.
+        // Each of the eight rows has folded details. At each of the three loads there are also the
+        // details of two tiers' response times.
         assert_eq!(html(&result).matches("<details>").count(), 8 + 3 * 2);
     }
 
@@ -192,7 +194,7 @@ mod tests {
             let figure = html.split("<figcaption>").find(|part| part.starts_with(title));
             figure.map(|figure| figure.matches("class=\"line ").count())
         };
-        // Each line occurs a second time, in the legend.
+        // Each line occurs twice: in a figure and in the legend.
         assert_eq!(lines(&html(&result)), Some(2 * 3));
         result.cells[4].response = TierResponses::default();
         assert_eq!(lines(&html(&result)), Some(2 * 2));

@@ -19,7 +19,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     let few = with().count() <= MOST_OPEN;
     let block = |cell: &ResultRow| {
         let title = name(cell);
-        // Figures of one level of load are adjacent, so they get the same axes.
+        // Figures of the same offered load are adjacent, so they get the same axes.
         let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
         let ceilings = peers.map(|peer| Ceiling::of(&peer.timeline, runs));
         let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
@@ -50,7 +50,7 @@ const TIERS: [Tier; 3] = [
     ("browsing", |response| &response.browsing),
 ];
 
-/// Returns a section with a figure for each level of load and visibility of closes. Each figure has
+/// Returns a section with a figure for each offered load and visibility of closes. Each figure has
 /// a line for each policy. Returns `None` if no row has response times.
 pub(super) fn response_times(result: &RunResult) -> Option<Section> {
     let mut figures = Vec::new();
@@ -59,9 +59,9 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
             figures.extend(TIERS.iter().filter_map(|tier| within(result, (rho, closes), *tier)));
         }
     }
-    // Each level of load and visibility of closes has a figure of all requests, followed by a
-    // figure of each tier. The figures of tiers are folded. All figures are folded if there are
-    // many.
+    // For each offered load and visibility of closes, there is a figure of all requests, followed
+    // by a figure of each tier. The figures of tiers are folded. If there are many figures, all of
+    // them are folded.
     let few = figures.len() <= MOST_OPEN * TIERS.len();
     let block = |figure: Svg| {
         if few && figure.title().ends_with(TIERS[0].0) {

@@ -1,4 +1,5 @@
-//! A resolved and consistent scenario: class names are indices, and durations are parsed.
+//! A scenario file after resolution: class names have become indices, durations are parsed, and all
+//! values are checked.
 //!
 //! The private module `raw` defines the form of a scenario file, and `base` reads it.
 
@@ -15,7 +16,7 @@ use crate::sets::ClientSet;
 use crate::signal::Signal;
 use crate::source::Source;
 
-/// A scenario that is ready to run.
+/// A checked scenario that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The name of the scenario, as in the file.
@@ -51,8 +52,8 @@ pub struct Scenario {
     /// Sets of permanent clients, which replace arriving visitors (a closed loop). Only the
     /// simulator and a live run without comparison can run them.
     pub sets: Vec<ClientSet>,
-    /// The visibilities of a client's departure to the server side. Each gives result rows of its
-    /// own.
+    /// The visibilities to run: whether the server side sees that a client has left. Each gives
+    /// result rows of its own.
     pub closes: Vec<Closes>,
     /// Hostile populations. Only the simulator can run them.
     pub adversaries: Vec<Adversary>,

@@ -51,8 +51,8 @@ fn refused(from: &str, to: &str) -> String {
 
 #[test]
 fn work_per_session_follows_the_graph() {
-    // A session has on average two visits to main (a geometric loop of ½) and 0.2 to buy: 2·100 ms
-    // + 0.2·50 ms.
+    // A session has on average two visits to `main` (a geometric loop with probability ½) and 0.2
+    // visits to `buy`. Its work is 2·100 ms + 0.2·50 ms.
     let unit = small().unit_rate().get();
     assert!((unit - 2.0 / 0.210).abs() < 1e-6, "{unit}");
 }

@@ -99,8 +99,8 @@ struct RawClass {
     next: BTreeMap<String, f64>,
 }
 
-/// The times at which the policy stops a running request of a class. It may stop the request from
-/// `min` on, and must stop it at `max`.
+/// The minimum and the maximum time for which a request of a class runs before the policy stops it.
+/// The policy may stop the request from `min` on, and must stop it at `max`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawBounds {
@@ -276,8 +276,8 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) 
     check_threads(scenario, lines, problems);
 }
 
-/// Reports settings that cannot be combined with `servers.threads`, and classes with `parallel` if
-/// there are no threads.
+/// Reports settings that cannot be combined with `servers.threads`. Also reports classes that set
+/// `parallel` although the scenario has no threads.
 fn check_threads(scenario: &Scenario, lines: &Lines<'_>, problems: &mut Problems) {
     let line = lines.key("servers.threads");
     let servers = &scenario.servers;

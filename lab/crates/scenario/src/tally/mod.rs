@@ -11,7 +11,7 @@ use crate::response::Responses;
 use crate::result::{Decisions, Second};
 use crate::visitor::{Ending, Visitor};
 
-/// The class of a request, and whether an answer to the request is an order.
+/// The attributes of a request that the counts need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Of {
     /// The index of the request's class in the scenario.
@@ -33,8 +33,8 @@ pub enum Decision {
     Wait,
 }
 
-/// The longest run that has a timeline, in seconds. A longer timeline would be too large and too
-/// fine for a report.
+/// The longest run that has a timeline, in seconds. The timeline of a longer run would be too large
+/// and too fine for a report.
 const LONGEST_TIMELINE: usize = 3600;
 
 /// The counts of one run with one seed.
@@ -43,17 +43,18 @@ pub struct Tally {
     duration: TimeSpan,
     classes: Vec<ClassTally>,
     not_generated: u64,
-    /// Events after this time do not count for useful work, wasted work and orders. If ρ ≥ 1 when
-    /// arrivals end, it is the end of arrivals: later, the servers work off a backlog, so the
-    /// counted work would exceed the capacity of the run. Otherwise it is later than any event.
+    /// The time after which events do not count for useful work, wasted work and orders. If ρ ≥ 1
+    /// when arrivals end, it is the end of arrivals. After that end the servers work off a backlog,
+    /// so the counted work would exceed the capacity of the run. Otherwise it is later than any
+    /// event.
     cut: Time,
-    /// Service time of requests answered in time, until `cut`.
+    /// The total service time of requests answered in time, until `cut`.
     useful: TimeSpan,
-    /// Service time of requests answered in time, in the whole run.
+    /// The total service time of requests answered in time, in the whole run.
     served: TimeSpan,
-    /// Service time of all other requests, until `cut`; `None` if it is unknown.
+    /// The total service time of all other requests, until `cut`; `None` if it is unknown.
     wasted: Option<TimeSpan>,
-    /// Orders confirmed until `cut`.
+    /// The number of orders confirmed until `cut`.
     orders: u64,
     saturated: TimeSpan,
     planned_below_capacity: TimeSpan,
@@ -126,8 +127,8 @@ impl Tally {
         }
     }
 
-    /// Records that `visitor` starts a session at `now`, while the offered load is `rho_now`. This
-    /// counts the planned requests and orders.
+    /// Records that `visitor` starts a session at `now`, while the offered load is `rho_now`. Adds
+    /// the visitor's planned requests and orders to the counts.
     pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, now: Time, rho_now: f64) {
         let planned = visitor.planned_orders();
         self.requests_planned += visitor.planned_requests();
@@ -150,8 +151,8 @@ impl Tally {
         }
     }
 
-    /// Records that a request ends at `now`, `response` after it was made. `of` tells whether an
-    /// answer to it is an order.
+    /// Records that a request ends at `now`. `response` is the time since the request was made, and
+    /// `of` tells its class and whether an answer to it is an order.
     pub fn ended(&mut self, of: Of, now: Time, response: TimeSpan, ending: Ending) {
         let Of { class, order } = of;
         let order = u64::from(order);
@@ -229,7 +230,7 @@ impl Tally {
         }
     }
 
-    /// Sets the total service time of the servers, and counts the part that was not useful as
+    /// Sets the total service time of the servers. The part of it that was not useful counts as
     /// wasted.
     pub fn worked(&mut self, work: TimeSpan) {
         let wasted = work.as_nanos().saturating_sub(self.served.as_nanos());
@@ -249,7 +250,7 @@ impl Tally {
     }
 }
 
-/// Returns the total work that all servers could do while the offered load is 1 or more.
+/// Returns the total work that the servers could do while the offered load ρ is 1 or more.
 fn saturated(scenario: &Scenario, rho: f64, duration: TimeSpan) -> TimeSpan {
     if scenario.servers.changes.is_empty() {
         return scenario.profile.saturated(rho, duration) * u64::from(scenario.workers);
@@ -291,7 +292,8 @@ mod tests {
         tally.session_over(3);
         let cell = Tally::result_row(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
         assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
-        // 20 s of useful work, as a share of two runs of 10 s with 2 workers each.
+        // The two runs did 20 s of useful work in total. Each had a capacity of 10 s with 2
+        // workers.
         assert!((cell.useful_work - 0.5).abs() < 1e-9);
         let json = serde_json::to_value(&cell).unwrap();
         for key in ["policy", "rho", "closes", "generated", "completed", "timed_out", "dropped"] {

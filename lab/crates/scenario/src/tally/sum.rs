@@ -1,5 +1,5 @@
-//! Sums the tallies of all seeds into a result row, and estimates standard errors from their
-//! differences.
+//! Sums the tallies of all seeds into a result row, and estimates standard errors from the
+//! differences between the seeds.
 
 use bywash_units::TimeSpan;
 
@@ -11,10 +11,10 @@ use crate::file::Scenario;
 use crate::response::Responses;
 use crate::result::{ClassRow, Recovery, ResultRow, Second, SeedFigures, TierResponses};
 
-/// Useful work has recovered when it reaches this fraction of its mean before the pulse.
+/// The fraction of its mean before the pulse at which useful work counts as recovered.
 const AS_BEFORE: f64 = 0.9;
-/// The number of seconds over which useful work is averaged for the recovery. Fewer contain too few
-/// requests; more would hide a relapse.
+/// The number of seconds over which useful work is averaged for the recovery. Fewer seconds contain
+/// too few requests; more seconds would hide a relapse.
 const SETTLED: usize = 10;
 
 impl Tally {
@@ -185,8 +185,8 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((variance / n).sqrt())
 }
 
-/// Returns the recovery after the profile's pulse. Returns `None` without a pulse, without a time
-/// before it to compare with, or with too little time after it.
+/// Returns the recovery of useful work after the profile's pulse. Returns `None` without a pulse,
+/// without a second before the pulse to compare with, or with too few seconds after the pulse.
 fn recovery(profile: &Profile, timeline: &[Second]) -> Option<Recovery> {
     let Profile::Pulse { at, lasts, .. } = *profile else { return None };
     let whole = |span: TimeSpan| span.as_secs_f64().floor() as usize;
@@ -209,7 +209,7 @@ mod tests {
         Profile::Pulse { base: 0.75, at: TimeSpan::from_secs(20), lasts: TimeSpan::from_secs(10) }
     }
 
-    /// Returns a timeline of 90 seconds, in which each second has this much useful work in
+    /// Returns a timeline of 90 seconds. `useful` gives the useful work of each second, in
     /// microseconds.
     fn timeline(useful: impl Fn(usize) -> u64) -> Vec<Second> {
         (0..90).map(|second| Second { useful_us: useful(second), ..Second::default() }).collect()
@@ -221,7 +221,8 @@ mod tests {
         let back_at =
             |back: usize| at(&|second| if second < 20 || second >= back { 100 } else { 0 });
         assert_eq!(back_at(30), Recovery { seconds: Some(0) });
-        // Ten seconds may include one without useful work, and still reach nine tenths.
+        // Ten seconds may include one second without useful work, and still reach nine tenths of
+        // the mean before the pulse.
         assert_eq!(back_at(47), Recovery { seconds: Some(16) });
         assert_eq!(back_at(90), Recovery { seconds: None });
         // A mean of 89 % is below the required 90 %.

@@ -1,4 +1,4 @@
-//! Judges the elephants that were found in a simulation by the true costs of pages.
+//! Compares the elephants that were found in a simulation with the true costs of pages.
 
 use bywash_discover::{Column, Discovery, Resource, Routes, Settings};
 use bywash_units::{Time, TimeSpan};
@@ -14,18 +14,18 @@ pub struct Score {
     pub right: usize,
 }
 
-/// The quality of the findings of this project's method, and of paper 5's statistic.
+/// The quality of the findings of bywash's method, and of paper 5's statistic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// The score of this project's two-stage method.
+    /// The score of bywash's two-stage method.
     pub ours: Score,
-    /// The relative errors of the estimated costs of the elephants found: |cost − true cost| ÷ true
-    /// cost.
+    /// The relative errors of the estimated costs of the elephants found, each as |cost − true
+    /// cost| ÷ true cost.
     pub errors: Vec<f64>,
-    /// The number of elephants found whose confidence interval contains the true cost.
+    /// The number of elephants found whose confidence interval for the cost contains the true cost.
     pub covered: usize,
-    /// The score of paper 5's statistic, which gives no costs: a positive Pearson coefficient with
-    /// a p-value below 0.05.
+    /// The score of paper 5's statistic, which gives no costs. It names each page with a positive
+    /// Pearson coefficient and a p-value below 0.05.
     pub pearson: Score,
 }
 
@@ -82,7 +82,7 @@ impl Observer {
     }
 }
 
-/// Returns the time from the appearance of the site's first elephant until the operator sees it
+/// Returns the time from the appearance of the site's first elephant until the operator reads it
 /// among the findings; `None` if that does not happen while the site is observed.
 pub fn first_named(site: &mut Site, settings: &SimulationSettings) -> Option<TimeSpan> {
     let elephant = site.elephants[0];

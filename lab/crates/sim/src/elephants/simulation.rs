@@ -8,7 +8,7 @@ use bywash_units::{Time, TimeSpan};
 
 use super::site::{self, Next, Page, Site};
 
-/// The level and the course of the load on the database.
+/// The size of the load on the database, and its course over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// A tenth of the database's capacity on average. Background work of the database adds about a
@@ -169,10 +169,11 @@ fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     (counts.into_iter().map(|count| count / all).collect(), pictures / STEPS as f64)
 }
 
-// The numbers of the random streams: `WALK` for `rates`, `PLAY` for the visitors, and `SITE` for
-// the background work, the noise and the speed of a shared machine.
+// The number of the random stream for the random walk in `rates`.
 const WALK: u64 = 0xe1;
+// The number of the random stream for the visitors of the simulation.
 const PLAY: u64 = 0xe2;
+// The number of the random stream for background work, noise and the speed of a shared machine.
 const SITE: u64 = 0xe3;
 /// The probability that a browser requests a picture of a page. Otherwise the browser has the
 /// picture in its cache.
@@ -232,8 +233,8 @@ struct Simulation<'s> {
     /// The random state of the database's background work, in processor seconds per second. The
     /// background work is its absolute value.
     background: f64,
-    /// The natural logarithm of the service-time factor, before its mean is corrected, in each
-    /// second of the run.
+    /// The natural logarithm of the service-time factor in each second of the run, before the
+    /// factor is scaled so that its mean is 1.
     slowness: Vec<f64>,
     /// The random stream of the visitors.
     chance: Stream,

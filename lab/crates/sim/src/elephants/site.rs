@@ -1,6 +1,6 @@
 //! The pages of a site, the walk of visitors through them, and the elephants among them.
 
-/// The next step of a visitor after a page. Each possible step has a weight.
+/// The next step of a visitor after a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     Page(usize),
@@ -13,8 +13,8 @@ pub(super) enum Next {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     pub(super) next: Vec<(Next, f64)>,
-    /// The index of the picture that a browser loads with the page in nine of ten cases; `None`
-    /// without a picture.
+    /// The index of the picture that the page contains; `None` without a picture. A browser loads
+    /// the picture in nine of ten cases.
     pub(super) companion: Option<usize>,
     /// The mean database time of a request for the page, in seconds.
     pub(super) cost: f64,
@@ -82,8 +82,8 @@ impl Site {
         Self { pages, homes: vec![(of("Home"), 1.0)], elephants }
     }
 
-    /// Returns a site with `urls` pages in flows of eight. The popularity of the flows follows
-    /// Zipf's law.
+    /// Returns a site with `urls` pages in flows (sequences) of eight pages. The popularity of the
+    /// flows follows Zipf's law.
     pub fn flows(urls: usize) -> Self {
         let flows = urls / FLOW;
         let mut pages: Vec<Page> = Vec::new();
@@ -112,8 +112,8 @@ impl Site {
         self.pages[page].cost
     }
 
-    /// Sets the database time of each page. `rates` are the shares of the pages in all requests,
-    /// and `mean` is the mean database time of a request in seconds.
+    /// Sets the database time of each page. `rates` has the share of each page in all requests, and
+    /// `mean` is the mean database time of a request in seconds.
     pub(super) fn price(&mut self, rates: &[f64], mean: f64) {
         for page in &mut self.pages {
             page.cost = ANT;

@@ -1,4 +1,4 @@
-//! `CoDel` for servers with adaptive LIFO: one queue that drops requests after a long wait.
+//! `CoDel` for servers, with adaptive LIFO: one queue, which drops requests that have waited long.
 //!
 //! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
 //! (Maurer, ACM Queue 2015). Its rules:
@@ -9,10 +9,11 @@
 //!   `target` is dropped.
 //! - The newest request goes first while the queue is fuller than `lifo_above` of its capacity.
 //!
-//! Both sources have services of milliseconds, and a target of 5 or 100 ms. With services of a
-//! quarter of a second the target must be longer, so the scenario sets it. A request that finds a
-//! free slot never enters the queue here; instead, an empty queue counts as a wait of zero. A
-//! weakness of the sources is kept: under LIFO the measured waits are those of the newest requests.
+//! In both sources, the service time is some milliseconds, and `target` is 5 or 100 ms. With a
+//! service time of a quarter of a second, `target` must be longer, so the scenario sets it. Here, a
+//! request that finds a free slot never enters the queue. Instead, an empty queue counts as a wait
+//! of zero. One weakness of the sources is kept: with the newest request first, the measured waits
+//! are those of the newest requests.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
@@ -60,7 +61,7 @@ struct CodelLifo {
     lifo: bool,
 }
 
-/// The state of `CoDel`: the present interval, and whether the last one was overloaded.
+/// The state of `CoDel`: the present interval, and whether the previous interval was overloaded.
 #[derive(Debug)]
 struct Codel {
     target: TimeSpan,
@@ -71,8 +72,8 @@ struct Codel {
 }
 
 impl Codel {
-    /// Records that a request with this wait is taken from the queue at `now`. Returns whether to
-    /// drop the request.
+    /// Records that a request is taken from the queue at `now` after it has waited for `wait`.
+    /// Returns whether to drop the request.
     fn taken(&mut self, now: Time, wait: TimeSpan) -> bool {
         if now > self.ends {
             self.ends = now + self.interval;
@@ -118,8 +119,8 @@ impl Scheduler for CodelLifo {
         Push::Queued
     }
 
-    /// Measures the wait of each request that is taken, once. Returns the request if it is dropped
-    /// instead of served.
+    /// Measures the wait of the request that is taken next, if its wait is not measured yet.
+    /// Returns the request if it is dropped instead of served.
     fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let next = self.next(moment)?;
         let drop = self.codel.taken(moment.now, moment.age(next));

@@ -1,4 +1,4 @@
-//! Envoy's adaptive concurrency: a limit that follows latency, without a queue.
+//! Envoy's adaptive concurrency: a concurrency limit that follows latency, without a queue.
 //!
 //! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. Its rules:
 //!
@@ -6,15 +6,17 @@
 //! - Every `probe`, the limit is held at `min` until `samples` requests that began since then have
 //!   been answered. Their median latency is the ideal latency.
 //! - Between probes, the limit changes every `update`. With g = clamp((1 + `buffer`) ·
-//!   ideal/median, ½, 2), it becomes g · limit + √(g · limit).
+//!   ideal/median, ½, 2), the new limit is g · limit + √(g · limit), where `median` is the median
+//!   latency since the last change.
 //! - After five consecutive updates at `min`, the ideal latency is measured again.
 //!
-//! The filter is two policies here: a queueing policy without a queue, and a limit. Requests
-//! admitted beyond the number of workers wait in the application, oldest first.
+//! Here the filter consists of two policies: a queueing policy that refuses instead of queueing,
+//! and a concurrency policy. Requests admitted beyond the number of workers wait in the
+//! application, oldest first.
 //!
-//! Simplifications: `probe` has no jitter. Envoy's jitter keeps the members of a fleet from probing
-//! together, and here there is only one member. The limit changes only when a request ends. The
-//! defaults are Envoy's, except `probe` and `max`, which are those of Envoy's own example (its
+//! Simplifications: `probe` has no jitter. Envoy's jitter keeps several instances from probing at
+//! the same time, and here there is only one instance. The limit changes only when a request ends.
+//! The defaults are Envoy's, except `probe` and `max`, which are those of Envoy's own example (its
 //! defaults would be 60 s and 1000).
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
@@ -23,7 +25,7 @@ use bywash_engine::queue::{Push, QueueView, Scheduler};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Time, TimeSpan};
 
-/// The queueing policy: it refuses every request that does not get a slot.
+/// The queueing policy, which refuses every request that does not get a slot.
 pub(super) const POLICY: Policy = Policy {
     name: "envoy-adaptive",
     source: "Envoy 1.40",
@@ -42,7 +44,7 @@ const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter
     Parameter { name, domain: Domain::Count { min: 1, max: 100_000, default }, why }
 }
 
-/// The limit policy: Envoy's gradient controller.
+/// The concurrency policy: Envoy's gradient controller.
 pub(super) const LIMIT: LimitPolicy = LimitPolicy {
     name: "envoy-gradient",
     source: "Envoy 1.40",
@@ -99,8 +101,8 @@ struct Gradient {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The limit is held at the minimum since time `since`. After the probe it returns to the value
-    /// `then`.
+    /// The limit has been held at the minimum since the time `since`. After the probe it returns to
+    /// the value `then`.
     Probing { since: Time, then: u32 },
     /// The limit follows latency until the next probe at `probe_at`. `ideal` is the latency of the
     /// last probe, and `updated` the time of the last update.
@@ -160,8 +162,8 @@ impl Limit for Gradient {
         };
         match self.phase {
             Phase::Probing { since, then } => {
-                // Requests that began before the probe ran at a higher concurrency, so their
-                // latency does not count.
+                // A request that began before the probe ran at a higher concurrency, so its latency
+                // does not count.
                 if measured && now.since(since) >= ended.took {
                     self.latencies.push(ended.took);
                 }
@@ -202,8 +204,8 @@ mod tests {
 
     static LIMIT_FOR_TESTS: LimitPolicy = LIMIT;
 
-    /// Ends one request every half second from `from` (in milliseconds), each after a duration in
-    /// milliseconds.
+    /// Ends requests at intervals of half a second, the first at `from` milliseconds. Each request
+    /// has the latency that `took` gives, in milliseconds.
     fn answers(gradient: &mut Gradient, from: u64, took: &[u64]) {
         for (number, took) in (0..).zip(took) {
             let now = Time::ZERO + TimeSpan::from_millis(from + 500 * number);
@@ -220,12 +222,12 @@ mod tests {
         assert_eq!(gradient.slots(), 3);
         answers(&mut gradient, 2500, &[100]);
         assert_eq!(gradient.slots(), 3, "the ideal is 100 ms from 2.5 s on");
-        // 3 · 1.25 + √3.75 = 5.69, and 5 · 1.25 + √6.25 = 8.75.
+        // The limit becomes 3 · 1.25 + √3.75 = 5.69, and then 5 · 1.25 + √6.25 = 8.75.
         answers(&mut gradient, 3000, &[100, 100]);
         assert_eq!(gradient.slots(), 5);
         answers(&mut gradient, 4000, &[100, 100]);
         assert_eq!(gradient.slots(), 8);
-        // Latency has doubled: 8 · 0.625 + √5 = 7.24.
+        // Latency has doubled, so the limit becomes 8 · 0.625 + √5 = 7.24.
         answers(&mut gradient, 5000, &[200, 200]);
         assert_eq!(gradient.slots(), 7);
     }

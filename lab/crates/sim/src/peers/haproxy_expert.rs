@@ -1,12 +1,13 @@
-//! HAProxy as an expert configures it: priority by checkout step and issued session, new visitors
-//! refused first, newest first.
+//! HAProxy as an expert configures it. Requests have priority by their checkout step and by whether
+//! the application has issued their session. New visitors are refused first. In a deep queue the
+//! newest request goes first.
 //!
-//! Source: HAProxy 2.6.12, its manual and probes, made as strong as its language allows. These are
-//! the rules of `lab/peers/haproxy-expert.cfg`, which `lab peers` runs live. The numbers are
-//! defined here and inserted into that file.
+//! The rules are based on HAProxy 2.6.12, its manual and tests with it, and are as strong as its
+//! configuration language allows. They are the rules of `lab/peers/haproxy-expert.cfg`, which `lab
+//! peers` runs live. The numbers are defined here and inserted into that file.
 //!
-//! - A session is one that the application has issued (`stick store-response`, `in_table`). A
-//!   client with an invented cookie is new.
+//! - Only a cookie that the application has issued counts as a session (`stick store-response`,
+//!   `in_table`). A client with an invented cookie is a new client.
 //! - First come the steps of the checkout with a session, the last step before all others. Then
 //!   come sessions that have ever requested a step, then other sessions, then new clients, even
 //!   those at the checkout.
@@ -19,11 +20,12 @@
 //! - Every bound is a multiple of `maxconn`, the server's limit, which the lab inserts.
 //! - The number of new clients' requests per address is limited (`track-sc1 src`, `conn_cur`).
 //! - `abortonclose` corresponds to the scenario's visible closes.
-//! - With `cookie = "told"` the operator has learned that a signal is more common among buyers, and
-//!   has written the lines for it (`haproxy-told`, live).
+//! - With the parameter `cookie = "told"`, the operator knows that a signal is more common among
+//!   buyers, and has written configuration lines that use it. `lab peers` calls this form
+//!   `haproxy-told`.
 //!
-//! Simplification: an address's requests are counted while they wait, because a queueing policy
-//! does not learn which requests run.
+//! Simplification: the limit for each address counts only waiting requests, because a queueing
+//! policy does not learn which requests run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,9 +42,9 @@ pub const RETRY_AFTER: TimeSpan = TimeSpan::from_secs(2);
 /// If at least this many requests wait per slot, the newest request of a class goes first.
 pub const DEEP: u32 = 2;
 /// New clients are refused if at least this many requests wait per slot. If nothing else waits, a
-/// request at this depth waits for sixteen services. With a bound of four, chance alone would
-/// refuse a tenth of new clients at one worker and ρ = 0.9. With a bound at which new clients fill
-/// the queue, no visitor in a session would find a place.
+/// request at this depth waits for the service times of sixteen requests. With a bound of four,
+/// chance alone would refuse a tenth of new clients at one worker and ρ = 0.9. With a bound at
+/// which new clients fill the queue, no visitor in a session would find a place.
 pub const MOST_NEW: u32 = 16;
 /// New clients that show a signal are refused if at least this many requests wait per slot.
 pub const MOST_TOLD: u32 = 32;
@@ -50,7 +52,7 @@ pub const MOST_TOLD: u32 = 32;
 pub const MOST_BROWSING: u32 = 50;
 /// Every request is refused if at least this many requests wait per slot.
 pub const MOST_ALL: u32 = 100;
-/// The maximum number of requests of new clients from one address, per slot.
+/// The maximum number of waiting requests of new clients from one address, per slot.
 pub const MOST_SOURCE: u32 = 2;
 
 /// The priority class of new clients. Lower classes go first; the steps of the checkout have the
@@ -67,7 +69,7 @@ const fn times(name: &'static str, default: u32, why: &'static str) -> Parameter
     Parameter { name, domain: Domain::Count { min: 0, max: 1_000_000, default }, why }
 }
 
-/// The policy of HAProxy in an expert's configuration.
+/// The policy of HAProxy as an expert configures it.
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-expert",
     source: "HAProxy 2.6",
@@ -244,7 +246,7 @@ fn session(waiting: &Waiting) -> Option<SessionKey> {
     }
 }
 
-/// Returns the address of a request that has no issued session.
+/// Returns the address of a request that has no issued session; `None` if it has one.
 fn stranger(waiting: &Waiting) -> Option<AddressKey> {
     match waiting.principal {
         Some(Principal::Address(address)) => Some(address),

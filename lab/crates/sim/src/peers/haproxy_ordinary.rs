@@ -1,9 +1,11 @@
-//! HAProxy as it is commonly configured: transactions first by path, everything oldest first.
+//! HAProxy as it is commonly configured. Requests for the paths of transactions go first. Within
+//! each group, the oldest request goes first.
 //!
-//! Source: HAProxy 2.6.12, its manual and probes. These are the rules of `lab/peers/haproxy.cfg`,
-//! which `lab peers` runs live: `set-priority-class` 1 for transaction paths and 10 for others; no
-//! request is refused on arrival; `timeout queue 20s`. `abortonclose` corresponds to the scenario's
-//! visible closes. The path is trusted: a request for a transaction's path is a transaction.
+//! The rules are based on HAProxy 2.6.12, its manual and tests with it. They are the rules of
+//! `lab/peers/haproxy.cfg`, which `lab peers` runs live. `set-priority-class` is 1 for transaction
+//! paths and 10 for others. No request is refused on arrival, and `timeout queue` is 20 s.
+//! `abortonclose` corresponds to the scenario's visible closes. Every request for a transaction's
+//! path counts as a transaction.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy};
 use bywash_engine::queue::QueueView;

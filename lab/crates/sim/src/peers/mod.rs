@@ -1,15 +1,16 @@
-//! Overload controls of other programs, as queueing policies (and one limit) of the same engine.
+//! Overload controls of other programs (peers), as queueing policies, and one concurrency policy,
+//! of bywash's engine.
 //!
 //! Each file is one peer: its rules in this project's terms, its source, and its simplifications.
-//! The peers are not in the engine because the product does not ship them. The lab finds them by
-//! name like the product's own. A policy sees only the properties of a request that the real
+//! The peers are not in the engine, because bywash does not offer them. The lab finds them by name,
+//! as it finds bywash's own policies. A policy sees only the properties of a request that the real
 //! program could see. These are the class of its path, its address, whether it *claims* a session
-//! (sends a cookie), and whether that session was issued (an answer carried its cookie). It does
-//! not use knowledge of this engine alone: the classes that a session was served, or whether a
+//! (sends a cookie), and whether that session was issued (an answer carried its cookie). A policy
+//! does not use what only this engine knows: the classes that a session was served, and whether a
 //! request is a retry.
 //!
-//! In all peers, a refusal costs nothing, and a departure is seen immediately or never.
-//! `retry_after` defines whether a refusal has a `Retry-After`.
+//! In all peers, a refusal costs nothing, and a departure is seen immediately or never. The
+//! function `retry_after` defines whether a refusal has the header field `Retry-After`.
 
 mod codel_lifo;
 mod envoy_adaptive;
@@ -23,7 +24,7 @@ use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
 use bywash_units::TimeSpan;
 
-/// The queueing policies of all peers, the strongest first.
+/// The queueing policies of all peers. The strongest policy comes first.
 pub static POLICIES: [Policy; 6] = [
     haproxy_expert::POLICY,
     haproxy_ordinary::POLICY,
@@ -33,27 +34,27 @@ pub static POLICIES: [Policy; 6] = [
     envoy_adaptive::POLICY,
 ];
 
-/// The concurrency limits of all peers.
+/// The concurrency policies of all peers.
 pub static LIMITS: [LimitPolicy; 1] = [envoy_adaptive::LIMIT];
 
-/// Returns the peer's queueing policy called `name`; `None` if there is none.
+/// Returns the queueing policy called `name`, if one of the peers has it; otherwise `None`.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
-/// Returns the peer's limit called `name`; `None` if there is none.
+/// Returns the concurrency policy called `name`, if one of the peers has it; otherwise `None`.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
-/// The `Retry-After` that a refusal has.
+/// The value of the header field `Retry-After` in the refusals of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RetryAfter {
-    /// The engine's estimate, for a policy of the product.
+    /// The engine's estimate, for bywash's own policies.
     Estimated,
-    /// The same time for every refusal.
+    /// The given time, the same for every refusal.
     Fixed(TimeSpan),
-    /// No `Retry-After`.
+    /// No `Retry-After` at all.
     Absent,
 }
 
@@ -69,7 +70,8 @@ pub(crate) fn retry_after(name: &str) -> RetryAfter {
     }
 }
 
-/// The name of the parameter by which a peer gets the limit of the server behind it.
+/// The name of the parameter that tells a peer's policy the number of slots of the server behind
+/// it.
 pub(crate) const SLOTS: &str = "maxconn";
 
 const CAPACITY: Parameter = Parameter {

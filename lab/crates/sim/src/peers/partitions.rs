@@ -1,15 +1,15 @@
 //! A concurrency limit with partitions, whose shares apply only when the limit is reached.
 //!
 //! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter`. A request is refused if the
-//! limit is reached *and* its partition already has its share. So a small partition may use
+//! limit is reached *and* its partition already has its share. A small partition may therefore use
 //! capacity that others leave, and a partition below its share is admitted above the limit.
 //! Requests admitted beyond the number of workers wait in the server, oldest first regardless of
 //! partition.
 //!
-//! Simplifications: The limit is fixed (`places` beyond the workers), because the library's
-//! adaptive limits are a separate matter. The partitions are transaction paths and all others. A
-//! partition's share is counted over waiting requests, because a queueing policy does not learn
-//! which requests run.
+//! Simplifications: The limit is fixed (`places` more than the number of workers), because the
+//! library's adaptive limits are not the subject here. There are two partitions: the paths of
+//! transactions, and all other paths. A partition's share is counted over waiting requests, because
+//! a queueing policy does not learn which requests run.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};
@@ -54,8 +54,8 @@ impl Partitions {
         }
     }
 
-    /// Returns the number of waiting requests of `tier`, and the maximum number that may wait when
-    /// the limit is reached.
+    /// Returns the number of waiting requests of `tier`, and the maximum number of them while the
+    /// limit is reached.
     fn share_of(&self, moment: &QueueView<'_>, tier: Tier) -> (u32, f64) {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();

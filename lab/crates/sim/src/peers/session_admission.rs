@@ -1,12 +1,12 @@
 //! Session-based admission control: the server admits no new sessions while it is busy.
 //!
 //! Source: Cherkasova and Phaal, «Session-Based Admission Control». At the end of each interval the
-//! predicted utilisation becomes (1 − k) · prediction + k · measurement. While it exceeds the
-//! threshold, requests that would begin a session are refused, even if a server is free. Requests
-//! of sessions in progress are always admitted, oldest first.
+//! predicted utilisation becomes (1 − k) · prediction + k · measurement. While the prediction
+//! exceeds the threshold, requests that would begin a session are refused, even if a server is
+//! free. Requests of sessions in progress are always admitted, oldest first.
 //!
-//! Here a session is in progress if the request claims one, that is, carries the cookie that the
-//! paper's server issues.
+//! Here a request belongs to a session in progress if it carries a session cookie. In the paper,
+//! the server issues this cookie.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Push, QueueView, Scheduler};

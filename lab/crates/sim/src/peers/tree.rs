@@ -1,11 +1,11 @@
 //! HAProxy's queue: one tree ordered by priority class and then by time, from which the first
 //! request is taken.
 //!
-//! Source: HAProxy 2.6.12, `src/queue.c`, and probes of the running program. A key is made once,
-//! when the request is queued, and never updated. It consists of `class`, then 20 bits of `now +
-//! offset` in milliseconds. The time is cyclic with a period of 1,048,576 ms; a time less than half
-//! a period back counts as earlier. So an order by offsets holds only within some minutes, and a
-//! scheme that relies on offsets breaks whenever they jump.
+//! Source: HAProxy 2.6.12, `src/queue.c`, and tests with the running program. The key of a request
+//! is computed once, when the request is queued, and never updated. It consists of `class`, then 20
+//! bits of `now + offset` in milliseconds. The time is cyclic with a period of 1,048,576 ms; a time
+//! less than half a period back counts as earlier. An order by offsets therefore holds only within
+//! some minutes. A scheme that relies on offsets fails whenever the offsets jump.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,13 +14,13 @@ use bywash_engine::{Reason, RequestId};
 use bywash_units::{Time, TimeSpan};
 
 /// The period of the time in a key, in milliseconds. A time counts as past if it is at most half a
-/// period ([`LOOK_BACK`]) ago.
+/// period ([`LOOK_BACK`]) earlier than the present time.
 const FACE: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
 /// The rules by which a configuration of HAProxy queues requests.
 pub(super) trait Rules: Send {
-    /// Notes the arrival of a request, whether or not the request finds a free slot.
+    /// Records the arrival of a request, whether or not the request finds a free slot.
     fn on_arrival(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
@@ -29,12 +29,12 @@ pub(super) trait Rules: Send {
     /// refuses the request.
     fn queue(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<(u16, i64)>;
 
-    /// Notes that a queued request no longer waits.
+    /// Records that a queued request no longer waits.
     fn on_departure(&mut self, moment: &QueueView<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// Returns whether in some class the newest request goes first at present.
+    /// Returns whether, in any priority class, the newest request goes first at present.
     fn lifo(&self) -> bool {
         false
     }
@@ -55,7 +55,7 @@ impl<R: Rules> Backend<R> {
 }
 
 impl<R: Rules> Scheduler for Backend<R> {
-    /// Notes a request that finds a free slot. Such a request is never refused.
+    /// Passes a request that finds a free slot to the rules. Such a request is never refused.
     fn reject(&mut self, moment: &QueueView<'_>, id: RequestId) -> Option<Reason> {
         self.rules.on_arrival(moment, id);
         None
@@ -70,9 +70,9 @@ impl<R: Rules> Scheduler for Backend<R> {
         Push::Queued
     }
 
-    /// Returns a request that has waited longer than `timeout queue`. HAProxy has a timer for each
-    /// request. Here such requests are removed when the next slot is assigned, which is at most one
-    /// service later.
+    /// Returns a request that has waited longer than `timeout queue`; `None` if there is none.
+    /// HAProxy has a timer for each request. Here such requests are removed when the next slot is
+    /// assigned, which is later by the service time of one request at most.
     fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
         self.remove(moment, late);
@@ -122,9 +122,10 @@ impl Tree {
         self.keys.insert(id, key);
     }
 
-    /// Returns the first request of the lowest class; `None` if no request waits. This is the first
-    /// request whose time is at or after half a period before `now`. If all times of the class are
-    /// smaller, it is the request with the smallest time.
+    /// Returns the first request of the lowest priority class; `None` if no request waits. Within
+    /// the class, the first request is the one with the earliest time that is at most half a period
+    /// before `now`. If no request of the class has such a time, it is the request with the
+    /// smallest time value.
     fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
         let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);

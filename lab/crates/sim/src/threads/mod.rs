@@ -1,9 +1,9 @@
 //! An application that runs requests as tasks on threads, as paper 3 does.
 //!
-//! [`system`] leaves threads to the operating system, as the paper does; [`pool`] uses the
-//! product's levels. The demand of a request is its work on one thread. It consists of tasks of
-//! equal size, and of a serial rest. The next free thread of the request takes each task, and one
-//! thread does the serial rest at the end. Starting and switching threads costs nothing.
+//! In [`system`], the operating system schedules the threads, as in the paper. In [`pool`],
+//! bywash's levels of service do. The demand of a request is its work on one thread. It consists of
+//! tasks of equal size, and of a serial rest. The next free thread of the request takes each task,
+//! and one thread does the serial rest at the end. Starting and switching threads costs nothing.
 
 mod pool;
 mod system;
@@ -25,8 +25,8 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     })
 }
 
-/// Adds a period of length `time` to `meters`, in which `busy` of `processors` processors worked
-/// and `without` requests had no processor.
+/// Adds a period of length `time` to `meters`. In this period, `busy` of `processors` processors
+/// worked, and `without` requests had no processor.
 fn pass(meters: &mut Meters, time: TimeSpan, processors: u32, busy: u32, without: u32) {
     let nanos = time.as_nanos() as f64;
     meters.busy += time * u64::from(busy);

@@ -1,10 +1,11 @@
-//! Simulates threads under the product's levels: the engine's module `levels` decides, and the
-//! processors work in virtual time.
+//! Simulates threads under bywash's levels of service. The engine's module `levels` decides which
+//! threads run, and the processors work in virtual time.
 //!
-//! A slot is a processor. Between two tasks, a thread returns its slot if another request would get
-//! the slot, and continues otherwise. Each request has one own thread. When all tasks of the
-//! request are taken, the own thread returns its slot until the last of the other threads hands its
-//! slot over. The thread pool of `crates/levels` does the same with real threads.
+//! In this module, a slot is the right to use a processor. Between two tasks, a thread returns its
+//! slot if another request would get the slot, and continues otherwise. Each request has one thread
+//! of its own. When threads have taken all tasks of the request, its own thread returns its slot.
+//! It gets a slot again from the last other thread that ends. The thread pool of `crates/levels`
+//! does the same with real threads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -50,7 +51,8 @@ pub(super) struct Pool {
     levels: Levels,
     now: Time,
     requests: Vec<Option<Request>>,
-    /// Working threads by the end of their task. Entries whose request has left are skipped later.
+    /// Working threads, by the time at which their task ends. Entries whose request has left are
+    /// skipped later.
     threads: BinaryHeap<Reverse<Thread>>,
     busy: u32,
     inside: u32,
@@ -98,7 +100,7 @@ impl Pool {
         self.now = now;
     }
 
-    /// Starts a thread on each slot that the levels grant.
+    /// Starts a thread on each slot that the engine's levels grant.
     fn assign(&mut self) {
         while let Some(grant) = self.levels.grant(self.now) {
             let ticket = grant.ticket();
@@ -135,7 +137,7 @@ impl Pool {
         self.threads.push(Reverse(Thread { ends, order, id, serial, since, work, own }));
     }
 
-    /// Releases the slot of a thread that leaves its request, or that waits for the other threads
+    /// Releases the slot of a thread. The thread leaves its request, or waits for the other threads
     /// of the request.
     fn rest(&mut self, thread: Thread) {
         let request = self.request(thread.id);
@@ -150,7 +152,8 @@ impl Pool {
         let Left { tasks, serial, .. } = self.request(thread.id).left;
         if tasks > 0 {
             if self.levels.pressed() {
-                // If no other request has a better claim, the levels grant the same slot again.
+                // If no other request has a higher claim to the slot, the levels grant it to this
+                // request again.
                 self.rest(thread);
             } else {
                 self.take_task(thread.id, thread.own, thread.since);
@@ -161,8 +164,7 @@ impl Pool {
             self.rest(thread);
             return false;
         }
-        // The last working thread is the request's own thread, or hands its slot over to the own
-        // thread.
+        // The last working thread is the request's own thread, or gives its slot to that thread.
         if serial > 0 {
             self.request(thread.id).left.serial = 0;
             self.work(thread.id, true, thread.since, serial);
@@ -287,7 +289,7 @@ mod tests {
         pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
-        // Four tasks of 0.2 s run two at a time, then 0.2 s on one thread.
+        // Four tasks of 0.2 s run, two at a time. The serial rest of 0.2 s runs on one thread.
         assert!((ends[0].1 - 0.4).abs() < 1e-6, "{ends:?}");
     }
 
@@ -321,7 +323,8 @@ mod tests {
         let mut pool = pool(1, 0.0, &[WIDE, Parallel { weight: 9.0, ..Parallel::default() }]);
         pool.admit(at(0.0), 0, 0, TimeSpan::from_secs(4));
         pool.admit(at(0.5), 1, 1, TimeSpan::from_secs(4));
-        // At 1 s the first request has ended a task, and the other request has a better claim.
+        // At 1 s the first request has ended a task, and the other request has a higher claim to
+        // the slot.
         assert_eq!(pool.next_end(), Some(at(1.0)));
         assert_eq!(pool.finish(at(1.0)), None);
         assert!(pool.is_in_service(0) && pool.is_in_service(1));

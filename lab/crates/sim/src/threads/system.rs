@@ -27,11 +27,12 @@ pub(super) struct System {
     serial_share: f64,
     classes: Vec<Parallel>,
     now: Time,
-    /// The work done by a thread that ran since the start of the run, in nanoseconds.
+    /// The work done so far by a thread that has run since the start of the run, in nanoseconds.
     progress: f64,
     requests: Vec<Option<Running>>,
-    /// Running threads by the progress at which their task is done: progress, serial number, id of
-    /// the request. Entries whose request has left are skipped later.
+    /// Running threads: for each, the progress at which its task is done, a serial number, and the
+    /// id of its request. The least progress comes first. Entries whose request has left are
+    /// skipped later.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
     threads: u32,
     inside: u32,
@@ -76,7 +77,7 @@ impl System {
         self.ends.push(Reverse((done, serial, id)));
     }
 
-    /// Returns the next thread to finish its task, as its final progress and its request's id.
+    /// Returns the final progress and the request's id of the thread that finishes its task next.
     /// Drops threads whose request has left. Returns `None` if no thread runs.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {

@@ -1,4 +1,4 @@
-//! The clients of a run: visitors, and adversaries.
+//! The clients of a simulated run: visitors and adversaries.
 
 use bywash_engine::RuleId;
 use bywash_engine::{
@@ -26,7 +26,7 @@ pub(super) enum RequestSource {
 pub(super) struct LiveRequest {
     source: RequestSource,
     session: SessionKey,
-    /// Whether the request carries a session cookie, issued or invented.
+    /// Whether the request carries a session cookie, whether the site has issued it or not.
     claims: bool,
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
@@ -41,7 +41,8 @@ pub(super) struct LiveRequest {
     pub(super) observed: Option<Observed>,
     /// Whether the outcome of the request is counted in the result.
     counts: bool,
-    /// A number that is unique to this use of the slab entry. Events with another serial are void.
+    /// A number that is unique to this use of the slab entry. An event with another serial number
+    /// belongs to an earlier request and is ignored.
     pub(super) serial: u64,
 }
 
@@ -115,7 +116,7 @@ impl World<'_> {
         self.schedule_next_session();
     }
 
-    /// Starts all clients of all sets, each after a random part of its pause.
+    /// Starts all permanent clients of all sets. Each begins after a random part of its pause.
     pub(super) fn start_clients(&mut self) {
         for client in 0..self.clients.len() {
             self.pause_client(client as u32);
@@ -142,7 +143,8 @@ impl World<'_> {
         self.attempt(visitor);
     }
 
-    /// Returns whether the outcomes of a visitor's requests are counted in the result.
+    /// Returns whether the outcomes of a visitor's requests are counted in the result. `client` is
+    /// the index of a permanent client; `None` for a visitor that arrived.
     fn counts(&self, client: Option<u32>) -> bool {
         client.is_none_or(|client| {
             self.case.scenario.sets[self.clients[client as usize].set()].counted
@@ -201,7 +203,7 @@ impl World<'_> {
         self.arrive(live, patience, request);
     }
 
-    /// Creates a request that is made at the present time.
+    /// Creates a request that is made at the present simulated time.
     fn live(
         &mut self,
         source: RequestSource,
@@ -295,7 +297,8 @@ impl World<'_> {
             self.out.tally.ended(live.of, self.now, response, ending);
         }
         match next {
-            // The next attempt would be after the end of the run, so this session ends here.
+            // The next attempt would be after the end of the run, so the session of this permanent
+            // client ends here.
             Next::After(pause) if client.is_some() && self.now + pause >= self.end => {
                 if counts {
                     self.out.tally.session_over(0);

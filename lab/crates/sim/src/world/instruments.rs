@@ -44,7 +44,7 @@ impl World<'_> {
             arrivals: if arrivals { self.arrivals.clone() } else { Vec::new() },
         });
         self.arrivals.fill(0);
-        // Clients of sets stay until the end of the run.
+        // Permanent clients of sets stay until the end of the run.
         let arrivals_continue =
             if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
         if arrivals_continue {

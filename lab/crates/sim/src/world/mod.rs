@@ -24,7 +24,7 @@ use crate::slots::Slots;
 use crate::stations::Stations;
 use clients::{ActiveVisitor, LiveRequest, Presence};
 
-/// The interval at which the gateway checks whether a client is slow.
+/// The interval at which the simulated gateway checks whether a client is slow.
 const JUDGED: TimeSpan = TimeSpan::from_millis(500);
 
 /// The number of the random stream for the jitter in `Retry-After`.
@@ -36,7 +36,7 @@ struct World<'a> {
     events: EventQueue<SimEvent>,
     starts: Starts,
     sessions: u64,
-    /// The end of arrivals. After it, clients of sets begin no session and no request.
+    /// The time at which arrivals end. After it, clients of sets begin no session and no request.
     end: Time,
     arrivals_over: bool,
     visitors: Slots<ActiveVisitor>,
@@ -44,7 +44,8 @@ struct World<'a> {
     requests: Slots<LiveRequest>,
     serial: u64,
     retry_after: RetryAfter,
-    /// Whether the policy learns which clients are slow. The gateway's policies do; peers do not.
+    /// Whether the policy learns which clients are slow. bywash's own policies do, and the policies
+    /// of peers do not.
     sees_slow: bool,
     jitter: Stream,
     /// The permanent clients of all sets, in the order of the sets.
@@ -54,11 +55,11 @@ struct World<'a> {
     timer: Option<Time>,
     servers: Stations,
     /// The time at which the servers next complete a request, and the serial number of the event
-    /// for it. An event with an older serial is void.
+    /// for this completion. An event with an older serial number is ignored.
     service: (Option<Time>, u64),
-    /// The totals of the servers' counters at the last reading of the CPU.
+    /// The totals of the servers' counters when the CPU use was last read.
     read: Meters,
-    /// The totals of the servers' counters at the last step of the trace.
+    /// The totals of the servers' counters at the end of the last step of the trace.
     traced: Meters,
     /// The number of requests of each class that arrived since the last step of the trace.
     arrivals: Vec<u32>,
@@ -168,7 +169,8 @@ impl<'a> World<'a> {
         self.watch_servers();
     }
 
-    /// Schedules the event for the next completion of a request, if its time has changed.
+    /// Schedules the event for the next completion of a request, if the time of that completion has
+    /// changed.
     fn watch_servers(&mut self) {
         let next = self.servers.next_end();
         if next != self.service.0 {
@@ -292,8 +294,8 @@ impl<'a> World<'a> {
     }
 
     fn engine_timer(&mut self) {
-        // Ignore an event for a timer that has been replaced. If it scheduled the next timer as
-        // well, events would multiply.
+        // Ignore the event of a timer that has been replaced. If it scheduled the next timer as
+        // well, the number of events would multiply.
         if self.timer != Some(self.now) {
             return;
         }

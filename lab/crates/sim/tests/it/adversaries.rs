@@ -105,7 +105,8 @@ fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice()
     for file in ["attack-spoofing.toml", "attack-flooding.toml"] {
         for closes in [Closes::Visible, Closes::Hidden] {
             let mut scenario = scenario(file);
-            // Visitors alone exceed the capacity, so shares are shares of the capacity.
+            // Visitors alone exceed the capacity, so the shares in the result are shares of the
+            // capacity.
             scenario.rho = vec![2.0];
             scenario.closes = vec![closes];
             let cell = cell(&scenario, "haproxy-expert");
@@ -191,9 +192,9 @@ fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     assert_eq!(scenario.policies[0].principal, PrincipalKind::Session, "as the gateway's default");
 }
 
-/// Compares a session table full of invented sessions with a table that has room for all. Measures
-/// the orders and the useful work that buyers keep. They would lose more with one list for all
-/// sessions, or with less of the table for fresh sessions.
+/// Compares a session table full of invented sessions with a table that has room for all sessions.
+/// Checks the orders and the useful work that buyers keep. They would lose more if the table had
+/// one list for all sessions, or if less of the table were for fresh sessions.
 #[test]
 fn invented_sessions_leave_buyers_nearly_all_of_their_orders() {
     for rho in [0.75, 2.0] {

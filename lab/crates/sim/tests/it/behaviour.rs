@@ -57,8 +57,8 @@ fn envoy_gradient() -> PartChoice {
     PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
-/// The peer has no queue and one worker, so it admits a second request only if its limit grows
-/// above one.
+/// Checks that a peer's concurrency limit can be used by its name. The peer has no queue and one
+/// worker, so it admits a second request only if its limit grows above one.
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = paper_1(1.4, Closes::Visible, 60);
@@ -134,7 +134,7 @@ fn many_scenarios_at_once_give_what_each_gives_alone() {
     assert_eq!(results.len(), scenarios.len());
 }
 
-/// A limit policy with one slot that asks for a timer after each dispatch.
+/// A concurrency policy with one slot that asks for a timer after each dispatch.
 #[derive(Debug, Default)]
 struct Restless(Option<Time>);
 
@@ -205,9 +205,9 @@ fn every_policy_faces_the_same_visitors() {
     assert!(planned.windows(2).all(|pair| pair[0] == pair[1]), "{planned:?}");
 }
 
-/// Paper 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
-/// (LIFO-Pri); confirmed orders 8, 15, 50 [paper 1.5] [paper 1.6]. The whole table: `bywash lab
-/// paper 1`.
+/// Compares the policies with paper 1, «Overall Throughput Data» at ρ = 1.4. The paper has 29.9 %
+/// completed requests (SQ), 36.6 % (8Q-AF) and 57.5 % (LIFO-Pri), and 8, 15 and 50 confirmed orders
+/// [paper 1.5] [paper 1.6]. `bywash lab paper 1` compares the whole table.
 #[test]
 fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
     let result = run(&paper_1(1.4, Closes::Hidden, 240));
@@ -231,7 +231,8 @@ fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
     assert!(cell.useful_work > 0.99, "{}", cell.useful_work);
 }
 
-/// Runs this project's policy and a peer. Their visitors retry immediately, or after `Retry-After`.
+/// Runs bywash's policy and a peer. Their visitors retry immediately, or after `Retry-After`, as
+/// `change` sets.
 fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     let mut scenario = paper_1(2.0, Closes::Visible, 5);
     let policy = |label: &str, name: &str, retries: &[(&str, &str)]| PolicyChoice {
@@ -274,8 +275,9 @@ fn only_a_repetition_that_says_so_is_treated_as_one() {
     }
 }
 
-/// Checks an application that works on after its client has left. If the gateway frees the slot
-/// immediately, more requests are in the application than the limit allows.
+/// Checks a slot that is held although the client of its request has left, with an application that
+/// works on to the end. If the gateway frees the slot immediately, more requests are in the
+/// application than the limit allows.
 #[test]
 fn a_slot_that_is_held_until_the_application_is_done_serves_more_where_departures_go_unnoticed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/departed.toml");

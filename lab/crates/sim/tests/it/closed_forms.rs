@@ -12,9 +12,9 @@ use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Closes, Departures, Mode, PrincipalKind, Scenario};
 use bywash_sim::{Case, RunOutput, on_all_cores, play};
 
-/// The number of independent runs for each comparison. Twenty would be too few. The standard error
-/// estimated from twenty runs is so rough that one correct comparison in thirty thousand exceeds
-/// five standard errors, which did occur.
+/// The number of independent runs for each comparison. Twenty would be too few: a standard error
+/// that is estimated from twenty runs is imprecise. One correct comparison in thirty thousand would
+/// then exceed five standard errors, which did occur.
 const RUNS: u64 = 60;
 
 /// A measure of a run: its name, its exact value, and the function that computes it.
@@ -25,7 +25,7 @@ type Measure = (&'static str, f64, fn(&RunOutput) -> f64);
 struct System {
     servers: u32,
     rho: f64,
-    /// The number of places in the queue, without those in service.
+    /// The number of places in the queue, without the requests in service.
     capacity: u32,
     /// The mean patience in seconds; `None` means infinite patience.
     patience: Option<f64>,
@@ -75,7 +75,7 @@ impl System {
         policy.settings([("capacity", self.capacity.to_string().as_str())]).expect("a valid size")
     }
 
-    /// Checks that each measure, averaged over the runs, agrees with its exact value within the
+    /// Checks that the mean over all runs of each measure agrees with its exact value within the
     /// tolerance. All measures are taken from the same runs.
     fn check(self, measures: &[Measure]) {
         let (scenario, settings) = (self.scenario(), self.settings());
@@ -118,9 +118,9 @@ impl System {
         assert!(error / exact < 0.05, "{what} of {self:?}: ± {error} says nothing about {exact}");
     }
 
-    /// Returns the stationary probabilities of n requests in the system, for n = 0, 1, … It solves
-    /// a birth–death chain: births at rate λ, deaths at rate min(n, k) + (n − k)⁺/patience. If
-    /// requests in service leave as well, the second term is n/patience.
+    /// Returns the stationary probabilities of n requests in the system, for n = 0, 1, … They solve
+    /// a birth–death chain with births at rate λ and deaths at rate min(n, k) + (n − k)⁺/patience.
+    /// If requests in service leave as well, the second term is n/patience.
     fn stationary(self) -> Vec<f64> {
         let k = f64::from(self.servers);
         let arrivals = self.rho * k;
@@ -250,8 +250,8 @@ fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_s
         };
         let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
         let answered = busy / (rho * f64::from(servers));
-        // The results are shares of the possible work, which is the offered work below capacity and
-        // the capacity above.
+        // The results are shares of the possible work. Below capacity the possible work is the
+        // offered work, and above it the capacity.
         let possible = f64::from(servers) * rho.min(1.0);
         system.check(&[
             ("share that leaves", 1.0 - answered, abandoned),

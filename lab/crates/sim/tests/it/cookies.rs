@@ -12,8 +12,8 @@ use bywash_scenario::{
 use bywash_sim::{Case, play};
 use bywash_units::TimeSpan;
 
-/// A policy that refuses every request that claims a session. Other requests have as many slots and
-/// places as they need.
+/// A policy that refuses every request that claims a session. All other requests get a slot or a
+/// place in the queue.
 struct NobodyWithACookie;
 
 static NOBODY_WITH_A_COOKIE: Policy = Policy {
@@ -42,8 +42,8 @@ impl Scheduler for NobodyWithACookie {
     }
 }
 
-/// Returns a scenario with two pages of one second each. A visit to the second always follows the
-/// first.
+/// Returns a scenario with two pages of one second each. A visit to the second page always follows
+/// a visit to the first.
 fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(
@@ -106,8 +106,8 @@ fn a_visitor_has_a_cookie_from_her_first_answer_on() {
 
 #[test]
 fn an_answer_that_nobody_read_gives_no_cookie() {
-    // Each visitor gives up unnoticed after half a second and retries twice. All services are
-    // wasted.
+    // Each visitor gives up after half a second without the gateway noticing it, and retries twice.
+    // All service time is therefore wasted.
     let cell = played("500ms", Closes::Hidden);
     assert!(cell.timed_out > 300 && cell.completed == 0, "{cell:?}");
     assert_eq!(cell.dropped, 0);

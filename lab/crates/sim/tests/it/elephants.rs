@@ -5,8 +5,9 @@ use bywash_sim::elephants::{Load, SimulationSettings, Site, Verdict, first_named
 use bywash_sim::on_all_cores;
 use bywash_units::TimeSpan;
 
-/// Returns the number of pages named as elephants, the number named correctly, and the mean error
-/// of their costs, over ten runs of half an hour.
+/// Returns the number of pages named as elephants, the number of pages named correctly, and the
+/// mean error of their costs. The two numbers are totals, and the error is the mean, over ten runs
+/// of half an hour.
 fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
     let seeds: Vec<u64> = (1..=10).collect();
     let settings = |seed| SimulationSettings {

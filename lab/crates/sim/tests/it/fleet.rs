@@ -1,4 +1,4 @@
-//! The division of slots among gateways, with the engine itself.
+//! Tests of the division of slots among several gateways, with bywash's engine.
 
 use bywash_sim::fleet::{Division, FleetCase, play};
 use bywash_units::{Ratio, TimeSpan};

@@ -1,5 +1,5 @@
-//! Tests the goals of levels in virtual time: a ratio with few to many clients, and a percentile
-//! across a step in load.
+//! Tests the goals of levels of service in virtual time: a ratio of response times with few to many
+//! clients, and a percentile of response times across a step in load.
 
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,9 @@ fn other_ratios_are_kept_as_well() {
     }
 }
 
-/// Returns the share of the high level's requests that were answered within `ms`. Only requests
-/// answered between the ends of two runs with the same visitors count.
+/// Returns the share of the high level's requests that were answered within `ms` milliseconds. Only
+/// requests answered after the end of the run `before` and until the end of the run `until` count.
+/// Both runs have the same visitors.
 fn within(ms: f64, before: Option<&ResultRow>, until: &ResultRow) -> f64 {
     let counts = |cell: &ResultRow| {
         let high = of(cell, "high");
@@ -74,7 +75,7 @@ fn a_percentile_is_kept_in_each_phase_of_a_step_beyond_what_can_be_done() {
     let ends = ["120s", "180s", "300s"].map(until);
     let mut before = None;
     for (phase, end) in ["below", "above", "below again"].iter().zip(&ends) {
-        // The goal is 150 ms, and a tenth more is allowed.
+        // The goal is 150 ms. The test allows a tenth more.
         let share = within(165.0, before, end);
         println!("{phase}: {share:.3} within 165 ms, {:.3} within 150", within(150.0, before, end));
         assert!(share >= 0.95, "{phase}: {share}");

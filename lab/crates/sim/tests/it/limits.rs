@@ -1,5 +1,5 @@
-//! Compares throughput as a function of the limit with known formulas, and checks limits while the
-//! servers change.
+//! Compares throughput as a function of the concurrency limit with known formulas, and checks
+//! concurrency limits while the servers change.
 
 use std::path::Path;
 
@@ -30,8 +30,8 @@ fn runs(scenario: &Scenario) -> Vec<Traced> {
         .expect("the scenario can be simulated")
 }
 
-/// Returns, for each phase, the means over the seeds of two values: the lost share of capacity, and
-/// the requests that wait inside the application per worker.
+/// Returns the means over the seeds of two values, for each phase. The values are the lost share of
+/// capacity, and the number of requests that wait inside the application for each worker.
 fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     let scenario = only(scenario, label);
     let seeds: Vec<Vec<Phase>> =
@@ -59,8 +59,10 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     work / late.iter().map(|sample| sample.capacity.as_secs_f64()).sum::<f64>()
 }
 
-/// A permanently full queue keeps as many requests inside as there are slots. So throughput times
-/// service time, X(L)·b, is min(L, k), whatever the service distribution and the discipline.
+/// Checks a formula for a permanently full queue, which keeps as many requests inside the
+/// application as there are slots. With L slots, k workers and the mean service time b, the
+/// throughput X(L) satisfies X(L)·b = min(L, k), whatever the service distribution and the
+/// discipline.
 #[test]
 fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     let scenario = scenario("start");
@@ -71,7 +73,9 @@ fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     }
 }
 
-/// Each request beyond the k workers costs a fraction c of the speed: X(L)·b = k/(1 + c(L − k)).
+/// Checks a formula for requests that slow each other down. If each request beyond the k workers
+/// costs a fraction c of the speed, the throughput X(L) with L slots satisfies X(L)·b = k/(1 + c(L
+/// − k)), where b is the mean service time.
 #[test]
 fn throughput_falls_beyond_the_workers_where_requests_contend() {
     let scenario = scenario("contention");
@@ -143,8 +147,8 @@ fn slope_comes_down_where_clients_leave_before_the_application_answers() {
     }
 }
 
-/// Checks a weakness of Vegas: it mistakes heavier pages for a queue. Slope compares latencies
-/// within a class, and is not affected.
+/// Checks a weakness of the policy `vegas`: it mistakes requests with more work for a queue. The
+/// policy `slope` compares latencies within a class, and does not have this weakness.
 #[test]
 fn vegas_takes_heavier_pages_for_a_queue_and_slope_does_not() {
     let scenario = scenario("mix");

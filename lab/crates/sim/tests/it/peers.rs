@@ -63,29 +63,32 @@ impl Server {
         self.notify(ms, Event::Arrived { id: id(name), request });
     }
 
-    /// Sends a request without a cookie and without an address.
+    /// Sends a request called `name` at `ms`, without a cookie and without an address.
     fn arrive(&mut self, ms: u64, name: char, class: ClassId) {
         self.arrives(ms, name, Request::of(class));
     }
 
-    /// Sends a request without a cookie from this address.
+    /// Sends a request called `name` at `ms` from `address`, without a cookie.
     fn comes_from(&mut self, ms: u64, name: char, address: u64) {
         let address = Some(AddressKey(address));
         self.arrives(ms, name, Request { address, ..Request::of(BROWSE) });
     }
 
-    /// Sends a request with a cookie of its own session. An earlier answer has issued the cookie.
+    /// Sends a request called `name` at `ms`, with the cookie of its own session. An earlier answer
+    /// has issued the cookie.
     fn returns(&mut self, ms: u64, name: char, class: ClassId) {
         self.goes_on(ms, name, name.into(), class);
     }
 
-    /// Sends a request with the cookie of `session`. An earlier answer has issued the cookie.
+    /// Sends a request called `name` at `ms`, with the cookie of `session`. An earlier answer has
+    /// issued the cookie.
     fn goes_on(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         self.notify(ms, Event::served(SessionKey(session), BROWSE));
         self.forges(ms, name, session, class);
     }
 
-    /// Sends a request with the cookie of `session`, which may be invented.
+    /// Sends a request called `name` at `ms`, with the cookie of `session`. No answer need have
+    /// issued the cookie.
     fn forges(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         let session = Some(SessionKey(session));
         self.arrives(ms, name, Request { session, ..Request::of(class) });
@@ -95,8 +98,8 @@ impl Server {
         self.notify(ms, Event::Finished { id: id(name), end: End::ANSWERED });
     }
 
-    /// Ends the running requests one after the other at `ms`, until no request waits. Returns the
-    /// names of all started requests in order.
+    /// Ends the running requests one after another at `ms`, until no request waits. Returns the
+    /// names of all started requests in the order of their start.
     fn drain(&mut self, ms: u64) -> &str {
         let mut ended = 0;
         while let Some(next) = self.started.chars().nth(ended) {
@@ -290,8 +293,8 @@ fn codel_drops_who_waited_twice_the_target_once_an_interval_knew_no_short_wait()
     for name in "abcdef".chars() {
         server.arrive(0, name, BROWSE);
     }
-    // Request b is the first to leave the queue. The interval ends at 1.3 s, and all waits in it
-    // were long.
+    // Request b is the first to leave the queue. The interval ends at 1.3 s, and all waits measured
+    // in it were long.
     server.ends(300, 'a');
     server.ends(800, 'b');
     assert_eq!(server.refused, "", "an empty queue was the last that was seen");
@@ -307,8 +310,8 @@ fn codel_takes_the_newest_while_the_queue_is_nearly_full() {
         server.arrive(0, name, BROWSE);
     }
     assert_eq!(server.refused, "g");
-    // With five of five places taken, the newest request goes first. With four of five, which is
-    // not more than 0.8, the oldest goes first.
+    // If all five places of the queue are taken, the newest request goes first. If four are taken,
+    // which is not more than the fraction 0.8, the oldest goes first.
     assert_eq!(server.drain(10), "afbcde");
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use bywash_scenario::{Closes, ResultRow, Scenario};
 
-/// Returns a scenario with a page on the application's workers and a search in a database with its
-/// own workers. `sets` is the TOML of the clients.
+/// Returns a scenario with two classes: a page, which the application's workers serve, and a
+/// search, which a database with its own workers serves. `sets` is the TOML text of the sets of
+/// clients.
 fn scenario(workers: u32, database: u32, sets: &str) -> Scenario {
     let class = |name: &str, more: &str| {
         format!(
@@ -31,9 +32,10 @@ fn cells(scenario: &Scenario) -> Vec<ResultRow> {
     bywash_sim::run(scenario, &|_, _| ()).expect("it can be played").0.cells
 }
 
-/// Returns the throughput per second if `clients` clients alternate between thinking and
-/// requesting, by the formula for a finite source. The probability that n clients are with the
-/// server is N!/(N-n)! (s/Z)^n times the probability that none is.
+/// Returns the throughput per second of `clients` clients that alternate between thinking and
+/// requesting, by the formula for a finite source. The probability that n of N clients are with the
+/// server is N!/(N−n)! (s/Z)ⁿ times the probability that none is. Here s is the service time and Z
+/// the think time.
 fn of_a_finite_source(clients: u32, service: f64, think: f64) -> f64 {
     let terms = (0..=clients).scan(1.0, |term, n| {
         let now = *term;
@@ -73,8 +75,8 @@ fn of_two_sets_the_counted_one_is_counted_and_gains_by_what_the_other_gives_up()
         assert_eq!(cell.timed_out, 0, "those who cancel are not counted");
         assert_eq!(cell.generated, cell.completed);
     }
-    // Two of six clients give up after a second. The database can do two searches per second, and
-    // these two request one per second.
+    // Two of six clients give up after a second. The database can serve two searches per second,
+    // and these two clients request one per second.
     assert!(
         answered(1) > 1.2 * answered(0),
         "seen while waiting: {} beside {}",

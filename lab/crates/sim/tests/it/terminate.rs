@@ -1,4 +1,5 @@
-//! Tests that stopping long requests has a benefit, and has no cost where there is nothing to gain.
+//! Tests that stopping long requests has a benefit in overload, and has no cost where it cannot
+//! have a benefit.
 
 use std::path::Path;
 
@@ -11,14 +12,14 @@ fn scenario(long: f64) -> Scenario {
     let text = text.replace("share = 0.95", &format!("share = {}", 1.0 - long));
     let text = text.replace("share = 0.05", &format!("share = {long}"));
     let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
-    // Fifty requests arrive per second, however long they take.
+    // Fifty requests arrive per second, whatever their service time is.
     scenario.rho = vec![50.0 / scenario.unit_rate().get()];
     scenario.length = bywash_scenario::file::Length::Duration(TimeSpan::from_secs(600));
     scenario.seeds = 3;
     scenario
 }
 
-/// Returns the share of requests that are answered, for each policy.
+/// Returns the share of requests that are answered, for each termination policy.
 fn answered(scenario: &Scenario) -> [f64; 3] {
     let cells = bywash_sim::run(scenario, &|_, _| ()).expect("it can be simulated").0.cells;
     let of = |label: &str| {
@@ -29,9 +30,9 @@ fn answered(scenario: &Scenario) -> [f64; 3] {
     ["AC", "SERT", "marginal"].map(of)
 }
 
-/// Returns the highest share of requests that any threshold can have answered. It is the lesser of
-/// the share that ends before the threshold, and the capacity of two workers if every other request
-/// is stopped at the threshold.
+/// Returns the highest share of requests that can be answered with any threshold for stopping. The
+/// share at a threshold is the lesser of two values: the share of requests that end before the
+/// threshold, and the capacity of two workers if every other request is stopped at the threshold.
 fn bound(long: f64) -> f64 {
     let tail = |t: f64| {
         (t.max(0.5).powf(-1.1) - 8_f64.powf(-1.1)) / (0.5_f64.powf(-1.1) - 8_f64.powf(-1.1))
@@ -84,8 +85,8 @@ fn while_nearly_all_can_be_served_hardly_anybody_is_stopped() {
     }
 }
 
-/// Checks the case in which the queue never fills and clients leave, so that requests are lost by
-/// time and not by lack of places.
+/// Checks the case in which the queue never fills and clients leave. Requests are then lost because
+/// of time, and not because the queue has no place.
 #[test]
 fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
     let path = "../../scenarios/long-requests-patience.toml";

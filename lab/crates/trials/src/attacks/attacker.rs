@@ -8,14 +8,14 @@ use std::time::Duration;
 use bywash_harness::tls::{self, MaybeTlsStream};
 use bywash_harness::{client_socket, http, sys};
 
-/// The rate of a slow client in bytes per second. It is above the 500 that bywash requires, but too
-/// low to be useful.
+/// The rate of a slow client in bytes per second. It is above the 500 bytes per second that bywash
+/// requires, but too low to be useful.
 pub(super) const SLOW: u32 = 700;
 /// The size in bytes of a request body that every program accepts and that no slow client ever
 /// completes.
 pub(super) const LARGE: usize = 10_000_000;
-/// The number of bytes of a body that are sent at once: more than HAProxy (16 KB) and bywash (256
-/// KiB) buffer.
+/// The number of bytes of a body that are sent at once. It is more than HAProxy (16 KB) and bywash
+/// (256 KiB) buffer.
 pub(super) const FIRST: usize = 300_000;
 /// The size in bytes of the answer that a slow reader requests.
 pub(super) const ANSWER: usize = 5_000_000;
@@ -125,7 +125,8 @@ impl Scripted {
         Self { wire, script: Arc::clone(script), sent: 0, has_read: false }
     }
 
-    /// Sends the rest of the opening. If the opening was sent, sends the bytes of one period.
+    /// Sends the rest of the opening. If the opening was sent before, sends the bytes of one
+    /// period.
     fn send(&mut self) -> io::Result<()> {
         if let Some(rest) = self.script.opening.get(self.sent..).filter(|rest| !rest.is_empty()) {
             self.sent += ready(self.wire.write(rest))?.unwrap_or(0);
@@ -183,7 +184,7 @@ impl Attacker for HalfHandshake {
     }
 }
 
-/// Maps "not ready" errors to `Ok(None)`, and keeps all other results.
+/// Maps "not ready" errors to `Ok(None)`, and returns all other results unchanged.
 pub(super) fn ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

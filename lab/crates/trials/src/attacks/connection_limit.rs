@@ -1,4 +1,5 @@
-//! An attack on the connection limit: idle connections use up all places while new clients arrive.
+//! An attack on the connection limit: idle connections use up all connections that a program
+//! accepts, while new clients arrive.
 
 use super::attacker::{Script, Scripted};
 use super::honest::VISITORS;
@@ -19,8 +20,8 @@ const RATE: f64 = 100.0;
 /// Time in which 200 new clients arrive, evenly spaced.
 const COMING: Duration = Duration::from_secs(2);
 
-/// Fills the connections of `target` from `addresses` addresses, and returns the fraction of 200
-/// new clients that were served.
+/// Opens as many connections to `target` as it accepts, from `addresses` addresses. Returns the
+/// fraction of 200 new clients that were served.
 pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
     let (script, port) = (Arc::new(Script::idle()), target.ports().http);
     let open: Open =

@@ -10,7 +10,7 @@ use bywash_harness::http;
 use bywash_harness::open_loop::{Load, Phase, Reuse};
 use bywash_harness::sys;
 
-/// Address indices of honest visitors, above those of all hostile clients.
+/// Indices of the source addresses of honest visitors. They are above those of all hostile clients.
 pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;
 const OFFICE: usize = 30_000;
 const UPLOADER: usize = 30_001;
@@ -20,21 +20,21 @@ pub(super) const READER: usize = 30_002;
 const UPLOAD: usize = 8_000_000;
 /// Rate at which the slow reader reads, in bytes per second.
 pub(super) const READ_RATE: usize = 20_000;
-/// Number of connections of the office.
+/// Number of connections of the office, one for each of its people.
 const PEOPLE: usize = 500;
 /// Fraction of the attack's duration that an upload or an answer takes at the client's rate.
 const PART: f64 = 0.6;
-/// Number of steps per second in which the upload and the reader proceed.
+/// Number of steps per second in which the upload and the slow reader proceed.
 const STEPS: u32 = 20;
 
-/// Returns the load of an office: `rate` requests per second in total, on 500 connections behind
-/// one address.
+/// Returns the load of an office: `rate` requests per second in total, on 500 connections that
+/// share one address.
 pub(super) fn office(port: u16, rate: f64, length: Duration, patience: Duration) -> Load {
     let phases = vec![Phase::new(rate, length)];
     Load { port, phases, patience, reuse: Reuse::Turns(PEOPLE), sources: OFFICE..OFFICE + 1 }
 }
 
-/// A demanding upload and a slow read, in progress.
+/// A large upload and a slow read of an answer, both in progress.
 pub(super) struct Edge {
     upload: JoinHandle<io::Result<()>>,
     read: JoinHandle<io::Result<()>>,
@@ -54,7 +54,7 @@ impl Edge {
     }
 }
 
-/// Uploads 8 MB. The rate is higher than a mobile phone's, so that the upload fits into `bound`.
+/// Uploads 8 MB. The upload is faster than that of a mobile phone, so that it fits into `bound`.
 /// Fails unless the answer is 200.
 fn upload(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
@@ -77,8 +77,8 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
     http::expect_200(&mut stream).map(drop)
 }
 
-/// Reads an answer at 20 kB/s. On a slow line this is also the rate of the line (`line.rs`). Fails
-/// if the answer is not complete within `bound`.
+/// Reads an answer at 20 kB/s. In a network with a slow line, the line has the same rate
+/// (`line.rs`). Fails if the answer is not complete within `bound`.
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;

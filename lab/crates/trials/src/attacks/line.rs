@@ -1,8 +1,8 @@
-//! The network that trials run in: loopback, with a slow line to the slow reader.
+//! The network that trials run in: the loopback device, with a slow line to the slow reader.
 //!
-//! The slow line matters. A client that reads slowly from a fast line makes its kernel open the
-//! window by half a buffer at a time, so it seems to read nothing for seconds. A client on a slow
-//! line acknowledges each segment when it arrives.
+//! The line is slow for a reason. If a client reads slowly from a fast line, its kernel opens the
+//! window by half a buffer at a time, so the client seems to read nothing for seconds. On a slow
+//! line, the kernel acknowledges each segment when it arrives.
 
 use super::honest::{READ_RATE, READER};
 use bywash_harness::client_socket;

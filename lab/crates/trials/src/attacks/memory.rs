@@ -1,5 +1,5 @@
-//! An attack on the memory: many kinds of connections make a proxy hold memory, in a control group
-//! of 256 MiB, while 50 good clients send requests.
+//! An attack on the memory. Many kinds of connections make a proxy hold memory, while 50 good
+//! clients send requests. The proxy runs in a control group of 256 MiB.
 
 use super::attacker::{Attacker, FIRST, HalfHandshake, LARGE, Script, Scripted};
 use super::honest::VISITORS;
@@ -23,7 +23,7 @@ const CLIENTS: usize = 50;
 const RATE: f64 = 50.0;
 /// Time for which the good clients run before the attack.
 const BEFORE: Duration = Duration::from_secs(1);
-/// Time to open all connections of the attack, at most 3,333 per second.
+/// Time to open all connections of the attack, at a rate of at most 3,333 per second.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// A selection of kinds of attacking connections.

@@ -1,8 +1,8 @@
-//! `attacks`: the damage that hostile clients do to honest ones, with bywash, and with HAProxy and
+//! `attacks` measures the damage that hostile clients do to honest ones, with bywash, HAProxy and
 //! nginx in the same run. All three have the configuration of an administrator who expects hostile
 //! clients.
 //!
-//! | file | holds |
+//! | file | content |
 //! |---|---|
 //! | `trial.rs` | the attacks and their sizes |
 //! | `texts.rs`, `target.rs`, `origin.rs` | the three programs and the application behind them |
@@ -150,9 +150,10 @@ fn is_wanted(options: &Options, kind: PeerKind) -> bool {
     options.only.is_empty() || options.only.contains(&kind)
 }
 
-/// Returns the number of hostile connections that is possible, at most `wanted`. HAProxy needs
-/// descriptors for both sides of every connection that it may accept, and all programs get the same
-/// number. Fails if too few are possible.
+/// Returns the possible number of hostile connections, at most `wanted`, with a limit of
+/// `descriptors` open descriptors. HAProxy needs descriptors for both sides of every connection
+/// that it may accept, and all programs get the same number of connections. Fails if too few are
+/// possible.
 fn connections(wanted: u32, descriptors: u64) -> io::Result<usize> {
     let most = (descriptors.saturating_sub(SPARE) / 2).saturating_sub(BESIDE as u64);
     if most < 1000 {

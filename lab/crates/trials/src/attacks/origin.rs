@@ -21,7 +21,7 @@ use bywash_harness::http;
 const PART: usize = 16 * 1024;
 /// Stack size in bytes, enough for the few frames of a connection's thread.
 const STACK: usize = 128 * 1024;
-/// Size in bytes of an answer whose path names no size.
+/// Size in bytes of the answer to a path that names no size.
 const USUAL: usize = 64;
 
 /// A running application, which stops accepting connections when the value is dropped.
@@ -63,8 +63,8 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // The connect wakes the accepting thread. If that thread has ended, nothing needs to be
-        // woken.
+        // The connect wakes the thread that accepts connections. If that thread has ended, nothing
+        // needs to be woken.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -116,7 +116,8 @@ fn write_answer(stream: &mut TcpStream, status: u16, size: usize) -> io::Result<
     Ok(())
 }
 
-/// A worker that a request holds, and that is available again when the value is dropped.
+/// A guard for the worker that a request holds. The worker is available again when the guard is
+/// dropped.
 struct Worker<'a>(&'a Shared);
 
 impl<'a> Worker<'a> {

@@ -1,5 +1,5 @@
-//! Many hostile connections on one thread. They are opened at a bounded rate, do their work once
-//! per period, and are opened again after the other side has closed them.
+//! Many hostile connections on one thread. The thread opens them at a bounded rate, lets each do
+//! its work once per period, and opens them again after the other side has closed them.
 
 use super::attacker::Attacker;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bywash_harness::client_socket;
 
 const TICK: Duration = Duration::from_millis(10);
-/// Maximum number of connections that are opened again in a tick, which makes 1,000 per second.
+/// Maximum number of connections that are opened again in a tick. This allows 1,000 per second.
 const AGAIN: usize = 10;
 
 /// A function that opens a hostile connection, given its number and its source address.
@@ -113,7 +113,8 @@ fn run(attack: &Attack, shared: &Shared) {
     }
 }
 
-/// Opens connection `number`, and lets it do the work of one period. Returns `None` if that fails.
+/// Opens connection `number`, and lets it do the work of one period. Returns `None` if either
+/// fails.
 fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
     let source = client_socket::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;

@@ -1,9 +1,9 @@
 //! Attacks on the slots: measures how much useful work visitors get during slow uploads, slow
 //! reads, and one connection that holds all slots.
 //!
-//! Visitors are open loops that together use half of the application's capacity: 100 requests/s
-//! from 500 addresses, and 100 requests/s from an office of 500 connections behind one address. The
-//! results before the attack and during it are compared in the same run.
+//! Visitors are simulated by two open loops that together use half of the application's capacity:
+//! 100 requests/s from 500 addresses, and 100 requests/s from an office of 500 connections behind
+//! one address. The results before the attack and during it are compared in the same run.
 
 use super::attacker::{SLOW, Script, Scripted};
 use super::honest::{self, Edge, VISITORS};
@@ -23,14 +23,14 @@ pub(super) const SERVICE: Duration = Duration::from_millis(40);
 const RATE: f64 = 100.0;
 /// Time after which an answer is useless to a visitor.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Time at the start that is not counted.
+/// Time at the start of the run that is not counted.
 const UNCOUNTED: Duration = Duration::from_secs(1);
 /// Time from the start of the run until the attack begins.
 const ALONE: Duration = Duration::from_secs(3);
 /// Minimum fraction of visitors' requests served before the attack. With fewer, the machine is too
 /// busy to measure.
 const CALM: f64 = 0.9;
-/// Time to open all connections of an attack, at most 5,000 per second.
+/// Time to open all connections of an attack, at a rate of at most 5,000 per second.
 pub(super) const OPENING: Duration = Duration::from_secs(2);
 
 /// A kind of slow HTTP/1.1 client.
@@ -72,7 +72,7 @@ pub(super) enum Slots {
 }
 
 impl Slots {
-    /// Returns the hostile connections to the program at `ports`; `None` for the control.
+    /// Returns the hostile connections to the program at `ports`; `None` for [`Self::Nobody`].
     fn attack(self, ports: Ports) -> io::Result<Option<Attack>> {
         let second = Duration::from_secs(1);
         Ok(match self {

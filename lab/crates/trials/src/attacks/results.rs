@@ -26,8 +26,8 @@ pub(super) struct Column {
 #[derive(Debug)]
 pub(super) struct Results {
     columns: Vec<Column>,
-    /// The values of the current trial, one entry for each round: the program, and one value for
-    /// each measure.
+    /// The values of the present trial. Each entry belongs to one round of one program, and has one
+    /// value for each measure.
     rounds: Vec<(PeerKind, Vec<f64>)>,
     rows: Vec<Row>,
 }
@@ -43,11 +43,12 @@ struct Row {
 /// The way in which the values of several rounds are combined into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// The values are fractions. Shows their median in percent.
+    /// The values are fractions. The combined value is their median in percent.
     Ratio,
-    /// The values are 0 or 1. Shows in how many rounds the value is 1, in percent.
+    /// The values are 0 or 1. The combined value is the percentage of rounds in which the value is
+    /// 1.
     Rounds,
-    /// The values are numbers. Shows their median.
+    /// The values are numbers. The combined value is their median.
     Number,
 }
 
@@ -110,7 +111,8 @@ impl Results {
         self.rounds.push((kind, values.to_vec()));
     }
 
-    /// Combines the rounds of `trial` into a row of its table, and discards their values.
+    /// Combines the rounds of `trial` into a row of its table, and discards the values of the
+    /// rounds.
     pub(super) fn finish(&mut self, trial: &Trial) {
         let rounds = std::mem::take(&mut self.rounds);
         let of = |kind: PeerKind| -> Vec<&[f64]> {

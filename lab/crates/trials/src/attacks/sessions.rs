@@ -1,6 +1,6 @@
-//! An attack on the session table: requests with invented cookies, each of which is answered once.
-//! The result is the fraction of buyers whose session the gateway still knows when they pay. All
-//! buyers logged in before the attack.
+//! An attack on the session table: requests with invented cookies. Each of these requests is
+//! answered once. The result is the fraction of buyers whose session the gateway still knows when
+//! they pay. All buyers logged in before the attack.
 
 use super::honest::VISITORS;
 use super::target::Target;
@@ -13,8 +13,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Size of the gateway's session table, in sessions. It is small, but overfilled by the same factor
-/// as a large one would be.
+/// Size of the gateway's session table, in sessions. The table is small, but the attack sends four
+/// times as many sessions as it holds, as an attack on a large table would.
 pub(super) const TABLE: u32 = 1000;
 const BUYERS: usize = 50;
 /// Number of invented sessions in an attack.
@@ -60,7 +60,7 @@ fn request_all(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
 }
 
 /// Returns the lines of the access log about payments, once the log has one for each buyer. Fails
-/// if it has fewer in time.
+/// if the log does not have them in time.
 fn paid(target: &Target) -> io::Result<Vec<Value>> {
     let start = Instant::now();
     loop {

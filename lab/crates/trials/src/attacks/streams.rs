@@ -1,8 +1,7 @@
 //! One hostile HTTP/2 connection without TLS, with many streams that each make slow progress.
 //!
 //! A stream that ends is replaced in the next period. The connection obeys the protocol (windows,
-//! replies to SETTINGS and PING). A proxy closes a connection that breaks the protocol, and a
-//! hostile client wants to stay.
+//! replies to SETTINGS and PING), because a proxy would close a connection that breaks it.
 
 use super::attacker::{ANSWER, Attacker, LARGE, ready};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,17 +14,17 @@ use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, f
 const WINDOW: u32 = 65_535;
 /// The identifier of the setting `SETTINGS_INITIAL_WINDOW_SIZE`.
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// The number of bytes by which the client extends the connection's window: large enough for all
-/// answers, so that only the windows of the streams limit them.
+/// The number of bytes by which the client extends the connection's window. It is large enough for
+/// all answers, so that only the windows of the streams limit them.
 const CONNECTION_ROOM: u32 = 100_000_000;
 const CANCEL: u32 = 8;
 
 /// The action of each stream in a period.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slow {
-    /// The stream sends this many bytes of a large body.
+    /// The stream sends the given number of bytes of a large body.
     Upload(u32),
-    /// The stream extends its window for a large answer by this many bytes.
+    /// The stream extends its window for a large answer by the given number of bytes.
     Read(u32),
 }
 
@@ -146,7 +145,7 @@ impl Streams {
 impl Attacker for Streams {
     fn act(&mut self) -> io::Result<()> {
         self.receive()?;
-        // This limits the queued bytes if the peer does not read.
+        // This condition limits the queued bytes if the peer does not read.
         if self.unsent.len() < WINDOW as usize {
             self.begin_streams();
             self.move_streams();

@@ -82,8 +82,8 @@ impl Target {
         self.scratch.join("access.log")
     }
 
-    /// Runs a command of the `bywash` program as an operator of this gateway, and returns its
-    /// output.
+    /// Runs a command of the `bywash` program as an operator of this gateway, and returns the
+    /// command's output.
     pub(super) fn operator(&self, arguments: &[&str]) -> io::Result<Output> {
         let admin = format!("127.0.0.1:{}", self.ports.admin);
         let mut command = Command::new(absolute(&self.program)?);

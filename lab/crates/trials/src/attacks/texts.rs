@@ -1,10 +1,11 @@
 //! The configurations of the three programs, as an administrator who expects hostile clients would
 //! write them.
 //!
-//! All three have the same client connections, 16 slots to the application, one worker, and TLS and
-//! HTTP/2 to clients. Everything else is what each program offers against slow clients, according
-//! to its manual. No program limits an address to fewer than 600 connections, because 500 people of
-//! one office may share an address. nginx has no queue: a request above `max_conns` gets 502.
+//! All three allow the same number of client connections, have 16 slots for the application and one
+//! worker, and offer TLS and HTTP/2 to clients. All other settings are those that each program's
+//! manual offers against slow clients. No program limits an address to fewer than 600 connections,
+//! because 500 people of one office may share an address. nginx has no queue: a request above
+//! `max_conns` gets 502.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -36,7 +37,7 @@ pub(super) struct Setup {
     pub(super) connections: u32,
     /// Whether the program checks `/healthz` of the servers and takes failing ones out.
     pub(super) checks: bool,
-    /// Number of places in bywash's session table; `None` for its default.
+    /// Number of entries in bywash's session table; `None` for its default.
     pub(super) sessions: Option<u32>,
     /// Lines of bywash's configuration that replace or extend the generated ones.
     pub(super) extra: String,
@@ -83,8 +84,8 @@ access = "{dir}/access.log"
 }
 
 /// Returns HAProxy's configuration. With `option http-buffer-request`, HAProxy waits for a body, up
-/// to a buffer, before a request takes a slot. `timeout http-request` bounds that wait. `observe
-/// layer7` counts bad answers to requests.
+/// to the size of a buffer, before the request takes a slot. `timeout http-request` bounds that
+/// wait. `observe layer7` counts erroneous answers of a server.
 pub(super) fn haproxy(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, https, .. } = ports;
     let (connections, dir) = (setup.connections, folder.display());
@@ -129,8 +130,8 @@ backend app
 
 /// Returns nginx's configuration. nginx reads a whole body before it contacts the application
 /// (`proxy_request_buffering on`). It reads an answer as fast as the application sends it, even if
-/// the client reads slowly (`proxy_buffering on`). It writes the parts that do not fit into memory
-/// to files.
+/// the client reads slowly (`proxy_buffering on`). Parts of an answer that do not fit into memory
+/// are written to files.
 pub(super) fn nginx(setup: &Setup, ports: Ports, folder: &Path) -> String {
     let Ports { http, h2c, https, .. } = ports;
     let dir = folder.display();
@@ -174,7 +175,7 @@ http {{
     )
 }
 
-/// Merges the lines of `extra` into the TOML tables in `text`. If both set a key, the line of
+/// Merges the lines of `extra` into the TOML tables in `text`. If both set a key, the value in
 /// `extra` wins. A table that only `extra` has is appended.
 fn merge(text: &str, extra: &str) -> String {
     let mut tables = tables(text);
@@ -196,8 +197,8 @@ fn merge(text: &str, extra: &str) -> String {
     merged
 }
 
-/// Returns the tables of a TOML text in order: the name, and the lines. Lines above the first table
-/// have no name.
+/// Returns the tables of a TOML text in order, each with its name and its lines. The lines above
+/// the first table have no name.
 fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     let mut tables: Vec<(Option<&str>, Vec<&str>)> = vec![(None, Vec::new())];
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -210,7 +211,8 @@ fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     tables
 }
 
-/// Returns the key of a TOML line, which is the text before the first equals sign.
+/// Returns the key of a TOML line, which is the text before the first equals sign; `None` for a
+/// line without a key.
 fn key(line: &str) -> Option<&str> {
     line.split_once('=').map(|(key, _)| key.trim())
 }

@@ -24,9 +24,9 @@ pub(super) enum Attack {
     SlowRead,
     /// One HTTP/2 connection with 24 uploads of 60 bytes every 0.1 s
     OneConnection,
-    /// Connections that make a proxy hold memory, in 256 MiB
+    /// Connections that make a proxy hold memory, which is limited to 256 MiB
     Memory,
-    /// Idle connections up to the limit
+    /// Idle connections, as many as the limit allows
     IdleSeats,
     /// Invented session cookies
     SessionEviction,
@@ -161,8 +161,8 @@ pub(super) enum Shown {
     /// Whether the program survived, its peak memory, the 99th percentile of response times, and
     /// the fraction of requests served.
     Memory,
-    /// One fraction of successes. For watchers, three: of probes of `/livez`, of probes of
-    /// `/metrics`, and of `bywash bypass on`.
+    /// One fraction of successes. For watchers there are three fractions: of probes of `/livez`, of
+    /// probes of `/metrics`, and of `bywash bypass on`.
     Shares,
 }
 

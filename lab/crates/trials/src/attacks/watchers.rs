@@ -1,5 +1,5 @@
-//! An attack on the operators' listener: many watchers with a read-only token. Probes and the
-//! emergency switch must still work.
+//! An attack on the operators' listener: many watchers with a read-only token. Probes, and the
+//! switch to the bypass, must still work.
 
 use super::target::Target;
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ const WATCHERS: usize = 300;
 const PROBES: usize = 15;
 /// Time limit for an answer to a probe.
 const BOUND: Duration = Duration::from_secs(2);
-/// Time for the gateway to accept the watchers' connections.
+/// Time that the gateway gets to accept the watchers' connections.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Opens 300 event streams at `target`. Returns the fractions of 15 probes of `/livez` and of
-/// `/metrics` that were answered, and whether `bywash bypass on` worked (1 or 0).
+/// Opens 300 event streams at `target`. Returns the fraction of 15 probes of `/livez` that were
+/// answered, the same fraction for `/metrics`, and whether `bywash bypass on` worked (1 or 0).
 pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     let link = target.operator(&["console", "--read-only"])?;
     let link = String::from_utf8_lossy(&link.stdout).trim().to_owned();

@@ -25,8 +25,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const PROMISE_NOT_KEPT: u8 = 99;
-/// Number of control requests whose client stays. All of them must reach the upstream, or a count
-/// of zero ghosts would mean nothing.
+/// Number of control requests whose client stays. Each of them must reach the upstream. Otherwise a
+/// count of zero ghosts would mean nothing.
 const CONTROLS: usize = 5;
 
 /// Count requests that bywash and HAProxy start although their client has left

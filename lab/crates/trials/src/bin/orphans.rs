@@ -3,8 +3,8 @@
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
-//! The exit code is 99 if the daemon cancelled the query of a wrong request although the connection
-//! was leased.
+//! The exit code is 99 if the stop daemon cancelled the query of a wrong request although the
+//! connection was leased.
 
 use std::io;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the measurements. Returns how many times the daemon cancelled the query of a wrong request
+/// Runs the measurements. Returns how often the daemon cancelled the query of a wrong request
 /// although the connection was leased.
 fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<DatabaseKind> =

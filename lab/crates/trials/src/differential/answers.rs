@@ -1,7 +1,7 @@
 //! Splits a connection's bytes into responses, each with its status, fields and body.
 //!
-//! Unlike requests, responses are parsed tolerantly. How a server formats its own refusal is not
-//! under test, but whether it answered once or twice is.
+//! Unlike requests, responses are parsed tolerantly. The tests do not check how a server formats
+//! its own refusal, but they do check whether it answered once or twice.
 
 /// One HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Answer {
     }
 }
 
-/// Parses the first response in `bytes`. `to_head` tells whether it answers a HEAD request, and
-/// `ended` whether no more bytes will come.
+/// Parses the first response in `bytes`. `to_head` tells whether the response answers a HEAD
+/// request, and `ended` whether no more bytes will come.
 pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
     let start = b"HTTP/1.";
     if !bytes.starts_with(&start[..start.len().min(bytes.len())]) {
@@ -66,7 +66,7 @@ pub fn next(bytes: &[u8], to_head: bool, ended: bool) -> Next {
 }
 
 /// Returns every response in `bytes`, and whether bytes follow that are not a response. `heads`
-/// tells for each request whether its method is HEAD.
+/// tells for each request whether its method is HEAD, and `ended` whether no more bytes will come.
 pub fn all(bytes: &[u8], heads: &[bool], ended: bool) -> (Vec<Answer>, bool) {
     let (mut answers, mut rest, mut finals) = (Vec::new(), bytes, 0);
     loop {
@@ -94,8 +94,8 @@ fn head_of(head: &[u8]) -> Option<Answer> {
     Some(Answer { status, fields: lines.filter_map(field).collect(), body: Vec::new() })
 }
 
-/// Returns the body of a response and its length on the wire, from the bytes after its head; `None`
-/// if the body is incomplete.
+/// Returns the body of a response, and the number of bytes that it takes up in `rest`, the bytes
+/// after the head. Returns `None` if the body is incomplete.
 fn body(answer: &Answer, rest: &[u8], to_head: bool, ended: bool) -> Option<(Vec<u8>, usize)> {
     if to_head || answer.is_interim() || matches!(answer.status, 204 | 304) {
         return Some((Vec::new(), 0));

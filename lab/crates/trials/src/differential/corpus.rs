@@ -95,8 +95,8 @@ pub struct Mistake {
     pub what: String,
 }
 
-/// Reads every case of every `.txt` file in `folder`, in order of the file names. A malformed case
-/// is an error that names the file and the line.
+/// Reads every case of every `.txt` file in `folder`, in order of the file names. Fails for a
+/// malformed case, with the file and the line in the error, and for a name that two cases share.
 pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     let mut files =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -118,7 +118,8 @@ pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Parses the cases of one corpus file, whose name without the extension is `class`.
+/// Parses the cases of one corpus file, whose name without the extension is `class`. Fails at the
+/// first malformed line.
 pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
     let mut cases = Vec::new();
     let mut open: Option<Draft> = None;
@@ -227,7 +228,8 @@ fn refusal(how: &str) -> Result<Refusal, String> {
     }
 }
 
-/// Decodes the escapes in `text` and appends the bytes.
+/// Decodes the escapes in `text` and appends the resulting bytes to `bytes`. Fails for an unknown
+/// escape.
 fn unescape(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = text;
     while let Some((plain, escaped)) = rest.split_once('\\') {

@@ -1,4 +1,4 @@
-//! The program between client and origin: the gateway, a peer in its place, or nothing.
+//! The program between client and origin: the gateway, another program in its place, or none.
 
 use super::program::Program;
 use std::fmt;
@@ -28,8 +28,8 @@ pub enum Front {
 }
 
 impl Front {
-    /// Starts the program in front of the upstream on port `upstream`. Returns `None` for a direct
-    /// connection.
+    /// Starts the program in front of the upstream on port `upstream`. Returns `None` if there is
+    /// no program between client and upstream.
     pub fn start(&self, upstream: u16) -> io::Result<Option<Program>> {
         let program = match self {
             Self::Peer(Peer::Direct) => return Ok(None),
@@ -72,8 +72,8 @@ fn configured_command(
     Ok(command)
 }
 
-/// Returns bywash's configuration. It has the defaults, except that decisions are enforced and the
-/// access log is off.
+/// Returns bywash's configuration. It has the default values, except that decisions are enforced
+/// and the access log is off.
 fn gateway(port: u16, admin: u16, upstream: u16) -> String {
     format!(
         r#"version = 1

@@ -20,7 +20,7 @@ const CLIENT: usize = 0;
 const LISTENER: usize = 1;
 /// Maximum wait for events in milliseconds, after which the loop checks its end conditions again.
 const LOOK: i32 = 5;
-/// Time limit for a gateway to close a connection after its peer has finished sending.
+/// Maximum time in which a gateway must close a connection after its peer has finished sending.
 const CLOSE_BOUND: Duration = Duration::from_secs(1);
 /// Maximum bytes that the recorder keeps of one upstream connection.
 const LONGEST: usize = 8 << 20;
@@ -43,8 +43,8 @@ pub struct Trial {
     pub answers: Vec<Answer>,
     /// Whether the gateway closed the client's connection before the client did.
     pub closed: bool,
-    /// The bytes that the upstream received, one entry per connection, in the order in which the
-    /// connections began.
+    /// The bytes that the upstream received, with one entry for each connection. The entries are in
+    /// the order in which the connections began.
     pub streams: Vec<Stream>,
 }
 
@@ -55,10 +55,10 @@ pub struct Stream {
     pub bytes: Vec<u8>,
     /// The reference's reading of the bytes.
     pub reading: Reading,
-    /// The position of each complete request of this connection in the order of arrival, over all
-    /// streams of the trial.
+    /// The position of each complete request of this connection in the order of arrival, counted
+    /// over all connections of the trial.
     pub arrivals: Vec<usize>,
-    /// Whether the gateway left the connection open after the message.
+    /// Whether the gateway kept the connection open after the message.
     pub kept: bool,
 }
 
@@ -206,7 +206,8 @@ impl Lane {
         self.look(millis, Some(client))
     }
 
-    /// Waits at most `millis` for events and handles them. Returns whether there were any.
+    /// Waits at most `millis` milliseconds for events and handles them. Returns whether any event
+    /// occurred.
     fn look(&mut self, millis: i32, mut client: Option<&mut Client<'_>>) -> io::Result<bool> {
         let mut tokens = std::mem::take(&mut self.tokens);
         self.epoll.wait(millis, &mut tokens)?;
@@ -238,7 +239,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns the streams that the upstream received since the last trial, and forgets them.
+    /// Returns what the upstream received since the last trial, with one entry for each connection,
+    /// and forgets it.
     fn take(&mut self) -> Vec<Stream> {
         let upstream_connections = self
             .upstream_connections
@@ -296,8 +298,9 @@ impl UpstreamConnection {
         self.stream.is_some() && self.answered < self.bytes.len()
     }
 
-    /// Returns the received bytes, and forgets them. Closes the connection if its last request is
-    /// incomplete, because the rest would become the start of the next trial.
+    /// Returns the bytes received on this connection, and forgets them. Closes the connection if
+    /// its last request is incomplete, because the rest of that request would become the start of
+    /// the next trial.
     fn take(&mut self) -> Stream {
         let kept = self.stream.is_some();
         if self.is_unfinished() {
@@ -310,7 +313,7 @@ impl UpstreamConnection {
     }
 }
 
-/// The sender by whose rules the recorder reads messages.
+/// The rules by which the recorder reads messages: those for messages that a gateway sends.
 const SPEAKER: Speaker = Speaker::Gateway;
 
 impl Client<'_> {

@@ -1,5 +1,5 @@
-//! The first part of a run. It sends every case, alone and followed by a canary, and mutations of
-//! it, through the gateway to the recorder.
+//! The first part of a run: sends every case and its mutations through the gateway to the recorder.
+//! Each case is sent alone, and again with a canary after it.
 
 use super::corpus::{Case, Expect, Refusal};
 use super::front::Front;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a response that the case requires. It is long, because the machine may be busy.
 const PATIENT: Duration = Duration::from_secs(3);
-/// Time limit for a message that may be incomplete. A gateway sends no response to such a message.
+/// Time limit for a message that may be incomplete, to which a gateway sends no response.
 const IMPATIENT: Duration = Duration::from_millis(150);
 
 /// The messages to send, and how.
@@ -31,7 +31,7 @@ pub struct MessagePlan<'a> {
     pub mutations: usize,
     /// Seed of the mutations.
     pub seed: u64,
-    /// Number of gateways that run in parallel, each with a lane of its own.
+    /// Number of gateways that run in parallel. Each has its own [`Lane`].
     pub lanes: usize,
     /// Time after which no more mutations are sent.
     pub until: Instant,
@@ -49,7 +49,7 @@ pub struct Sample {
 }
 
 /// A case that is sent again, through the gateway to each origin. The connection can end normally
-/// after it.
+/// after the case.
 #[derive(Debug, Clone)]
 pub struct LiveCase {
     /// The corpus case.
@@ -65,7 +65,7 @@ pub struct LiveCase {
 pub struct Gathered {
     /// Results of the first part.
     pub results: Results,
-    /// One sample for each distinct forwarded stream.
+    /// One sample for each distinct sequence of bytes that was forwarded on a connection.
     pub samples: HashMap<Vec<u8>, Sample>,
     /// Cases to send to origins behind the gateway.
     pub live: Vec<LiveCase>,
@@ -130,7 +130,8 @@ impl MessageSender {
         let sent = Sent { bytes: &case.bytes, reading: &reading };
         let trial = self.send(&sent, patience(case.expect))?;
         let source = source(case, 0);
-        // Without a gateway between client and origin, nothing is refused.
+        // Without a gateway between client and origin, no message is refused, so expectations do
+        // not apply.
         let why =
             if self.lane.is_some() { verdict::unmet(case, &sent, &trial) } else { Vec::new() };
         let tally = self.found.results.classes.entry(case.class.clone()).or_default();
@@ -150,7 +151,8 @@ impl MessageSender {
         let source = source(case, 0);
         self.check(&source, &sent, &trial);
         let requests: Vec<Request> = trial.requests().cloned().collect();
-        // If a client names no host, a gateway may insert the upstream's, which differs each time.
+        // If a client names no host, a gateway may insert the upstream's host, which differs from
+        // run to run.
         let same_host = |request: &Request| {
             let host = request.host().unwrap_or_default();
             host.is_empty() || message.windows(host.len()).any(|part| part == host)
@@ -212,8 +214,8 @@ fn source(case: &Case, mutation: usize) -> Source {
     Source { class: case.class.clone(), case: case.name.clone(), mutation }
 }
 
-/// Returns the time to wait for an expectation: long for a required response, short if none is
-/// expected.
+/// Returns the time to wait for the result that `expect` describes: long for a required response,
+/// short if no response is expected.
 fn patience(expect: Expect) -> Patience {
     match expect {
         Expect::Exactly { forwarded, refusal: None } => {
@@ -234,7 +236,7 @@ fn heads(reading: &Reading) -> Vec<bool> {
 }
 
 /// Returns the forwarded bytes without the header field `bywash-request`, whose value is unique for
-/// each request. So two streams count as one if they differ only in this field.
+/// each request. Two connections whose bytes differ only in this field therefore count as one.
 fn kind(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"bywash-request:";
     let named =

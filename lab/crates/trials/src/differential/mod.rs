@@ -2,10 +2,10 @@
 //!
 //! Request smuggling needs two programs that read different messages from the same bytes. Therefore
 //! a corpus of malformed and borderline messages (`lab/messages`) and their mutations go through
-//! the gateway to a recorder. A strict reference reads the bytes that arrive there, and they are
-//! replayed to real servers. Each server has an application that reflects how the server understood
-//! the request. Method, target, host, path, body and number of requests must be the same
-//! everywhere.
+//! the gateway to a recorder. A strict reference reader parses the bytes that arrive at the
+//! recorder. The same bytes are replayed to real servers. Each server has an application that
+//! reflects how the server understood the request. Method, target, host, path, body and number of
+//! requests must be the same for the reference and for every server.
 //!
 //! | part | purpose |
 //! |---|---|
@@ -57,8 +57,8 @@ mod tests {
         }
     }
 
-    /// Checks that the reference accepts everything that must be forwarded. Otherwise an error in a
-    /// case would look like an error of the gateway.
+    /// Checks that the reference accepts every message that a gateway must forward. Otherwise an
+    /// error in a case would look like an error of the gateway.
     #[test]
     fn the_reference_reads_what_must_be_forwarded() {
         let mut wrong = Vec::new();

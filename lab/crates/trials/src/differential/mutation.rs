@@ -1,4 +1,5 @@
-//! Mutations of messages, drawn from a seed. The same seed, case and number give the same bytes.
+//! Mutations of messages, drawn from a seed. The same seed, case and number of the mutation give
+//! the same bytes.
 
 use bywash_harness::splitmix64::SplitMix64;
 
@@ -7,7 +8,8 @@ const LONGEST: usize = 1 << 20;
 
 /// Returns the random number generator for mutation `number` of the case called `name`.
 pub fn rng(seed: u64, name: &str, number: usize) -> SplitMix64 {
-    // FNV-1a of the name, so that a case keeps its mutations when other cases are added.
+    // The seed includes the hash FNV-1a of the name, so that a case keeps its mutations when other
+    // cases are added.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -78,8 +80,8 @@ const FIELDS: [&[u8]; 24] = [
 /// Invalid and valid line ends that may replace a CR LF.
 const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
 
-/// Returns a copy of `message` with one to three random changes. `other` is a message that a change
-/// may append.
+/// Returns a copy of `message` with one to three random changes. `other` is a second message, which
+/// a change may append.
 pub fn mutate(message: &[u8], other: &[u8], rng: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = message.to_vec();
     for _ in 0..=below(rng, 3) {
@@ -129,7 +131,7 @@ fn swap_line_end(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     }
 }
 
-/// Repeats a random line, after itself or after the request line.
+/// Repeats a random line. The copy comes directly after the line itself or after the request line.
 fn repeat_line(bytes: &mut Vec<u8>, rng: &mut SplitMix64) {
     let ends = line_ends(bytes);
     let number = below(rng, ends.len());

@@ -1,9 +1,9 @@
 //! The reflection of a request: an origin's report of how it understood the request.
 //!
-//! A reflection is JSON with `method`, `target`, `host`, `route` and `body`. The body is in
-//! hexadecimal digits. The other values have one character per byte. `null` means that the origin
-//! does not report the value. The reflection is in the body of the answer, or for HEAD in the
-//! header field `Reflection`.
+//! A reflection is JSON with the keys `method`, `target`, `host`, `route` and `body`. The body is
+//! written in hexadecimal digits, and the other values with one character per byte. `null` means
+//! that the origin does not report the value. The reflection is in the body of the answer, or for
+//! HEAD in the header field `Reflection`.
 
 use super::answers::Answer;
 use super::reading::Request;
@@ -87,15 +87,15 @@ impl ObservedRequest {
     }
 }
 
-/// Normalizes a target: removes an empty query as ASGI does, and merges doubled slashes as Apache
-/// does.
+/// Normalizes a target: removes an empty query as ASGI does, and merges consecutive slashes as
+/// Apache does.
 fn plain(target: &[u8]) -> Vec<u8> {
     single_slashes(target.strip_suffix(b"?").unwrap_or(target))
 }
 
-/// Returns whether an origin's route is the decoded path of `target`. Doubled slashes are merged,
-/// as nginx does. Paths with bytes that are not ASCII count as equal, because origins decode them
-/// differently.
+/// Returns whether an origin's route is the decoded path of `target`. Consecutive slashes count as
+/// one, because nginx merges them. Paths with bytes that are not ASCII count as equal, because
+/// origins decode them differently.
 fn same_route(observed: &[u8], target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let route = single_slashes(&decoded(path));
@@ -128,7 +128,7 @@ pub fn latin(bytes: &[u8]) -> String {
 }
 
 /// Returns `value` as JSON text in which characters that are not ASCII are escaped. All characters
-/// are below 256.
+/// of `value` must be below 256.
 pub fn ascii(value: &Value) -> String {
     let escape = |c: char| match c {
         ' '..='~' => c.to_string(),

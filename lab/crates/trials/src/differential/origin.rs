@@ -15,8 +15,8 @@ use bywash_harness::sys;
 pub struct Origin {
     /// Name of the origin, for reports and for `--origins`.
     pub name: &'static str,
-    /// The program to start. `{installed}` stands for the folder into which `scripts/origins`
-    /// installs.
+    /// The program to start. `{installed}` stands for the folder into which `scripts/origins` has
+    /// installed the origins.
     program: &'static str,
     /// Arguments of the program. `{port}` stands for the listening port, and `{config}` for the
     /// path of the generated configuration.

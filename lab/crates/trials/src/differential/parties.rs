@@ -1,5 +1,5 @@
 //! The second part of a run. It replays the forwarded bytes to each origin, and sends the live
-//! cases through the gateway to the origin itself.
+//! cases through the gateway to that origin.
 
 use super::answers;
 use super::front::Front;
@@ -19,7 +19,7 @@ const HANDS: usize = 4;
 /// Time limit for a live case. In the first part, all live cases ended without a time limit.
 const LIVE_BOUND: Duration = Duration::from_secs(3);
 
-/// Runs both tests with one origin, and returns the results.
+/// Runs both tests with one origin, the replay and the live cases, and returns the results.
 pub fn run_origin(
     origin: &Origin,
     paths: &OriginPaths,

@@ -1,5 +1,5 @@
-//! The programs of a run. Each has a folder and a port of its own, and ends when the value is
-//! dropped.
+//! The programs of a run. Each program has a folder and a port of its own, and ends when its
+//! [`Program`] is dropped.
 
 use bywash_peer::{Running, Scratch, free_port};
 use std::io;
@@ -15,8 +15,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the program and waits until it accepts connections. `command` returns the command for
-    /// a given port and folder.
+    /// Starts the program and waits until it accepts connections. `command` is a function that
+    /// returns the command for a given port and folder.
     pub fn start(
         name: &str,
         command: impl FnOnce(u16, &Path) -> io::Result<Command>,
@@ -39,7 +39,7 @@ impl Program {
         self.running.runs()
     }
 
-    /// Returns the program's output since its start.
+    /// Returns what the program has written to its output since its start.
     pub fn log(&self) -> String {
         self.running.log()
     }

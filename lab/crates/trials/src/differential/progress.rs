@@ -1,5 +1,5 @@
-//! Shows the progress of a long run: one line that is rewritten on a terminal, and a few lines
-//! elsewhere.
+//! Shows the progress of a long run. On a terminal it rewrites one line, and elsewhere it prints a
+//! few lines.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ impl Progress {
         Self { what: what.into(), total, done: AtomicUsize::new(0), stride }
     }
 
-    /// Counts one more step, and prints the progress after every stride.
+    /// Counts one more step, and prints the progress after every `stride` steps.
     pub fn step(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done == self.total || done.is_multiple_of(self.stride) {

@@ -2,8 +2,8 @@
 //!
 //! The reference deliberately shares no code with the gateway, and is not fast. A specification
 //! lets a reader tolerate some deviations: a bare LF, folded lines, lists of equal lengths, blanks
-//! before a chunk size. Each of them is a fault here, because another reader may be less tolerant,
-//! or tolerate it differently.
+//! before a chunk size. The reference treats each of these as a fault, because another reader may
+//! be less tolerant, or tolerate it differently.
 
 use super::rules::{self, Stop};
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::ops::Range;
 /// The sender of a message, which determines the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// A client, which may send anything that a server has to understand. The reference drops
-    /// trailers that a recipient must drop.
+    /// A client, which may send anything that a server has to understand. The reference drops the
+    /// trailers that a recipient has to drop.
     Client,
     /// A gateway, which must use the plainest form: HTTP/1.1, one `Host`, a path, no empty line, no
     /// chunk extensions, and no trailers that belong in a head.
@@ -136,8 +136,8 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads a line up to CR LF, and returns it without them. A bare CR or LF, or a NUL, is a fault
-    /// as soon as it is seen.
+    /// Reads a line up to CR LF, and returns the line without them. A bare CR, a bare LF or a NUL
+    /// is a fault as soon as it is read.
     fn line(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n' | 0)) else {

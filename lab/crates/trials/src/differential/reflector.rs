@@ -1,5 +1,6 @@
-//! The application behind origins that are proxies themselves (nginx, Apache, HAProxy). It answers
-//! each forwarded request with the [reference](super::reading)'s reading of it.
+//! The application behind origins that are proxies themselves (nginx, Apache, HAProxy). The
+//! reflector answers each forwarded request with the [reference](super::reading)'s reading of that
+//! request.
 
 use super::observed::{self, ObservedRequest};
 use super::reading::{self, Request, Speaker, Tail};
@@ -33,7 +34,8 @@ impl Reflector {
                 if thread_ends.load(Ordering::SeqCst) {
                     return;
                 }
-                // A broken connection matters only to the origin that opened it.
+                // A broken connection matters only to the origin that opened it, so its error is
+                // ignored.
                 thread::spawn(move || drop(serve(stream)));
             }
         });
@@ -49,7 +51,8 @@ impl Reflector {
 impl Drop for Reflector {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
-        // The connect wakes the accepting thread. If it fails, the thread ends with the process.
+        // The connect wakes the thread that accepts connections. If the connect fails, that thread
+        // ends with the process.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -92,8 +95,8 @@ fn reflection(request: &Request) -> Vec<u8> {
     message.into_bytes()
 }
 
-/// Returns the answer to bytes that the reference rejects. The origin itself is at fault if it
-/// sends such bytes.
+/// Returns the answer to bytes that the reference rejects. An origin that sends such bytes is
+/// itself at fault.
 fn refusal(what: &str) -> Vec<u8> {
     let length = what.len();
     format!(

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for an origin's answer to a complete request.
 const ANSWER_BOUND: Duration = Duration::from_secs(5);
-/// Time to wait for an answer that a correct origin does not send.
+/// Time to wait before concluding that an origin sends no answer. A correct origin sends none here.
 const NO_ANSWER_BOUND: Duration = Duration::from_millis(300);
 const LONGEST: usize = 8 << 20;
 
@@ -108,8 +108,8 @@ impl Replay {
     }
 
     /// Tests an origin that did not answer, by sending the canary. Puma sends nothing in response
-    /// to some requests that it rejects, and refuses the next one. An origin that still waits for
-    /// the end of a request takes the canary as part of that request.
+    /// to some requests that it rejects, and refuses the request that follows. An origin that still
+    /// waits for the end of a request takes the canary as part of that request.
     fn silence(&mut self, connection: &mut OriginConnection) -> io::Result<()> {
         connection.send(CANARY);
         match connection.answer(&canary(), ANSWER_BOUND)? {
@@ -122,8 +122,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Replays an incomplete request. The origin may report the part that was sent, but no other
-    /// request.
+    /// Replays an incomplete request, of which `part` was received. The origin may report that part
+    /// as a request, but no other request.
     fn unfinished(
         &mut self,
         connection: &mut OriginConnection,

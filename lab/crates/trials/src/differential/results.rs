@@ -13,7 +13,7 @@ pub struct Tally {
     pub refused: usize,
     /// Number of cases whose expectation was not met.
     pub unmet: usize,
-    /// Number of mutations sent.
+    /// Number of mutations of the class's cases that were sent.
     pub mutations: usize,
     /// Number of mutations of which no complete request was forwarded.
     pub mutations_refused: usize,
@@ -50,7 +50,7 @@ pub struct OriginTally {
     pub faults: usize,
 }
 
-/// The stage of the test in which something was found.
+/// The stage of the test in which a finding was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// The case's expectation is not met.
@@ -71,7 +71,7 @@ pub enum Stage {
 pub struct Finding {
     /// The message that led to the finding.
     pub source: Source,
-    /// The stage of the test in which it was found.
+    /// The stage of the test in which the finding was made.
     pub stage: Stage,
     /// Description of the finding.
     pub what: String,

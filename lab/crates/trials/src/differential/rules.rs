@@ -8,7 +8,7 @@ use super::reading::{Field, Request, Speaker};
 pub(super) enum Stop {
     /// The received bytes end before the message does.
     More,
-    /// The bytes break a rule, which the text describes.
+    /// The bytes break a rule. The text describes that rule.
     Fault(&'static str),
 }
 
@@ -51,7 +51,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
         Some(_) if speaker == Speaker::Gateway => {
             return Err(Stop::Fault("an absolute target from a gateway"));
         }
-        // The path of an absolute target may be missing.
+        // An absolute target may have no path.
         Some((_, rest)) => rest,
         None if request.target.starts_with(b"/") => &request.target,
         None => return Err(Stop::Fault("a target that is invalid")),
@@ -61,7 +61,7 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     }
     let is_end = |byte: &u8| *byte == b'?';
     let (path, query) = path.split_at(path.iter().position(is_end).unwrap_or(path.len()));
-    // Browsers send these characters unencoded. In queries they also send backslashes and bare
+    // Browsers send these characters unencoded. In queries, browsers also send backslashes and bare
     // percent signs.
     let tolerated = |byte: u8| b"\"<>[]^`{|}".contains(&byte);
     let plain = |byte: u8| {
@@ -167,8 +167,8 @@ pub(super) fn chunk_size(line: &[u8], speaker: Speaker) -> Result<usize, Stop> {
     size.ok_or(Stop::Fault("a chunk size that is invalid"))
 }
 
-/// Parses a number of digits only, up to the maximum of a signed 64-bit number. Returns `None` for
-/// any other text.
+/// Parses a decimal number, up to the maximum of a signed 64-bit number. Returns `None` for a
+/// greater number, and for text with anything other than digits.
 pub(super) fn decimal(text: &[u8]) -> Option<usize> {
     let digits = text.iter().all(u8::is_ascii_digit) && text.len() <= 19;
     let number: i64 = str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()?;

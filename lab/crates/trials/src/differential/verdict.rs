@@ -1,5 +1,6 @@
-//! The verdict on a gateway's handling of a message. It checks whether the case's expectation is
-//! met, and whether the forwarded bytes are plain, complete and the client's request.
+//! The verdict on a gateway's handling of a message. It checks whether the expectation of the case
+//! is met. It also checks whether the forwarded bytes are in the plainest form, complete, and the
+//! same request as the client's.
 
 use super::corpus::{Case, Expect, Refusal};
 use super::lane::{Stream, Trial};
@@ -100,7 +101,7 @@ pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     (faults, beyond)
 }
 
-/// Describes how the forwarded request differs from the client's; `None` if they agree.
+/// Describes how the forwarded request differs from the client's; `None` if they mean the same.
 fn misread(request: &Request, forwarded: &Request) -> Option<String> {
     let differ = |what: &str, sent: &[u8], forwarded: &[u8]| {
         Some(format!("{what} `{}` is forwarded as `{}`", excerpt(sent), excerpt(forwarded)))
@@ -136,7 +137,7 @@ fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
 }
 
 /// Normalizes a path: decodes it, removes dot segments (RFC 3986 §5.2.4: `/a//../b` is `/a/b`),
-/// then merges doubled slashes.
+/// then merges consecutive slashes.
 fn plain_path(path: &[u8]) -> Vec<u8> {
     let path = decoded(path);
     let mut segments: Vec<&[u8]> = Vec::new();
@@ -157,8 +158,8 @@ fn plain_path(path: &[u8]) -> Vec<u8> {
     single_slashes(&segments.join(&b'/'))
 }
 
-/// Describes the fields of a forwarded request that a gateway must not forward, even if the client
-/// sent them.
+/// Returns descriptions of those fields of a forwarded request that a gateway must not forward,
+/// even if the client sent them.
 fn not_plain(request: &Request) -> Vec<String> {
     let mut why = Vec::new();
     let upgrades = request.all("upgrade").next().is_some();
@@ -188,8 +189,8 @@ fn not_plain(request: &Request) -> Vec<String> {
     why
 }
 
-/// Returns whether `name` is the name of a framing field, or a variant that some servers accept
-/// because of CGI.
+/// Returns whether `name` is the name of a framing field, or a variant that some servers take for
+/// one. Such servers replace characters of a name, as CGI does.
 fn is_framing(name: &str) -> bool {
     matches!(name, "content-length" | "transfer-encoding")
 }

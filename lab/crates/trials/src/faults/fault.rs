@@ -1,4 +1,4 @@
-//! The list of faults: how long each lasts, and which results clients may get during it.
+//! The list of faults: how long each fault lasts, and which results clients may get during it.
 
 use super::test_bed::SERVICE;
 use std::fmt;
@@ -10,9 +10,9 @@ use bywash_harness::upstream::Behaviour;
 /// A fault of the upstream or of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Fault {
-    /// The upstream crashes: connections are reset, new ones refused
+    /// The upstream crashes: its connections are reset, and new ones are refused
     Crash,
-    /// The upstream is stopped: connections are closed, new ones refused
+    /// The upstream is stopped: its connections are closed, and new ones are refused
     Refuse,
     /// The upstream does not answer
     Hang,
@@ -28,7 +28,7 @@ pub(super) enum Fault {
     HalfClose,
     /// The gateway is suspended for ten seconds
     Stop,
-    /// The wall clock jumps ten days ahead, then twenty back
+    /// The wall clock jumps ten days forward, then twenty days back
     Clock,
     /// The disk of the access log is full
     Disk,
@@ -73,7 +73,7 @@ impl Fault {
         allowed.contains(&end)
     }
 
-    /// Returns what causes the fault.
+    /// Returns the cause of the fault.
     pub(super) fn cause(self) -> Cause {
         match self {
             Self::Crash => Cause::Upstream(Behaviour::Crash),
@@ -91,7 +91,7 @@ impl Fault {
         }
     }
 
-    /// Returns the duration of the fault.
+    /// Returns the duration of the fault in a run.
     pub(super) fn length(self) -> Duration {
         Duration::from_secs(match self.cause() {
             Cause::Upstream(_) => 3,

@@ -1,6 +1,6 @@
-//! `survival faults`: lets the upstream fail in every way, and the machine in some ways. For each
-//! fault, it measures which results clients got, whether every slot was freed, and how soon service
-//! was normal again.
+//! `survival faults`: lets the upstream fail in every way that `fault.rs` lists, and the machine in
+//! some ways. For each fault, it measures which results clients got, whether every slot was freed,
+//! and how soon service was normal again.
 //!
 //! Each fault has its own run of the gateway, and happens in the middle of a steady open loop.
 //! `test_bed.rs` causes the fault, and this module evaluates the results.
@@ -37,7 +37,7 @@ pub struct Options {
 const BACK: Duration = Duration::from_secs(2);
 /// Length of normal service without interruption that counts as recovered.
 const CALM: Duration = Duration::from_secs(1);
-/// Interval between the times that are tested as the start of normal service.
+/// Interval between the moments that are tested as the beginning of normal service.
 const STEP: Duration = Duration::from_millis(50);
 /// Time after the last answer within which all slots must become free.
 const IDLE: Duration = Duration::from_secs(3);
@@ -47,8 +47,8 @@ struct Row {
     fault: Fault,
     /// The outcomes of the requests that were due during the fault.
     during: Vec<Answer>,
-    /// The first outcome in `during` that the fault does not allow and that ended before the fault
-    /// did; `None` if there is none.
+    /// The first outcome in `during` that the fault does not allow, among those of requests that
+    /// ended before the fault did; `None` if there is none.
     odd: Option<End>,
     after: Vec<Answer>,
     back: Option<Duration>,
@@ -106,8 +106,8 @@ struct Normal {
 }
 
 impl Normal {
-    /// Derives the limit from answers before the fault: somewhat above their 99th percentile.
-    /// Returns `None` if no request was answered.
+    /// Computes the limit from the answers before the fault: it is somewhat above the 99th
+    /// percentile of their response times. Returns `None` if no request was answered.
     fn of(calm: &[Answer]) -> Option<Self> {
         let p99 = Duration::from_secs_f64(open_loop::percentile_us(calm, 0.99)? / 1e6);
         Some(Self { most: (p99 * 3).max(p99 + Duration::from_millis(50)) })
@@ -117,7 +117,8 @@ impl Normal {
         answer.end == End::Status(200) && answer.took <= self.most
     }
 
-    /// Returns the time from `end` until normal service begins; `None` if it does not begin.
+    /// Returns the time from `end`, the end of the fault, until normal service begins; `None` if it
+    /// does not begin.
     fn back(self, after: &[Answer], end: Duration) -> Option<Duration> {
         let last = after.iter().map(|answer| answer.due).max()?;
         let starts = (0..).map(|n| end + STEP * n).take_while(|start| *start + CALM <= last);

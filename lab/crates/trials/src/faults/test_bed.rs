@@ -1,5 +1,5 @@
-//! Runs one fault in the middle of a steady load: causes the fault, ends it, and records values
-//! that are specific to it.
+//! Runs one fault in the middle of a steady load. Causes the fault, ends it, and records the values
+//! that are specific to this kind of fault.
 
 use super::fault::{Cause, Fault};
 use bywash_harness::confine::{Confinement, OwnedGroup};
@@ -210,8 +210,9 @@ fn fill(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns environment variables with which a library lets a file set the wall clock of a program.
-/// The monotonic clock is unchanged. Fails if the library is not installed or has no effect.
+/// Returns the environment variables of a library that changes a program's wall clock by an offset
+/// in a file. The monotonic clock is unchanged. Fails if the library is not installed or has no
+/// effect.
 fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let found = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path());
     let library = found.map(|path| path.join("faketime/libfaketimeMT.so.1")).find(|p| p.exists());
@@ -237,8 +238,8 @@ fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(environment)
 }
 
-/// Sets the offset of the wall clock in the file, such as `-10d`. The library reads the file once
-/// per second.
+/// Writes the offset of the wall clock, such as `-10d`, into the file. The library reads the file
+/// once per second.
 fn set_clock(folder: &Path, offset: &str) -> io::Result<()> {
     fs::write(folder.join("clock"), format!("{offset}\n"))
 }

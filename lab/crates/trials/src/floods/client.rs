@@ -10,13 +10,13 @@ use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::sys;
 
-/// Time without progress after which the server counts as stalled.
+/// Time without progress after which the server counts as stalled, that is, as no longer reading.
 pub(super) const STALLED: Duration = Duration::from_secs(3);
-/// Time for a GOAWAY to arrive after a write has failed.
+/// Time to wait for a GOAWAY after a write has failed.
 const REASON: Duration = Duration::from_millis(500);
 /// The smallest receive buffer that the kernel allows, in bytes.
 const SMALL: i32 = 4096;
-/// Payload of the PING whose answer shows that the server has read everything before it.
+/// Payload of a PING. Its answer shows that the server has read everything sent before the PING.
 const MARK: &[u8; 8] = b"all read";
 
 /// The reason why a flood ended.
@@ -64,8 +64,9 @@ impl Client {
         sys::set_receive_buffer(&self.stream, SMALL)
     }
 
-    /// Sends a PING and waits for its answer. Returns `None` if the server has read everything and
-    /// the connection is still open, or else the reason why the flood was stopped.
+    /// Sends a PING and waits for its answer. Returns `None` if the answer arrives, which means
+    /// that the server has read everything and the connection is open. Otherwise returns the reason
+    /// why the flood was stopped.
     pub(super) fn check_all_read(&mut self) -> io::Result<Option<Stop>> {
         if let Some(stop) = self.send(&frame(kind::PING, 0, 0, MARK))? {
             return Ok(Some(stop));
@@ -73,7 +74,8 @@ impl Client {
         self.read_until(STALLED, |frame| frame.kind == kind::PING && frame.payload == MARK)
     }
 
-    /// Sends `bytes`. Returns `None`, or the reason why the flood was stopped.
+    /// Sends `bytes`. Returns `None` if they were sent, or else the reason why the flood was
+    /// stopped.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<Option<Stop>> {
         match self.stream.write_all(bytes) {
             Ok(()) => Ok(None),
@@ -87,9 +89,9 @@ impl Client {
         }
     }
 
-    /// Reads until a `wanted` frame arrives, and returns `None`. If none arrives within `bound`,
-    /// returns the reason why the flood was stopped. A GOAWAY is such a reason even if the
-    /// connection stays open for a while.
+    /// Reads until a frame arrives for which `wanted` returns true, and returns `None`. If no such
+    /// frame arrives within `bound`, returns the reason why the flood was stopped. A GOAWAY is such
+    /// a reason even if the connection stays open for a while.
     pub(super) fn read_until(
         &mut self,
         bound: Duration,

@@ -1,5 +1,5 @@
-//! Opens more connections than the process under test has descriptors for. The process may be
-//! unable to accept, but must not spin, stop answering or crash.
+//! Opens more connections than the process under test has descriptors for. During that time the
+//! process may be unable to accept connections, but must not spin, stop answering or crash.
 
 use bywash_harness::client_socket;
 use bywash_harness::confine::Confinement;
@@ -23,11 +23,11 @@ const CONNECTIONS: usize = 500;
 const BUSY: f64 = 0.1;
 /// Promised maximum time from the clients' departure until service is normal.
 const RECOVERED: Duration = Duration::from_secs(2);
-/// Time for the process to accept as many connections as possible.
+/// Time that the process gets to accept as many connections as possible.
 const SETTLE: Duration = Duration::from_secs(1);
 /// Length of the CPU measurement while the process has no descriptors left.
 const STARVED: Duration = Duration::from_secs(5);
-/// Time after which the process counts as not recovered.
+/// Time after which the process counts as not recovered, if no new client is served.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// The result of one program.
@@ -67,7 +67,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     for n in 0..CONNECTIONS {
         let mut client =
             client_socket::begin_connect(client_socket::address(n / 50), proxy.port())?;
-        // A client that is not connected yet sends nothing, which makes no difference here.
+        // A client that is not connected yet sends nothing. That makes no difference here.
         let _ = client.write(http::get("/item").as_bytes());
         clients.push(client);
     }

@@ -1,9 +1,9 @@
 //! Floods of HTTP/2 frames on one connection. Measures how many frames a server reads before it
-//! closes the connection, and what they cost.
+//! closes the connection, and how much memory and CPU time they cost.
 //!
-//! Rapid reset is CVE-2023-44487. CVE-2025-8671 is its reverse: an error follows each request, and
-//! the server resets the stream. CONTINUATION is CVE-2024-27316. SETTINGS, PING and empty DATA are
-//! CVE-2019-9515, -9512 and -9518.
+//! Rapid reset is CVE-2023-44487. CVE-2025-8671 is its reverse: the client sends an error after
+//! each request, and so makes the server reset the stream. CONTINUATION is CVE-2024-27316.
+//! SETTINGS, PING and empty DATA are CVE-2019-9515, -9512 and -9518.
 
 use super::client::{Client, STALLED, Stop};
 use bywash_harness::h2::{self, Frame, Method, frame, kind};
@@ -19,11 +19,13 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of requests of a rapid reset that may reach the upstream, over the whole flood.
+/// Maximum total number of requests that may reach the upstream during a flood with resets.
 const AT_UPSTREAM: u64 = 100;
-/// Number of units between two checks whether the server still reads.
+/// Number of units (repeated frames) that are sent between two checks whether the server still
+/// reads.
 const STRETCH: u32 = 256;
-/// Pause between the last sent request and the count, in which sent requests reach the upstream.
+/// Pause between the last sent request and the count of requests at the upstream. In this pause,
+/// sent requests still reach the upstream.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// One kind of flood.
@@ -51,10 +53,11 @@ enum Check {
     /// After each [`STRETCH`], the client waits for the answer to a PING. The answer shows that the
     /// server has read everything.
     Often,
-    /// The client waits for a PING only at the end, because waiting would weaken the flood.
+    /// The client waits for the answer to a PING only at the end, because waiting earlier would
+    /// weaken the flood.
     AtEnd,
-    /// After each [`STRETCH`], the client pauses for a moment. A PING must not interrupt a head, so
-    /// the client ends the head before a final PING.
+    /// After each [`STRETCH`], the client pauses for a moment, because a PING must not interrupt a
+    /// head. At the end, the client ends the head and sends a PING.
     InHead,
 }
 
@@ -149,7 +152,7 @@ struct Row {
     serves: bool,
 }
 
-/// Measures each flood with each program of `kinds`.
+/// Measures each flood with each program of `kinds`, and returns the report.
 pub(super) fn measure(kinds: &[PeerKind], programs: &Programs) -> io::Result<Report> {
     let mut rows = Vec::new();
     for &kind in kinds {

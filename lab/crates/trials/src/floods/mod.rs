@@ -1,4 +1,4 @@
-//! `survival floods`: floods that cost a client little, by one client or by a thousand.
+//! `survival floods`: floods that cost a client little. One client or a thousand clients send them.
 //!
 //! There are three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads
 //! that never end) and `descriptors.rs` (more connections than the process may have open).

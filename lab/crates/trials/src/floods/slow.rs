@@ -1,8 +1,9 @@
 //! Slow heads (slowloris): thousands of connections whose request head arrives at one byte per
 //! second.
 //!
-//! A steady open loop of other clients runs before the flood and during it, half of it on new
-//! connections. The ratio of the two goodputs is the cost of the flood to other clients.
+//! Other clients send requests in a steady open loop before the flood and during it, half of them
+//! on new connections. The ratio of their goodput during the flood to that before it shows the cost
+//! of the flood.
 
 use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
@@ -18,9 +19,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Promised maximum lifetime of a slow connection.
+/// Promised maximum lifetime of a connection with a slow head.
 const GONE: Duration = Duration::from_secs(10);
-/// Tolerance of [`GONE`] for a timer's tick and for ten thousand closes.
+/// Tolerance of [`GONE`], for the tick of a timer and for the time that ten thousand closes take.
 const SLACK: Duration = Duration::from_millis(500);
 /// Promised minimum ratio of the other clients' goodput during the flood to their goodput before
 /// it.
@@ -33,7 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// counted.
 const BEFORE: Duration = Duration::from_secs(6);
 const UNCOUNTED: Duration = Duration::from_secs(1);
-/// Time after which an open slow connection counts as never closed.
+/// Time after which the trial ends, and a slow connection that is still open counts as never
+/// closed.
 const BOUND: Duration = Duration::from_secs(20);
 /// Number of slow connections from each source address.
 const EACH: usize = 200;
@@ -64,8 +66,8 @@ struct Row {
     late: String,
 }
 
-/// Measures each program of `kinds` with this many slow connections, or with as many as
-/// `descriptors` allows.
+/// Measures each program of `kinds` with this many slow connections, or with fewer if `descriptors`
+/// (the limit of open descriptors) does not allow that many.
 pub(super) fn measure(
     kinds: &[PeerKind],
     programs: &Programs,

@@ -1,5 +1,5 @@
-//! Clients that leave while the proxy itself is blocked: it uploads to an upstream that does not
-//! read, or connects to one that does not accept.
+//! Clients that leave while the proxy itself is blocked. The proxy uploads to an upstream that does
+//! not read, or connects to an upstream that does not accept.
 //!
 //! In neither case can the upstream see that the proxy has given up. Therefore the trial asks the
 //! kernel when the proxy closed its socket ([`SockDiag`]).
@@ -19,7 +19,7 @@ use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys;
 
-/// Size of the upload in bytes: more than all buffers on the path can hold.
+/// Size of the upload in bytes. It is more than all buffers between client and upstream can hold.
 const UPLOAD: usize = 64 << 20;
 
 /// Runs one trial of an upload that blocks, and whose client then resets the connection.
@@ -87,8 +87,8 @@ impl HungPort {
 }
 
 /// Runs trials of a client that leaves while the proxy connects to an upstream that hangs. Returns
-/// two tallies of the time until the proxy reacted: until it closed its socket, and, for bywash,
-/// until its status showed no running request.
+/// two tallies of the time until the proxy reacted. The first ends when the proxy closed its
+/// socket. The second, for bywash only, ends when the status showed no running request.
 pub fn connecting(
     plan: &Plan<'_>,
     hung: &HungPort,
@@ -119,8 +119,8 @@ pub fn connecting(
     Ok([released, idle].into_iter().filter(|tally| tally.trials > 0).collect())
 }
 
-/// Lets a client leave during the proxy's connect. Returns the time at which it left, and the
-/// proxy's socket. Returns `None` if the proxy did not begin to connect.
+/// Lets a client leave during the proxy's connect. Returns the time at which the client left, and
+/// the address of the proxy's socket. Returns `None` if the proxy did not begin to connect.
 fn leave_while_connecting(
     proxy: &Proxy,
     hung: &HungPort,

@@ -1,5 +1,5 @@
-//! The client's side of a trial: it sends as much as the kernel accepts, reads with a time limit,
-//! and leaves.
+//! The client's side of a trial: functions that send as much as the kernel accepts, read with a
+//! time limit, and leave.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,7 +14,7 @@ const BLOCKED: Duration = Duration::from_millis(50);
 /// The way in which a client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// The client stays: the control, which shows that a ghost would be detected.
+    /// The client stays. This is the control, which shows that a ghost would be detected.
     Stay,
     /// The client closes its socket, which sends FIN.
     Fin,
@@ -29,9 +29,9 @@ pub enum Leave {
 pub enum Patience {
     /// The wanted bytes arrived.
     Satisfied,
-    /// The other side closed or reset the connection at this time.
+    /// The other side closed or reset the connection at the given time.
     Ended(Instant),
-    /// The time limit was reached before either.
+    /// The time limit was reached before the bytes arrived or the connection ended.
     Exhausted,
 }
 
@@ -52,7 +52,7 @@ pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// Reads until the bytes `wanted` have arrived, the other side has closed, or `bound` is over. If
-/// `wanted` is empty, bytes do not end the wait.
+/// `wanted` is empty, received bytes do not end the wait.
 pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result<Patience> {
     let mut stream = stream;
     let deadline = Instant::now() + bound;
@@ -76,7 +76,7 @@ pub fn receive(stream: &TcpStream, wanted: &[u8], bound: Duration) -> io::Result
     }
 }
 
-/// Leaves in the way `how`. Returns the time just before, and the stream if it is still open.
+/// Leaves in the way `how`. Returns the time just before that, and the stream if it is still open.
 pub fn leave(stream: TcpStream, how: Leave) -> io::Result<(Instant, Option<TcpStream>)> {
     if how == Leave::Rst {
         sys::reset_on_close(&stream)?;

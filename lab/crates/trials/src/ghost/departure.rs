@@ -9,7 +9,8 @@ use super::client::Leave;
 pub struct Script {
     /// Bytes sent in one write at the beginning.
     pub first: Vec<u8>,
-    /// Bytes sent in one write once the request is queued or running; may be empty.
+    /// Bytes sent in one write once the request is queued or running; empty if the client sends no
+    /// more.
     pub later: Vec<u8>,
 }
 
@@ -104,8 +105,8 @@ fn post_expect(paths: &Paths) -> Script {
     Script { first: head.into(), ..Script::default() }
 }
 
-/// Returns a request with a body that is longer than a proxy reads ahead. So the FIN follows bytes
-/// that the proxy has not read.
+/// Returns a script with a body that is longer than a proxy reads ahead. The FIN of the client
+/// therefore follows bytes that the proxy has not read.
 fn post_large(paths: &Paths) -> Script {
     Script { first: sized_post(paths, 200_000, 200_000), ..Script::default() }
 }
@@ -122,8 +123,8 @@ mod tests {
     use super::*;
     use bywash_harness::http::{Head, request_length};
 
-    /// Returns the number of body bytes that are sent of the first request, and whether that
-    /// request is complete.
+    /// Returns the number of sent body bytes of the first request, and whether that request is
+    /// complete. `name` is the name of the way to leave.
     fn first_request(name: &str) -> (usize, bool) {
         let paths = Paths { first: "/a".into(), second: "/b".into() };
         let departure = QUEUED.iter().find(|departure| departure.name == name).unwrap();

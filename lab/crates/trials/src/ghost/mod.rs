@@ -1,11 +1,11 @@
 //! Tests whether a proxy notices that a client has left, for every way and phase of leaving.
 //!
-//! One process acts as the clients and the upstream, so that both ends of every interval are on one
-//! clock. A *ghost* is a request that reaches the upstream although its client left while the
-//! request was queued. There is one module per observation. [`queued`] observes whether the request
-//! arrives, and [`running`] when the upstream connection is closed. [`blocked`] observes when the
-//! proxy closes an upstream connection whose upstream cannot see it, because an upload is blocked
-//! or a connect is pending.
+//! One process acts as the clients and the upstream, so that the start and the end of every
+//! interval are measured on the same clock. A *ghost* is a request that reaches the upstream
+//! although its client left while the request was queued. There is one module per observation.
+//! [`queued`] observes whether the request arrives, and [`running`] when the upstream connection is
+//! closed. [`blocked`] observes when the proxy closes an upstream connection whose upstream cannot
+//! see it, because an upload is blocked or a connect is pending.
 
 pub mod blocked;
 pub mod client;
@@ -26,7 +26,7 @@ use bywash_harness::http;
 use bywash_harness::peer::PeerKind;
 use bywash_harness::proxy::{Plan, Proxy};
 
-/// Time for a proxy to handle the bytes that it has received.
+/// Time that a proxy gets to handle the bytes that it has received.
 const MOMENT: Duration = Duration::from_millis(5);
 /// Time after which a request to a peer counts as queued, because peers do not report their queue.
 const QUEUEING: Duration = Duration::from_millis(20);
@@ -34,7 +34,8 @@ const QUEUEING: Duration = Duration::from_millis(20);
 const BOUND: Duration = Duration::from_secs(2);
 /// Time limit for a reaction to a departure. A later reaction counts as missed.
 const REACTION: Duration = Duration::from_millis(500);
-/// Time limit for a new request after a departure. If it takes longer, the slot was lost.
+/// Time limit for a new request after a departure. If the request takes longer, the slot of the
+/// departed client was not freed.
 const PROMPT: Duration = Duration::from_millis(500);
 
 /// A proxy with one slot, and the upstream behind it.
@@ -85,8 +86,8 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// Waits until a request is queued. Returns whether it is. For a peer, which does not report
-    /// it, waits [`QUEUEING`] and returns true.
+    /// Waits until a request is queued. Returns false if it is not queued in time. A peer does not
+    /// report its queue, so for a peer this waits for [`QUEUEING`] and returns true.
     fn wait_queued(&self) -> io::Result<bool> {
         match self.proxy.kind() {
             PeerKind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
@@ -110,8 +111,8 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// Waits until `field` of bywash's status is `value`, and returns the time at which it was; `None`
-/// after [`REACTION`].
+/// Waits until `field` of bywash's status has the value `value`, and returns the time at which it
+/// had; `None` if it does not within [`REACTION`].
 fn wait_status(proxy: &Proxy, field: &str, value: u64) -> io::Result<Option<Instant>> {
     let start = Instant::now();
     while start.elapsed() < REACTION {

@@ -2,9 +2,10 @@
 //! on command.
 //!
 //! Each connection has a thread that is blocked in `read`, so that the end of a connection is timed
-//! as soon as the kernel knows it. The path selects the response. `/hold/…` gets none until
-//! [`Origin::answer`]. `/stream/…` gets the beginning of a response. `/stall/…` gets none, and its
-//! body stays unread. Any other request is answered immediately.
+//! as soon as the kernel knows it. The path selects the response. A request for `/hold/…` gets no
+//! response until [`Origin::answer`]. A request for `/stream/…` gets the beginning of a response. A
+//! request for `/stall/…` gets no response, and its body stays unread. Any other request is
+//! answered immediately.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -67,8 +68,9 @@ impl Origin {
         self.log.clear();
     }
 
-    /// Waits at most `bound` for a request for `path` since the last [`Origin::forget`], and
-    /// returns its connection. Returns `None` if none arrives in time.
+    /// Waits at most `bound` for a request for `path`, and returns its connection. A request that
+    /// has arrived since the last [`Origin::forget`] counts as well. Returns `None` if no such
+    /// request arrives in time.
     pub fn wait_arrival(&mut self, path: &str, bound: Duration) -> Option<Connection> {
         self.wait(bound, |seen| match seen {
             Seen::Arrived { path: arrived, on } => (arrived == path).then_some(*on),
@@ -76,8 +78,8 @@ impl Origin {
         })
     }
 
-    /// Waits at most `bound` until the proxy closes or resets `connection`, and returns the time at
-    /// which it did. Returns `None` if it does not in time.
+    /// Waits at most `bound` until the proxy closes or resets `connection`, and returns the time of
+    /// that event. Returns `None` if the connection stays open.
     pub fn wait_end(&mut self, connection: Connection, bound: Duration) -> Option<Instant> {
         self.wait(bound, |seen| match seen {
             Seen::Ended { on, at } => (*on == connection).then_some(*at),

@@ -1,11 +1,12 @@
-//! Clients that leave while their request is queued. Another request holds the only slot, the
-//! victim's request waits, and the victim leaves. Its request must never reach the upstream.
+//! Clients that leave while their request is queued. Another request holds the only slot. The
+//! request of a client, the victim, waits, and the victim leaves. The victim's request must never
+//! reach the upstream.
 //!
-//! A FIN is sent by shutting down the sending side. The socket is then read to its end for at most
-//! `NOTICE`, which measures how long the proxy takes to close the connection. Only then is the
-//! socket closed (a half-closed socket stays open until the end of the trial). The network sees the
-//! same packets as with `close`, but the reaction can be measured. After an RST no reaction can be
-//! measured.
+//! The victim sends a FIN by shutting down its sending side. It then reads the socket to its end
+//! for at most `NOTICE`, which measures how long the proxy takes to close the connection. Only then
+//! is the socket closed, and in a trial of a half-close, only at the end of the trial. The network
+//! sees the same packets as with `close`, but the proxy's reaction can be measured. After an RST no
+//! reaction can be measured.
 
 use super::client::{self, Leave, Patience};
 use super::departure::{Departure, Paths};
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 /// Time limit for the proxy to close a connection whose client has left.
 const NOTICE: Duration = Duration::from_millis(200);
-/// Time to wait for a ghost after the slot has become free.
+/// Time to wait for the victim's request at the upstream after the slot has become free.
 const WATCH: Duration = Duration::from_millis(60);
 
 /// Runs one trial of `departure` and adds the result to `tally`.
@@ -51,8 +52,8 @@ pub fn trial(
     Ok(())
 }
 
-/// Lets the client leave in the way `how`, and records how soon the proxy reacts. Returns the
-/// stream if it stays open.
+/// Lets the client `victim` leave in the way `how`, and records how soon the proxy reacts. Returns
+/// the client's stream if it stays open.
 fn leave(victim: TcpStream, how: Leave, tally: &mut Tally) -> io::Result<Option<TcpStream>> {
     let on_wire = if how == Leave::Fin { Leave::HalfClose } else { how };
     let (left, open) = client::leave(victim, on_wire)?;

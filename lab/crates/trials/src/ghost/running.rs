@@ -1,9 +1,9 @@
 //! Clients that leave while their request runs. The proxy must close the upstream connection at
 //! once, and free the slot.
 //!
-//! The upstream either holds its answer or has sent the beginning of it. The time is measured from
-//! just before the client's close until the upstream's `read` returns the end or the reset of its
-//! connection.
+//! The upstream either holds its answer back or has sent the beginning of it. The measured time
+//! begins just before the client closes its connection. It ends when the upstream's `read` returns
+//! the end or the reset of the upstream connection.
 
 use super::client::{self, Leave, Patience};
 use super::departure::{Departure, Paths};
@@ -19,7 +19,7 @@ use bywash_harness::http;
 /// The part of its response that the upstream has sent when the client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upstream {
-    /// The upstream has the request and has sent nothing.
+    /// The upstream has received the request and has sent nothing.
     Silent,
     /// The upstream has sent the head and part of the body of its response.
     Streaming,
@@ -55,15 +55,15 @@ pub fn trial(
     }
     tally.lost += usize::from(!test_bed.probe(trial)?);
     // The new request has passed through the only slot, so the pipelined request would already have
-    // arrived.
+    // arrived before it.
     tally.ghosts += usize::from(test_bed.origin.wait_request(&paths.second, MOMENT));
     drop(open);
     tally.trials += 1;
     Ok(())
 }
 
-/// Runs the trials without a proxy. The result is the delay that the harness and the machine's
-/// scheduler add.
+/// Runs the trials without a proxy, and returns their tally. Its times are the delay that the
+/// harness and the machine's scheduler add.
 pub fn floor(origin: &mut Origin, trials: usize) -> io::Result<Tally> {
     let mut tally = Tally::new("no proxy", "GET, FIN");
     for trial in 0..trials {

@@ -14,10 +14,10 @@ pub struct Tally {
     /// Number of trials in which a request reached the upstream after its client had left.
     pub ghosts: usize,
     /// Number of trials in which the request was not seen to be queued or blocked before its client
-    /// left. Such trials show nothing.
+    /// left. Such a trial gives no result.
     pub unqueued: usize,
-    /// Number of trials after which a new request did not reach the upstream, so that the slot was
-    /// lost.
+    /// Number of trials after which a new request did not reach the upstream, because the slot was
+    /// not freed.
     pub lost: usize,
     /// Number of trials in which the proxy did not react in time. Trials in which no reaction can
     /// be observed do not count.
@@ -52,8 +52,8 @@ impl Tally {
         self.delays_us.push(delay.as_secs_f64() * 1e6);
     }
 
-    /// Records the proxy's reaction at time `at` to a client that left at time `left`. If `at` is
-    /// `None`, the reaction counts as missed.
+    /// Records the proxy's reaction at the time `at` to a client that left at the time `left`. If
+    /// `at` is `None`, the reaction counts as missed.
     pub fn reaction(&mut self, left: Instant, at: Option<Instant>) {
         match at {
             Some(at) => self.noticed(at - left),

@@ -1,4 +1,4 @@
-//! Connections that each make a gateway hold memory.
+//! Hostile connections, each of which makes a gateway hold memory.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -19,9 +19,10 @@ pub(super) enum ConnectionKind {
     Half,
     /// The client sends 15 KB of a request head.
     HalfLarge,
-    /// The client sends 300 KB of a 10 MB body while the queue is full, and is refused.
+    /// The client sends 300 KB of a body of 10 MB while the queue is full, and its request is
+    /// refused.
     Refused,
-    /// The client sends 300 KB of a 10 MB body, and its request waits for a slot.
+    /// The client sends 300 KB of a body of 10 MB, and its request waits for a slot.
     Waiting,
     /// The client has sent the first chunks of a body, which have reached the upstream.
     Chunks,
@@ -37,7 +38,7 @@ pub(super) enum ConnectionKind {
     TlsSilent,
     /// The client has received an answer over TLS and keeps the connection.
     TlsIdle,
-    /// The client's request holds a slot.
+    /// The client's request is running and holds a slot.
     Holder,
 }
 
@@ -60,7 +61,7 @@ impl ConnectionKind {
         matches!(self, Self::TlsSilent | Self::TlsIdle)
     }
 
-    /// Returns whether the request of this kind must reach the upstream.
+    /// Returns whether a request of this kind must reach the upstream, and so needs a slot.
     pub(super) fn needs_slot(self) -> bool {
         matches!(self, Self::Idle | Self::IdlePost | Self::TlsIdle | Self::Chunks)
     }
@@ -97,8 +98,8 @@ const BOUND: Duration = Duration::from_secs(10);
 const EACH: usize = 200;
 
 impl Hostile {
-    /// Opens connection number `n`, of kind `what`, and sends its bytes. Fails if a required answer
-    /// does not arrive.
+    /// Opens connection number `n`, of the kind `what`, and sends its bytes. Fails if an answer
+    /// that this kind needs does not arrive.
     pub(super) fn open(what: ConnectionKind, n: usize, port: u16) -> io::Result<Self> {
         let mut stream = client_socket::connect_from(client_socket::address(n / EACH), port)?;
         stream.set_read_timeout(Some(BOUND))?;
@@ -154,7 +155,8 @@ fn fill(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
-            // The gateway may need a moment. If it still does not read, sending stops.
+            // The gateway may need a moment to read. If it still does not read after two pauses,
+            // sending stops.
             Err(e) if e.kind() == ErrorKind::WouldBlock && pauses < 2 => {
                 pauses += 1;
                 std::thread::sleep(Duration::from_millis(1));

@@ -6,9 +6,10 @@
 //!   the number;
 //! - the gateway's own count of the memory that these connections hold.
 //!
-//! The growth is measured twice, for the first connections and for as many further ones. The first
-//! connections take more, because the program allocates some memory once: pages of its allocator
-//! and buffers of its threads. `attacks --attack memory` opens all kinds at once.
+//! The growth is measured twice: for the first connections, and for the same number of further
+//! connections. The first connections use more memory, because the program allocates some memory
+//! only once: pages of its allocator and buffers of its threads. `attacks --attack memory` opens
+//! all kinds at once.
 
 mod client;
 
@@ -37,8 +38,8 @@ pub struct Options {
     each: u32,
 }
 
-/// Time for a gateway to handle the bytes that it has received. It is shorter than the time for
-/// which the gateway lingers before it closes a refused connection.
+/// Time that a gateway gets to handle the bytes that it has received. It is shorter than the time
+/// for which the gateway keeps a refused connection before it closes it.
 const SETTLE: Duration = Duration::from_millis(700);
 
 /// Measures all kinds of connections and publishes the report.
@@ -78,7 +79,8 @@ fn costs(programs: &Programs, count: u32) -> Report {
 
 /// The memory that a gateway holds for one connection of a kind, in bytes.
 struct Cost {
-    /// The memory of each of the first connections, in bytes.
+    /// The memory of each of the first connections, in bytes. They are opened when the gateway has
+    /// none.
     first: f64,
     /// The memory of each further connection, opened while the first ones are open, in bytes.
     each: f64,

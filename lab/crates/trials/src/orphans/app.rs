@@ -1,5 +1,5 @@
-//! An application that handles one request after the other, on one database connection. It leases
-//! the connection for each request.
+//! An application that handles one request after another, on one database connection. For each
+//! request it reports a lease of the connection to the stop daemon.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

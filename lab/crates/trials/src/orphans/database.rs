@@ -69,7 +69,7 @@ impl DatabaseKind {
         std::env::var(self.variable()).ok()?.parse().ok()
     }
 
-    /// Returns the process ID of the database's first process.
+    /// Returns the process ID of the database server's first process.
     ///
     /// # Errors
     ///

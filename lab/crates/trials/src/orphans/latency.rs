@@ -1,5 +1,5 @@
-//! Measures the time from the client's close at the gateway until the application's query returns
-//! as cancelled.
+//! Measures the time from when a client closes its connection to the gateway until the
+//! application's query returns as cancelled.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -18,10 +18,12 @@ use crate::ghost::client::{Leave, leave};
 
 /// Number of idle database connections, as in an application's pool.
 const IDLE: usize = 100;
-/// Minimum delay before the client leaves, so that the query has begun in the database. The client
-/// then leaves at any moment of the next fifty milliseconds. A database may not react while it
-/// prepares a query; for example, PostgreSQL compiles a query that it expects to be slow.
+/// Minimum delay before the client leaves, so that the query has begun in the database. A database
+/// may not react while it prepares a query; for example, PostgreSQL compiles a query that it
+/// expects to be slow.
 const BEGINS: Duration = Duration::from_millis(3);
+/// Length of the time after [`BEGINS`] in which the client leaves, at a different moment in each
+/// round.
 const SPREAD: Duration = Duration::from_millis(50);
 
 /// Measures each kind of query with each way to leave, and adds a row for each to `table`. Returns
@@ -72,13 +74,13 @@ pub fn measure(
     Ok(results)
 }
 
-/// Returns the empty table with its header.
+/// Returns the table for the results, with its header and no row.
 pub fn head() -> Table {
     Table::new(3, &["database", "query", "way", "p50 ms", "p90", "p99", "max", "cancelled"])
 }
 
-/// Sends a request whose client leaves in the way `how`. Returns the milliseconds until its query
-/// returned as cancelled.
+/// Sends a request whose client leaves in the way `how`. Returns the time from the departure until
+/// the request's query returned as cancelled, in milliseconds.
 fn round(test_bed: &TestBed, app: &App, how: Leave, number: usize) -> io::Result<f64> {
     let mut client = TcpStream::connect(("127.0.0.1", test_bed.port))?;
     client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;

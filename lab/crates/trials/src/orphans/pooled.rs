@@ -1,5 +1,5 @@
-//! A pooled connection that is leased according to the contract (`sdk/README.md`). If the release
-//! does not succeed, the connection is closed.
+//! A pooled database connection that is leased as `sdk/README.md` requires. If the release of a
+//! lease does not succeed, the connection is closed.
 
 use std::io;
 
@@ -22,7 +22,7 @@ impl Pooled {
     ///
     /// # Errors
     ///
-    /// Fails if one of them cannot be reached.
+    /// Fails if the database or the daemon cannot be reached.
     pub fn open(kind: DatabaseKind, test_bed: &TestBed) -> io::Result<Self> {
         let mut connection = Connection::open(kind)?;
         let number = connection.number()?;
@@ -53,7 +53,8 @@ impl Pooled {
         }
         let done = work(&mut self.connection);
         let answer = self.daemon.ask(&format!("RELEASE {whose}"))?;
-        // In the first second after a database has started, the daemon forgets leases.
+        // In the first second after a database has started, the daemon forgets leases, and answers
+        // that the connection is not leased.
         if answer != "OK" && !answer.starts_with("ERR not_leased") {
             self.connection = Connection::open(self.kind)?;
             self.number = self.connection.number()?;

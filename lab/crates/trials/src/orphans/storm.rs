@@ -23,8 +23,8 @@ const WINDOW: Duration = Duration::from_secs(3);
 /// Interval between two queries of the other clients, and between two of their requests.
 const PACE: Duration = Duration::from_millis(5);
 
-/// The measurements of one [`WINDOW`]: latencies of other clients' queries and requests, and the
-/// database's CPU time, all in milliseconds, and the number of statements.
+/// The measurements of one [`WINDOW`]. It has the latencies of other clients' queries and requests
+/// and the CPU time of the database, all in milliseconds, and the number of statements.
 #[derive(Clone, Debug)]
 struct Observation {
     queries: Vec<f64>,
@@ -33,7 +33,7 @@ struct Observation {
     statements: f64,
 }
 
-/// Returns the empty table with its header.
+/// Returns the table for the results, with its header and no row.
 pub fn head() -> Table {
     let head = [
         "database",
@@ -48,8 +48,8 @@ pub fn head() -> Table {
     Table::new(2, &head)
 }
 
-/// Observes three seconds without and three with a storm of `resets` resets, and adds a row for
-/// each to `table`. Returns the values as JSON.
+/// Observes three seconds without a storm, and three seconds with a storm of `resets` resets. Adds
+/// a row for each observation to `table`. Returns the values as JSON.
 ///
 /// # Errors
 ///
@@ -184,7 +184,8 @@ fn spent(kind: DatabaseKind) -> io::Result<f64> {
     let first = kind.process()?;
     let mut ticks = procfs::cpu_ticks_of_family(first)?;
     for process in procfs::descendants(first)? {
-        // The CPU time of a process that has just ended is counted among its parent's children.
+        // The CPU time of a process that has just ended is counted among that of its parent's
+        // children.
         if let Ok(more) = procfs::cpu_ticks(process) {
             ticks.user += more.user;
             ticks.system += more.system;

@@ -46,7 +46,7 @@ impl TestBed {
     ///
     /// # Errors
     ///
-    /// Fails if one of them does not start.
+    /// Fails if the daemon or the gateway does not start.
     pub fn start(program: &Path, settings: DaemonSettings, upstream: u16) -> io::Result<Self> {
         let scratch = Scratch::new("orphans")?;
         let (port, admin, operators) = (free_port()?, free_port()?, free_port()?);
@@ -138,7 +138,8 @@ fn text(
 pub struct DaemonConnection(BufReader<UnixStream>);
 
 impl DaemonConnection {
-    /// Sends a line to the daemon, and returns the answer without its number.
+    /// Sends `words` to the daemon as one line, and returns the answer without the number at its
+    /// start.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Measures cancelled queries of the wrong request. Two requests run in turn on each pooled
-//! connection, and the stop of the first one may come at any moment.
+//! Measures how often the stop of a request cancels the query of another request. Two requests run
+//! in turn on each pooled connection, and the stop of the first one may come at any moment.
 
 use std::io;
 use std::path::Path;
@@ -24,8 +24,8 @@ pub enum Attribution {
 
 /// Length of each query, in milliseconds.
 const QUERY: f64 = 2.0;
-/// Maximum delay from the start of a query to its stop. It is longer than the query by half, so
-/// some stops come after the query's end.
+/// Maximum delay from the start of a query to its stop. It is one and a half times the length of
+/// the query, so some stops come after the query's end.
 const SPREAD: Duration = Duration::from_millis(3);
 
 /// The counted outcomes of a series of rounds.
@@ -43,7 +43,7 @@ pub struct Count {
     pub closed: usize,
 }
 
-/// Returns the empty table with its header.
+/// Returns the table for the results, with its header and no row.
 pub fn head() -> Table {
     Table::new(
         2,
@@ -117,7 +117,7 @@ fn play(
     })
 }
 
-/// Runs the rounds of one connection and counts their outcomes.
+/// Runs the rounds of connection `number` and counts their outcomes.
 fn play_lane(
     test_bed: &TestBed,
     kind: DatabaseKind,

@@ -1,4 +1,4 @@
-//! Clients that send one request after the other and record failures. Some keep a connection, and
+//! Clients that send one request after another and record failures. Some keep a connection, and
 //! some open a new one for each request.
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_harness::http;
 
-/// Number of clients of each manner ([`Manner`]).
+/// Number of clients for each [`Manner`].
 const EACH: usize = 4;
 /// Pause between an answer and the next request. Connections are therefore idle for a while, as
 /// real ones are.
@@ -21,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A client's use of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// The client keeps its connection as long as possible. If the server closes it without
-    /// announcing that in an answer, a request that meets the close counts as failed.
+    /// The client keeps its connection as long as possible. If the server closes the connection
+    /// without announcing that in an answer, a request that is sent at the same time counts as
+    /// failed.
     Kept,
     /// The client opens a new connection for every request.
     New,
@@ -43,7 +44,8 @@ impl Manner {
 pub(super) struct Asked {
     /// The client's use of connections.
     pub(super) manner: Manner,
-    /// Time from the connect, if the request had one, to the end of the request.
+    /// Time until the end of the request. It counts from the connect if the request opened a
+    /// connection, and otherwise from sending.
     pub(super) took: Duration,
     /// The error; `None` if the request was answered with 200.
     pub(super) failure: Option<String>,

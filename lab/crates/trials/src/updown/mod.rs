@@ -1,9 +1,9 @@
 //! `survival updown`: reloads, upgrades and restarts.
 //!
 //! Reloads (SIGHUP) and upgrades (SIGUSR2) happen while clients use kept and new connections. None
-//! of their requests may fail. A change counts only if it has taken effect. After a reload, the
-//! status shows the changed limit. After an upgrade, another process serves, and the old one has
-//! ended.
+//! of their requests may fail. A change counts only if it has taken effect. A reload has taken
+//! effect when the status shows the changed limit. An upgrade has taken effect when another process
+//! serves and the old process has ended.
 
 mod clients;
 mod restart;
@@ -40,7 +40,7 @@ pub struct Options {
     kills: u32,
 }
 
-/// Service time of the upstream: long enough that requests are in flight at every change.
+/// Service time of the upstream. It is so long that requests are in flight at every change.
 const SERVICE: Duration = Duration::from_millis(5);
 /// Length of the run without any change, for comparison.
 const STEADY: Duration = Duration::from_secs(2);

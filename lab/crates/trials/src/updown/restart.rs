@@ -1,4 +1,4 @@
-//! A restart after `kill -9`: measures how soon a new process, started in a plain loop, accepts
+//! A restart after `kill -9`: measures how soon a new process, which a simple loop starts, accepts
 //! connections and serves requests.
 
 use bywash_harness::http;
@@ -28,7 +28,8 @@ struct Row {
     answers: Vec<f64>,
 }
 
-/// Kills and restarts each program of `kinds` `times` times, and reports the times.
+/// Kills and restarts each program of `kinds`, as often as `times` says, and returns a report of
+/// the times to restart.
 pub(super) fn measure(kinds: &[PeerKind], programs: &Programs, times: u32) -> io::Result<Report> {
     let upstream = Upstream::start()?;
     let mut rows = Vec::new();

@@ -46,7 +46,8 @@ pub(crate) struct Product {
     pub(crate) price: Cents,
 }
 
-/// Fills an empty table with the whole catalogue: every make of every kind, 400 products in all.
+/// Fills an empty table with the whole catalogue of 400 products, one for each combination of a
+/// make and a kind.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let insert = "INSERT INTO products (id, name, category, price_cents) VALUES (?1, ?2, ?3, ?4)";
     let mut insert = connection.prepare(insert)?;
@@ -57,8 +58,8 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Returns the price of a product in hundredths, from 1.99 to 99.99. It looks arbitrary and is the
-/// same in every shop.
+/// Returns the price of a product in hundredths of the currency, from 1.99 to 99.99. The price
+/// looks arbitrary, but is the same in every shop.
 fn price_of(id: i64) -> i64 {
     199 + id * 37 % 99 * 100
 }
@@ -70,7 +71,7 @@ impl Store {
         self.products(select, &[])
     }
 
-    /// Returns the cheapest products of `category`, or of all categories.
+    /// Returns the cheapest products of `category`, or of all categories if `category` is `None`.
     pub(super) fn shelf(&self, category: Option<&str>) -> rusqlite::Result<Vec<Product>> {
         let select = "SELECT id, name, category, price_cents FROM products
                       WHERE ?1 IS NULL OR category = ?1 ORDER BY price_cents, id LIMIT 20";
@@ -84,8 +85,8 @@ impl Store {
         self.products(select, &[&words])
     }
 
-    /// Shows one product and puts it into the session's cart. The session of paper 1 has no
-    /// separate stage for adding to the cart.
+    /// Returns the page of one product, and puts the product into the session's cart. The session
+    /// of paper 1 has no separate stage for adding to the cart.
     pub(super) fn details(&mut self, sid: Sid, id: Option<&str>) -> rusqlite::Result<StageResult> {
         let id = id.map_or(Ok(PRODUCT_OF_THE_DAY), str::parse);
         let product = id.ok().map(|id| self.product(id)).transpose()?.flatten();

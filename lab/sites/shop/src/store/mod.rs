@@ -1,8 +1,8 @@
 //! The shop's database: products, sessions, carts, orders.
 //!
-//! Each worker has one [`Store`] with its own connection to the same SQLite file. Readers never
-//! wait because of the write-ahead log. Writers of this process take turns on a mutex before
-//! `BEGIN IMMEDIATE`. Without the mutex, SQLite makes the second writer poll with sleeps of whole
+//! Each worker has one [`Store`] with its own connection to the same SQLite file. Because of the
+//! write-ahead log, readers never wait. Writers of this process take turns on a mutex before `BEGIN
+//! IMMEDIATE`. Without the mutex, SQLite makes the second writer poll with sleeps of whole
 //! milliseconds, which would count as service time. The busy timeout is for other processes.
 //!
 //! With `synchronous = NORMAL`, a killed process loses nothing that was committed. A power failure
@@ -31,10 +31,10 @@ pub(crate) use catalogue::Product;
 pub use order::{Cents, Order, orders};
 pub(crate) use order::{Missing, Receipt};
 
-/// The maximum wait for another process that writes to the same file.
+/// The maximum time to wait for another process that writes to the database file.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// The number of statements that stay prepared for each connection: more than the shop has.
+/// The number of prepared statements that each connection caches. It is more than the shop has.
 const STATEMENTS: usize = 32;
 
 /// One connection to the shop's database, with the lock for writing.
@@ -47,7 +47,7 @@ pub(crate) struct Store {
     entropy: File,
 }
 
-/// The answer of a stage to a request.
+/// The answer of one stage of the shop to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) result: StageResult,
@@ -56,7 +56,7 @@ pub(crate) struct Answer {
     pub(crate) new_session: Option<Sid>,
 }
 
-/// The result of a stage for the client.
+/// The result of a stage, which the shop shows to the client.
 #[derive(Debug)]
 pub(crate) enum StageResult {
     /// The request was successful, with this page as answer.
@@ -76,13 +76,13 @@ pub(crate) enum Page {
     Shelf(Vec<Product>),
     /// One product, now in the cart.
     Details(Product),
-    /// The session has a customer.
+    /// The page after a successful login: the session now has a customer.
     LoggedIn,
-    /// The session has an address.
+    /// The page after the address is stored in the session.
     AddressKept,
-    /// The session has a payment reference.
+    /// The page after the payment reference is stored in the session.
     PaymentKept,
-    /// The order is committed.
+    /// The page after the order is committed, with its receipt.
     Ordered(Receipt),
 }
 

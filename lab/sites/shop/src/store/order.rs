@@ -19,7 +19,7 @@ pub struct Cents(pub i64);
 pub struct Order {
     /// The session that placed the order, as 32 hexadecimal digits.
     pub session: String,
-    /// The client's own mark, from the header `shop-order-tag`; `None` if the client sent none.
+    /// The client's own tag, from the header `shop-order-tag`; `None` if the client sent none.
     pub tag: Option<String>,
     /// The total price of the cart.
     pub total: Cents,
@@ -52,8 +52,8 @@ impl fmt::Display for Cents {
     }
 }
 
-/// Returns all orders in the database of a running or stopped shop, oldest first. It only reads the
-/// file, and fails if the file does not exist.
+/// Returns all orders in the database of a running or stopped shop, oldest first. Only reads the
+/// database file, and fails if the file does not exist.
 pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
     let read = || -> rusqlite::Result<Vec<Order>> {
         let select = "SELECT session, tag, total_cents, at_ms FROM orders ORDER BY id";
@@ -86,8 +86,9 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
 }
 
 impl Store {
-    /// Turns the cart of the session into an order, if no step is missing. The check and the order
-    /// are one transaction, so that two simultaneous requests cannot order the same cart twice.
+    /// Turns the cart of the session into an order. If a step is missing, returns that step
+    /// instead. The check and the order are one transaction, so that two simultaneous requests
+    /// cannot order the same cart twice.
     pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<StageResult> {
         self.write(|transaction| match basket(transaction, sid)? {
             Ok(total) => {
@@ -100,7 +101,7 @@ impl Store {
 }
 
 /// Returns the total price of the session's cart if the session may order, or else the first step
-/// that it lacks.
+/// that the session lacks.
 fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Cents, Missing>> {
     let select = "SELECT (SELECT sum(quantity * price_cents) FROM cart
                           JOIN products ON products.id = product WHERE cart.sid = ?1),

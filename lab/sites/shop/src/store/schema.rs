@@ -51,7 +51,8 @@ pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     Err(ShopError::Schema { path: path.to_owned(), found, expected: VERSION })
 }
 
-/// Opens a connection with the shop's settings. SQLite keeps these settings only for a connection.
+/// Opens a connection with the shop's settings. SQLite does not store these settings in the file,
+/// so every connection must set them.
 pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
     let open = || {
         let connection = Connection::open(path)?;

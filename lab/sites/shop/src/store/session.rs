@@ -1,14 +1,13 @@
 //! The sessions of visitors: customer, shipping address and payment reference.
 //!
-//! Every value has a default, because a load generator posts empty forms.
+//! Each of these values has a default, because a load generator posts empty forms.
 
 use bywash_site::Sid;
 use rusqlite::{OptionalExtension, params};
 
 use super::{Page, Store, StoreError, unix_ms};
 
-/// The maximum number of characters of a customer, address or reference that are kept. The rest is
-/// cut off.
+/// The maximum length of a customer, an address or a reference, in characters. The rest is cut off.
 const MAX_TEXT: usize = 200;
 
 /// The session of a request, and whether it is new.
@@ -19,8 +18,8 @@ pub(super) struct SessionLookup {
 
 impl Store {
     /// Returns the session with the identifier `claimed` if it exists, or else a new one. A new
-    /// session never gets the claimed identifier, because an attacker who planted the identifier
-    /// would know the session.
+    /// session never gets the claimed identifier: an attacker who made the visitor use this
+    /// identifier would know the session.
     pub(super) fn find_or_create_session(
         &mut self,
         claimed: Option<Sid>,

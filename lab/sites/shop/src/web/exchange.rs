@@ -1,4 +1,4 @@
-//! The HTTP side of one request: it queues the request, waits for the answer, and responds.
+//! The HTTP side of one request: code that queues the request, waits for the answer, and responds.
 //!
 //! The exchange is one future. Anything that ends the future early drops [`PendingReply`], which
 //! tells the worker that the client has left.

@@ -1,5 +1,5 @@
-//! Makes the shop's pages. They are cheap to make, and complete enough to use the shop in a
-//! browser.
+//! Creates the shop's pages. A page takes little CPU time to create, and is complete enough to use
+//! the shop in a browser.
 
 use std::fmt::Write;
 

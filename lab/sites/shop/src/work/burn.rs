@@ -1,7 +1,7 @@
 //! Occupies a worker for exactly the demand of a request.
 //!
-//! Both methods compute the end of the work once, at the start, so that errors of single steps do
-//! not add up. Between steps they check whether to continue.
+//! The two methods ([`Burner`]) compute the end of the work once, at the start, so that errors of
+//! single steps do not add up. Between steps they check whether the work was aborted.
 
 use std::fs::File;
 use std::hint::spin_loop;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::Burn;
 
-/// The time by which a sleeping thread may wake late: the kernel's timer slack of 50 µs, and as
-/// much again until a processor is free. The thread ends its sleep this much earlier, and spins for
-/// the rest.
+/// The maximum expected delay with which a sleeping thread wakes: the kernel's timer slack of 50
+/// µs, and another 50 µs until a processor is free. The thread ends its sleep earlier by this time,
+/// and spins for the rest.
 const OVERSLEEP: Duration = Duration::from_micros(100);
 
 /// The CPU time that a thread spins between two readings of its clock. Each reading is a system
@@ -40,8 +40,8 @@ impl Burner {
         }
     }
 
-    /// Occupies this thread for `demand`. Calls `is_aborted` before every step, and fails if it
-    /// returns true. With [`Burner::Timer`], no step is longer than `step`.
+    /// Occupies this thread for `demand`. Calls `is_aborted` before every step, and fails as soon
+    /// as `is_aborted` returns true. With [`Burner::Timer`], no step is longer than `step`.
     pub(super) fn burn(
         &self,
         demand: Duration,
@@ -80,8 +80,8 @@ fn spin(end: Instant) {
 ///
 /// The time is read from `/proc/thread-self/schedstat`, whose first number is nanoseconds on a
 /// processor (Linux, Documentation/scheduler/sched-stats.rst). `clock_gettime` would need unsafe
-/// code. If the kernel does not offer this file, elapsed time is used. Elapsed time is right while
-/// there are no more workers than processors.
+/// code. If the kernel does not offer this file, the clock uses elapsed time. Elapsed time equals
+/// CPU time while there are no more workers than processors.
 #[derive(Debug)]
 pub(super) struct ThreadClock {
     schedstat: Option<File>,

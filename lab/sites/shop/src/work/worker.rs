@@ -13,7 +13,8 @@ use crate::store::{Answer, Page, StageResult, Store};
 /// The interval between two checks whether the client has left, if the shop notices departures.
 const ATTENTIVE: Duration = Duration::from_millis(5);
 
-/// The interval between two checks whether the shop is closing.
+/// The interval between two checks whether the shop is closing, if the shop does not notice
+/// departures.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// A worker with its own database connection.
@@ -25,7 +26,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker of the shop `state`. It must be called on the worker's own thread.
+    /// Creates a worker of the shop `state`. The worker's own thread must call this function.
     pub(crate) fn new(state: Arc<AppState>, store: Store) -> Self {
         let burner = Burner::new(state.options.burn);
         Self { state, store, burner }
@@ -46,8 +47,8 @@ impl Worker {
         shared.counters.count_outcome(stage, outcome);
     }
 
-    /// Runs a request and returns its outcome. The work is useful only if the answer reaches a
-    /// client that has not left.
+    /// Runs a request and returns its outcome. The work counts as useful only if the answer is
+    /// ready before the client leaves.
     fn work(&mut self, job: Job) -> Outcome {
         let begun = Instant::now();
         let answer = self.occupy(&job).map(|()| self.answer(&job.request));
@@ -67,7 +68,7 @@ impl Worker {
 
     fn answer(&mut self, request: &ParsedRequest) -> Answer {
         let served = self.store.serve(request).unwrap_or_else(|error| {
-            // If the line cannot be written, the shop serves nevertheless.
+            // If the line cannot be written, the shop serves requests nevertheless.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
             self.state.counters.count_failed(request.stage);
             Answer { result: StageResult::Failed, new_session: None }

@@ -6,7 +6,7 @@ use bywash_shop::{Burn, Options, Stage};
 
 use crate::site::{FOREVER, Site, walk};
 
-/// A demand so long that a client leaves before its request is done, even on a busy machine.
+/// A demand so long that a client leaves before its request is answered, even on a busy machine.
 const WHILE: Duration = Duration::from_millis(700);
 
 #[test]
@@ -90,7 +90,7 @@ fn at_rest_every_request_received_has_exactly_one_outcome() {
             pending.reply();
         }
     }
-    // A client may leave before its request is read. All requests that were read get an outcome.
+    // A client may leave before its request is read. Every request that was read gets an outcome.
     site.wait_until(|stats| stats.stage(Stage::Main).received >= 13);
     site.wait_until_settled();
 }

@@ -43,8 +43,8 @@ impl Folder {
         orders(&self.database()).unwrap()
     }
 
-    /// Returns options for a shop whose database is in this folder. Its requests have no demand
-    /// besides their SQL.
+    /// Returns options for a shop whose database is in this folder. Its requests take no time
+    /// except for their SQL statements.
     pub(crate) fn options(&self) -> Options {
         let demand = [Duration::ZERO; 8];
         Options { database: self.database(), demand, ..Options::default() }
@@ -81,8 +81,8 @@ impl Site {
         self.folder.orders()
     }
 
-    /// Waits until `condition` holds for the shop's statistics, and returns them. Panics if it does
-    /// not in time.
+    /// Waits until `condition` holds for the shop's statistics, and returns these statistics.
+    /// Panics if the condition does not hold in time.
     pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
         let begun = Instant::now();
         loop {
@@ -113,7 +113,7 @@ fn is_settled(stage: &StageStats) -> bool {
     stage.received == stage.refused + stage.skipped + stage.answered + stage.wasted
 }
 
-/// Sends all requests of a customer's visit except the final confirmation of the order.
+/// Sends all requests of a customer's visit except the final one, which confirms the order.
 pub(crate) fn walk(client: &mut Client) {
     for target in ["/", "/browse", "/search?q=lamp", "/details?id=7"] {
         assert_eq!(client.get(target).status, 200, "{target}");

@@ -1,4 +1,5 @@
-//! The admin API for contracts: they are signed if there is capacity, reported on, and cancelled.
+//! The admin API for contracts. A contract is signed if there is capacity. A signed contract can be
+//! reported on and cancelled.
 
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Request
     Ok(made(&report))
 }
 
-/// Builds the contract that `new` describes. Returns an error if it names an unknown concept or if
-/// no id is left.
+/// Builds the contract that `new` describes. Returns an error if `new` names an unknown concept, or
+/// if no contract id or banner id is left.
 fn build_contract(
     register: &Register,
     new: NewContract,
@@ -137,10 +138,11 @@ enum Status {
     Cancelled,
 }
 
-/// The delivered impressions of a contract compared with the impressions that are due by now.
+/// The comparison of a contract's delivered impressions with its impressions that are due now.
 #[derive(Debug, Serialize)]
 struct Schedule {
-    /// The number of impressions that should be delivered by now, if they are spread evenly.
+    /// The number of impressions that should be delivered now, if they are spread evenly over the
+    /// flight.
     due: u64,
     /// The number of delivered impressions minus the number of due ones. It is negative if the
     /// contract is behind.

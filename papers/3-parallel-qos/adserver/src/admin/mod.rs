@@ -26,10 +26,13 @@ use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::values::Keyword;
 
-/// The maximum number of concepts, because one answer lists all of them.
+/// The maximum number of concepts. It is bounded because one answer lists all of them.
 const MAX_CONCEPTS: usize = 10_000;
+/// The maximum number of publishers.
 const MAX_PUBLISHERS: usize = 10_000;
+/// The maximum number of ad slots.
 const MAX_SLOTS: usize = 100_000;
+/// The maximum number of contracts.
 const MAX_CONTRACTS: usize = 200_000;
 
 /// The maximum number of entries of a list in one answer.
@@ -106,8 +109,8 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Re
     }
 }
 
-/// Returns at most [`LISTED`] entries of a list, beginning after the entry `after`, and the address
-/// of the next part of the list.
+/// Returns one answer with at most [`LISTED`] entries of the list `all`, beginning after the entry
+/// `after`. If more entries follow, the answer has the address of the next part.
 fn list<I: Ord + Copy + Display, T>(
     name: &str,
     all: &BTreeMap<I, Arc<T>>,

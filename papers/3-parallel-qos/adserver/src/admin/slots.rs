@@ -98,8 +98,8 @@ pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, RequestErro
     Ok(found(&json!({ "slot": id, "removed": true })))
 }
 
-/// Replaces a slot with the result of `other`. Rejects the change if the slots would then carry
-/// fewer of the promised impressions than before.
+/// Replaces a slot with the result of `other`. Rejects the change if all slots together would then
+/// carry fewer of the promised impressions than before.
 fn replace(
     state: &AppState,
     id: SlotId,

@@ -13,9 +13,9 @@ pub(super) struct Network {
     /// The numbers of the edges that leave each node. The reverse of an edge has the edge's number
     /// with the last bit flipped.
     edges_of: Vec<Vec<usize>>,
-    /// The node to which each edge leads, by the number of the edge.
+    /// The node to which each edge leads, indexed by the number of the edge.
     ends: Vec<usize>,
-    /// The residual capacity of each edge, by the number of the edge.
+    /// The residual capacity of each edge, indexed by the number of the edge.
     left: Vec<u64>,
 }
 
@@ -40,8 +40,8 @@ impl Network {
         }
     }
 
-    /// Increases the flow to its maximum, and returns the increase. The previous flow out of the
-    /// source is kept, possibly on other paths.
+    /// Increases the flow to its maximum, and returns the increase. The flow of earlier calls
+    /// stays, possibly on other paths.
     pub(super) fn fill(&mut self) -> u64 {
         let mut gained = 0;
         while let Some(distances) = self.distances() {
@@ -57,8 +57,8 @@ impl Network {
         gained
     }
 
-    /// Returns the distance of every node from the source, in edges with residual capacity. Returns
-    /// `None` if the sink cannot be reached.
+    /// Returns the distance of every node from the source, as the number of edges with residual
+    /// capacity on the way. Returns `None` if the sink cannot be reached.
     fn distances(&self) -> Option<Vec<usize>> {
         let mut distances = vec![usize::MAX; self.edges_of.len()];
         distances[Self::SOURCE.0] = 0;

@@ -124,8 +124,8 @@ impl Supply {
     }
 }
 
-/// Checks whether there is capacity for the demands `new` in addition to `promised`. Returns an
-/// error with a day on which there is not.
+/// Checks whether there is capacity for the demands `new` in addition to `promised`. If not,
+/// returns an error with a day on which the capacity is not sufficient.
 pub(crate) fn check_demand(
     supplies: &[Supply],
     promised: &[Demand],
@@ -143,8 +143,8 @@ pub(crate) fn check_demand(
     Ok(())
 }
 
-/// Checks whether the supplies `after` carry as many of the promised impressions as `before`.
-/// Returns an error with a day on which they do not.
+/// Checks whether the supplies `after` carry as many of the promised impressions as the supplies
+/// `before`. If not, returns an error with a day on which they carry fewer.
 pub(crate) fn check_supply(
     before: &[Supply],
     after: &[Supply],
@@ -160,13 +160,13 @@ pub(crate) fn check_supply(
     Ok(())
 }
 
-/// Returns the demands that include the given day.
+/// Returns the demands that need impressions on the given day.
 fn on(demands: &[Demand], day: i64) -> impl Iterator<Item = &Demand> {
     demands.iter().filter(move |demand| (demand.first..=demand.last).contains(&day))
 }
 
 /// Returns the days to check for the demands `among`. A day is omitted if another day has all of
-/// its demands.
+/// its demands of `promised`.
 fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
     let Some(first) = among.iter().map(|demand| demand.first).min() else { return Vec::new() };
     let last = among.iter().map(|demand| demand.last).max().unwrap_or(first);
@@ -208,8 +208,8 @@ impl DayNetwork {
         day
     }
 
-    /// Adds `demands` to the network. Returns how many of their impressions it carries in addition
-    /// to those of earlier calls.
+    /// Adds `demands` to the network. Returns the number of their impressions that the network
+    /// carries in addition to those of earlier calls.
     fn carry<'a>(&mut self, demands: impl Iterator<Item = &'a Demand>) -> u64 {
         let alike = sums(demands.map(|demand| ((demand.size, &demand.concepts), demand.per_day)));
         for ((size, concepts), per_day) in alike {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(civil(-1), (1969, 12, 31));
     }
 
-    /// Checks that the result for the selected days is the same as for all days.
+    /// Checks that the result for the selected days equals the result for all days.
     #[test]
     fn no_day_is_missed() {
         let seed = 5;

@@ -34,8 +34,8 @@ pub(crate) enum ParsedRequest {
     AddConcept(Keyword),
     ListConcepts,
     AddPublisher(Name),
-    /// Lists the publishers whose id is larger than this one. `None` lists from the first. The
-    /// other lists work in the same way.
+    /// Lists the publishers whose id is larger than this one; `None` lists all from the first on.
+    /// The variants for the other lists have the same meaning.
     ListPublishers(Option<PublisherId>),
     ShowPublisher(PublisherId),
     AddSlot(NewSlot),
@@ -57,7 +57,7 @@ pub(crate) struct PageRequest {
     pub(crate) count: usize,
     /// The concepts that the page names. If it names none, the concepts of its slots apply.
     pub(crate) concepts: BTreeSet<Keyword>,
-    /// The size of the banners; `None` accepts any size.
+    /// The size of the wanted banners; `None` accepts any size.
     pub(crate) size: Option<Size>,
     /// The slots of the page: either none, or one for each wanted banner.
     pub(crate) slots: Vec<SlotId>,
@@ -74,7 +74,8 @@ pub(crate) struct NewSlot {
 
 impl ParsedRequest {
     /// Parses a request for `route` that arrived at `now`. `level` is the level that the gateway
-    /// has signed. If `has_type` is true, the form field `type` replaces this level.
+    /// has signed. If `has_type` is true and the form has a field `type`, that field decides the
+    /// level instead.
     pub(crate) fn read(
         route: Route,
         form: &Form,
@@ -203,8 +204,8 @@ fn own_concepts(text: &str) -> Result<BTreeSet<Keyword>, Refusal> {
     keywords(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
 }
 
-/// Parses 1 to `most` keywords, separated by commas. Returns `None` if there are more or one is
-/// invalid.
+/// Parses 1 to `most` keywords, separated by commas. Returns `None` if there are more keywords, or
+/// if one is invalid.
 fn keywords(text: &str, most: usize) -> Option<BTreeSet<Keyword>> {
     let keywords =
         text.split(',').take(most + 1).map(Keyword::parse).collect::<Option<Vec<_>>>()?;

@@ -110,7 +110,7 @@ impl Route {
 pub(crate) struct Fields {
     /// The fields that may occur at most once.
     once: &'static [&'static str],
-    /// The fields that may occur once for each banner.
+    /// The fields that may occur as often as the contract has banners.
     each: &'static [&'static str],
     /// Whether other fields are allowed and ignored. Pages carry such fields, for instance to
     /// bypass caches.
@@ -124,7 +124,8 @@ impl Fields {
         Self { once: &[], each: &[], others: false, words }
     }
 
-    /// Checks the form against these rules. Returns an error if a field is unknown or repeated.
+    /// Checks the fields of the form. Returns an error if a field is unknown or repeated without
+    /// permission.
     pub(crate) fn check(&self, form: &Form) -> Result<(), Refusal> {
         let is_known = |name: &str| self.once.contains(&name) || self.each.contains(&name);
         let are_known = self.others || form.names().all(is_known);

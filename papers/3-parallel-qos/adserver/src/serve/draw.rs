@@ -14,9 +14,9 @@ use crate::serve::page::Page;
 use crate::serve::{RandomStream, SelectionRequest};
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
-/// The maximum number of draws for one choice. If all are rejected, a scan makes the remaining
-/// choices. A banner in 16 trees is accepted in one of 16 draws. Then 256 draws all fail in one of
-/// 15 million choices.
+/// The maximum number of draws for one choice. If all draws are rejected, a scan makes the
+/// remaining choices. For example, a banner in 16 trees is accepted in one of 16 draws. Then all
+/// 256 draws are rejected in one of 15 million choices.
 const DRAWS: usize = 256;
 
 /// The result of selecting banners with trees.

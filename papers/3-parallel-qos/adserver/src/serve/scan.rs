@@ -22,7 +22,7 @@ pub(crate) struct Candidate {
 }
 
 /// Scans all contracted banners. Returns those that have `concept`, fit `size` and may be delivered
-/// now, in order of index.
+/// now, sorted by index.
 pub(crate) fn matching(
     snapshot: &Snapshot,
     concept: &Concept,
@@ -37,8 +37,8 @@ pub(crate) fn matching(
     fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
 }
 
-/// Returns the banners that [`matching`] returns, but reads them from the trees instead of
-/// scanning. Their order may differ.
+/// Returns the candidates that [`matching`] returns, possibly in another order. It reads them from
+/// the trees instead of scanning.
 pub(super) fn matching_in_trees(
     snapshot: &Snapshot,
     trees: &WeightTrees,
@@ -58,8 +58,9 @@ impl Candidate {
     }
 }
 
-/// Merges the lists into one that contains every banner once, in order of index. A banner whose
-/// impression was delivered between two scans has two weights, of which either may be used.
+/// Merges the lists into one that contains every banner once, sorted by index. If an impression of
+/// a banner was delivered between two scans, the lists have two weights for the banner. Either may
+/// be used.
 pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
     let mut common: Vec<_> = lists.into_iter().flatten().collect();
     common.sort_unstable();
@@ -67,8 +68,8 @@ pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
     common
 }
 
-/// Chooses candidates by roulette until `page` has `count` more banners, or until no candidate is
-/// left that may be added. Delivers one impression of each chosen banner.
+/// Chooses candidates by roulette until `page` has `count` more banners, or until no candidate may
+/// be added. Delivers one impression of each chosen banner.
 pub(super) fn choose(
     snapshot: &Snapshot,
     mut candidates: Vec<Candidate>,

@@ -49,8 +49,9 @@ impl Selector {
         Self { rng, rescans: 0 }
     }
 
-    /// Selects banners for `page`, and delivers one impression of each. Adds fewer than wanted if
-    /// there are no more. A scan uses the threads of `turn`, or one thread if `turn` is `None`.
+    /// Selects banners for `page`, and delivers one impression of each. If too few banners may be
+    /// delivered, it adds fewer than wanted. A scan uses the threads of `turn`, or one thread if
+    /// `turn` is `None`.
     pub(crate) fn select(
         &mut self,
         snapshot: &Snapshot,

@@ -54,7 +54,7 @@ fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
     Snapshot::new(register, selection == Selection::Wheels, NOW)
 }
 
-/// Returns the ids of the banners that a page with `count` places gets for these concepts.
+/// Returns the ids of the banners that a page gets for these concepts, if it wants `count` banners.
 fn page(snapshot: &Snapshot, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
     let concepts: Vec<_> = concepts.iter().copied().map(concept).collect();
     let mut page = Page::default();
@@ -74,8 +74,8 @@ fn each(test: impl Fn(Selection, &mut Selector)) {
     }
 }
 
-/// Asserts that the counts `seen` fit the expectation. With a fair roulette this fails for one seed
-/// in a thousand, and not for the seed of these tests.
+/// Asserts that the counts `seen` agree with the expected ones, by a chi-square test. A fair
+/// roulette fails this test for one seed in a thousand, but not for the seed of these tests.
 fn assert_drawn_as(expected: &[f64], seen: &[u64]) {
     let found = chi_square::test(expected, seen);
     assert!(found.p > 0.001, "{found:?}");
@@ -104,8 +104,8 @@ fn banners_are_chosen_in_proportion_to_what_is_owed_whatever_concepts_they_share
     });
 }
 
-/// Checks the drawing of two of three banners without replacement. The first is drawn by its
-/// weight, the second by its weight among the remaining ones.
+/// Checks that two of three banners are drawn without replacement. The first is drawn by its
+/// weight, the second by its weight among the remaining banners.
 #[test]
 fn the_second_choice_is_by_the_weights_of_those_left() {
     let weights = [1.0, 2.0, 5.0];

@@ -30,7 +30,7 @@ pub(crate) struct Publisher {
     pub(crate) name: Name,
 }
 
-/// A slot, a place on a publisher's pages.
+/// A slot, which is a space for a banner on a publisher's pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) id: SlotId,
@@ -50,7 +50,7 @@ pub(crate) struct Slot {
 pub(crate) struct SlotCounts {
     pub(crate) placements: AtomicU64,
     pub(crate) clicks: AtomicU64,
-    /// The number of placements that are already saved in the database.
+    /// The number of placements that the database has already stored.
     pub(crate) saved: AtomicU64,
 }
 
@@ -165,7 +165,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the index of a banner in `contracted`; `None` if its contract was not open.
+    /// Returns the index of a banner in `contracted`. Returns `None` if the banner's contract was
+    /// not open when the snapshot was created.
     pub(crate) fn index(&self, banner: BannerId) -> Option<usize> {
         self.contracted.binary_search_by_key(&banner, |banner| banner.id).ok()
     }

@@ -55,17 +55,17 @@ pub(crate) struct Tally {
     /// The maximum number of impressions that may be delivered in total, computed at the last refresh.
     ceiling: AtomicU64,
     clicks: AtomicU64,
-    /// Whether the flight had ended at the last refresh. A refresh with a corrected clock can reset
-    /// this.
+    /// Whether the flight had ended at the last refresh. If the clock is set back, the next refresh
+    /// resets this.
     has_ended: AtomicBool,
     is_cancelled: AtomicBool,
-    /// Whether the next reservation has been requested and not yet answered.
+    /// Whether the next reservation has been requested from the writer, which has not answered yet.
     is_asked: AtomicBool,
 }
 
 impl Tally {
-    /// Creates the counts of a banner that was delivered `delivered` times. That number of
-    /// impressions counts as reserved. Nothing may be delivered before the first refresh.
+    /// Creates the counts of a banner of which `delivered` impressions were delivered. That number
+    /// also counts as reserved. Nothing may be delivered before the first refresh.
     pub(crate) fn new(contracted: u64, flight: Flight, delivered: u64, clicks: u64) -> Self {
         Self {
             contracted,
@@ -139,8 +139,8 @@ impl Tally {
         self.has_ended.load(Acquire) || self.is_cancelled.load(Acquire)
     }
 
-    /// Returns whether the next reservation is due: at most half of a block is left, and the flight
-    /// is running.
+    /// Returns whether the next reservation is due: at most half of a block is reserved and not
+    /// delivered, and the flight is running.
     pub(crate) fn is_short(&self, now: Timestamp) -> bool {
         let reserved = self.reserved();
         let left = reserved.saturating_sub(self.delivered());
@@ -160,8 +160,8 @@ impl Tally {
         self.is_asked.store(false, Release);
     }
 
-    /// Returns the total number of impressions that the next reservation must reserve: those
-    /// delivered plus one block, at most the contracted ones.
+    /// Returns the total that the next reservation sets: the delivered impressions plus one block,
+    /// but at most the contracted ones.
     pub(crate) fn next_reservation(&self) -> u64 {
         let wanted = self.delivered().saturating_add(block(self.contracted));
         wanted.min(self.contracted).max(self.reserved())

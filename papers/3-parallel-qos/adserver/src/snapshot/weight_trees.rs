@@ -111,8 +111,8 @@ impl WeightTree {
         self.total.store(tree.total(), Relaxed);
     }
 
-    /// Locks the tree. Poison is ignored, because every change is complete before a panic can
-    /// occur.
+    /// Locks the tree. A poisoned lock is accepted, because every change is complete before a panic
+    /// can occur.
     fn lock(&self) -> MutexGuard<'_, Fenwick> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,7 +122,8 @@ impl WeightTree {
 #[derive(Debug)]
 pub(crate) struct WeightTrees {
     trees: BTreeMap<(ConceptId, Size), Arc<WeightTree>>,
-    /// The trees that contain each contracted banner, and the banner's index in each tree.
+    /// The trees that contain each contracted banner, each with the banner's index in that tree.
+    /// Indexed by the banner's index in `contracted`.
     places: Vec<Vec<(Arc<WeightTree>, usize)>>,
 }
 

@@ -1,5 +1,5 @@
-//! Pearson's chi-square test of goodness of fit: how far counts are from their expectations, and
-//! how likely such a distance is by chance.
+//! Pearson's chi-square test of goodness of fit: how far observed counts are from their
+//! expectations, and how likely such a distance is by chance.
 
 use statrs::function::gamma::gamma_ur;
 
@@ -15,15 +15,15 @@ pub(crate) struct Fit {
     pub(crate) p: f64,
 }
 
-/// Tests counts of draws with replacement against their expectations. Both slices must have the
-/// same sum.
+/// Tests counts of draws with replacement against their expectations. `expected` and `seen` must
+/// have the same sum.
 #[cfg(test)]
 pub(crate) fn test(expected: &[f64], seen: &[u64]) -> Fit {
     fit(statistic(expected, seen), seen.len())
 }
 
 /// Tests counts of draws without replacement against their expectations. `draws` balls were taken
-/// out of an urn with `total` balls. Such counts vary less than with replacement: their variance
+/// out of an urn with `total` balls. Such counts vary less than with replacement. Their variance
 /// (multivariate hypergeometric distribution) is smaller by the factor (total − draws) / (total −
 /// 1).
 pub(crate) fn test_urn(expected: &[f64], seen: &[u64], draws: u64, total: u64) -> Fit {
@@ -44,7 +44,7 @@ fn fit(statistic: f64, counts: usize) -> Fit {
     Fit { statistic, degrees, p: p_value(degrees as f64, statistic) }
 }
 
-/// Returns the probability that a chi-square variable is at least as large as the statistic.
+/// Returns the probability that a chi-square variable is at least as large as `statistic`.
 fn p_value(degrees: f64, statistic: f64) -> f64 {
     // `gamma_ur` accepts positive, finite arguments only.
     if degrees <= 0.0 || statistic <= 0.0 {

@@ -19,11 +19,11 @@ use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 use chi_square::{Fit, test_urn};
 
-/// The number of concepts that each request names. Each contract has one to five of them.
+/// The number of concepts that each request names. Each contract has one to five of these concepts.
 const CONCEPTS: u32 = 10;
 
-/// A roulette counts as fair if its p-value is at least this. A fair roulette is reported as unfair
-/// in one run of a thousand.
+/// The minimum p-value of a roulette that counts as fair. A fair roulette is reported as unfair in
+/// one run of a thousand.
 const LEAST_P: f64 = 0.001;
 
 /// The result of a test of one method of selecting.
@@ -106,8 +106,8 @@ fn concept(number: u32) -> Option<Concept> {
     Some(Concept { id: ConceptId::new(number)?, keyword })
 }
 
-/// Returns a snapshot of contracts, and the number of impressions that each is owed. In total, they
-/// are owed ten times as many impressions as will be drawn.
+/// Returns a snapshot of contracts, and the number of impressions that each contract is owed. All
+/// contracts together are owed ten times as many impressions as will be drawn.
 fn urn(
     contracts: u32,
     concepts: &[Concept],

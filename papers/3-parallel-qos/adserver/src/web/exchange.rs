@@ -1,7 +1,8 @@
-//! Handles one request on the HTTP side: parses and queues it, waits for its answer, and responds.
+//! Handles one request on the HTTP side: parses and queues the request, waits for its answer, and
+//! responds.
 //!
-//! A request is one future. If the client leaves, the future is dropped early. That also drops its
-//! [`PendingReply`], which tells the worker.
+//! A request is one future. If the client leaves, the future is dropped early. That also drops the
+//! request's [`PendingReply`], from which the worker learns of the departure.
 
 use bytes::Bytes;
 use bywash_levels::Gateway;

@@ -15,14 +15,14 @@ use crate::site::{HOUR, banner, half_over, now, wait_for};
 
 const KILLS: u64 = 5;
 
-/// The counts that the clients have seen, one entry for each contract.
+/// The counts that the clients have seen. Each array has one entry for each contract.
 #[derive(Default)]
 struct Seen {
-    /// Banners in the pages that clients received.
+    /// The number of banners in the pages that clients received.
     placed: [AtomicU64; 3],
-    /// Clicks that were answered with their redirect.
+    /// The number of clicks that were answered with their redirect.
     clicked: [AtomicU64; 3],
-    /// Clicks without an answer. Each may have been counted or not.
+    /// The number of clicks without an answer. The server may or may not have counted each of them.
     unknown: [AtomicU64; 3],
 }
 

@@ -1,4 +1,5 @@
-//! Tests of levels: how the level of a request is determined, and how the pool treats the levels.
+//! Tests of service levels: how the level of a request is determined, and how the pool treats the
+//! levels.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

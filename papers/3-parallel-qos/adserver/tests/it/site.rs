@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::client::{Client, Reply};
 
-/// The time limit of a wait. It is longer than anything a test waits for.
+/// The time limit of a wait, longer than anything that a test waits for.
 const SOON: Duration = Duration::from_secs(20);
 
 /// The number of seconds in an hour.
@@ -54,7 +54,8 @@ impl Site {
         Client::new(self.server.as_ref().unwrap().address())
     }
 
-    /// Waits until the statistics meet `condition`, and returns them. Panics after [`SOON`].
+    /// Waits until the statistics meet `condition`, and returns them. Panics if the time [`SOON`]
+    /// is over.
     pub(crate) fn wait_until(&self, mut condition: impl FnMut(&Stats) -> bool) -> Stats {
         let stats = || self.server.as_ref().unwrap().stats();
         wait_for(|| Some(stats()).filter(&mut condition), || format!("{:#?}", stats()))
@@ -73,7 +74,8 @@ fn is_settled(stats: &RequestStats) -> bool {
     received == refused + answered + failed + orphaned
 }
 
-/// Calls `look` until it returns a value, and returns the value. Panics with `why` after [`SOON`].
+/// Calls `look` until it returns a value, and returns the value. Panics with the message `why` if
+/// the time [`SOON`] is over.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>, why: impl Fn() -> String) -> T {
     let begun = Instant::now();
     loop {
@@ -90,7 +92,8 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Returns the form of a contract with this many impressions, half of whose flight is over.
+/// Returns the form of a contract with `impressions` impressions, half of whose flight is over.
+/// `banner` has the form fields of its banner.
 pub(crate) fn half_over(impressions: u64, banner: &str) -> String {
     // The flight began a little less than an hour ago, because no older contract may be signed.
     let (from, to) = (now() - HOUR + 60, now() + HOUR - 60);

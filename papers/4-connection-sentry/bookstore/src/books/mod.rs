@@ -1,5 +1,5 @@
 //! The catalogue of the store, with as many books as in paper 4. Each book is generated from its
-//! number, and is the same on every machine.
+//! number, so that it is the same on every machine.
 
 mod words;
 
@@ -8,7 +8,7 @@ use bywash_scenario::Stream;
 pub(crate) use words::{AUTHORS, FAVOURITE, TITLE_NOUNS};
 use words::{SYLLABLES, TITLE_ADJECTIVES};
 
-/// The number of books, which is that of paper 4 (section 4.2).
+/// The number of books, the same as in paper 4 (section 4.2).
 pub const BOOKS: u32 = 4_309;
 
 /// The names of the categories. Each has a ninth of the books, so that browsing a category costs a
@@ -23,9 +23,9 @@ const PAGE: usize = 1_000;
 /// The number of different words of which pages are made, in addition to the words of titles.
 const WORDS: u64 = 2_000;
 
-/// The purpose of the random numbers for the properties of a book.
+/// The number of the random stream for the properties of a book.
 const FOR_BOOK: u64 = 1;
-/// The purpose of the random numbers for the text of a page.
+/// The number of the random stream for the text of a page.
 const FOR_PAGE: u64 = 2;
 
 /// The seed of all random numbers in this module.
@@ -128,8 +128,8 @@ pub(crate) fn below(count: u64, rng: &mut Stream) -> u64 {
     ((rng.unit() * count as f64) as u64).min(count - 1)
 }
 
-/// Returns a random whole number from 0 to `count` − 1. The *n*-th has a probability of about
-/// 1/*n*, as for the frequency of words and the popularity of books.
+/// Returns a random whole number from 0 to `count` − 1. The *n*-th number has a probability of
+/// about 1/*n*, like the frequency of words and the popularity of books.
 pub(crate) fn common(count: u64, rng: &mut Stream) -> u64 {
     let power = (count as f64 + 1.0).powf(rng.unit());
     (power as u64).clamp(1, count) - 1
@@ -147,8 +147,8 @@ pub(crate) fn word(number: u64) -> String {
     text
 }
 
-/// Appends the word with this number to `text`. Small numbers belong to frequent words and give
-/// short ones.
+/// Appends the word with this number to `text`. Small numbers stand for frequent words, and give
+/// short words.
 fn push_word(number: u64, text: &mut String) {
     let mut rest = number as usize;
     loop {

@@ -50,8 +50,9 @@ pub(super) fn add(
     })
 }
 
-/// Turns the cart into an order, which records the request that placed it. A returned order is
-/// committed.
+/// Turns the cart into an order, which records the request that placed it. The order is committed
+/// when the function returns. Returns [`Page::EmptyCart`] if the cart is empty or there is no such
+/// session.
 pub(super) fn buy(
     pooled: &mut Pooled,
     sid: Option<Sid>,
@@ -79,8 +80,8 @@ fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, DbError> {
     Ok(pooled.change(update, &[name(sid)])? == 1)
 }
 
-/// Returns the number of books in the cart, and their total price. The sum is computed here,
-/// because the type of an SQL sum differs between databases.
+/// Returns the number of books in the cart of a session, and their total price. The total is
+/// computed in Rust, because the type of an SQL sum differs between databases.
 fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), DbError> {
     let select = "SELECT cart.quantity, books.price_cents FROM cart
                   JOIN books ON books.id = cart.book WHERE cart.sid = ?";

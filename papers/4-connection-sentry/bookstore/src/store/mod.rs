@@ -36,7 +36,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) page: Page,
-    /// The session that was created for this request. Its identifier must be sent to the client.
+    /// The session that was created for this request, whose identifier must be sent to the client.
+    /// `None` if no session was created.
     pub(crate) new_session: Option<Sid>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct Receipt {
 
 /// Creates and fills the tables if they are missing. Returns the number of pages per book. An empty
 /// database is filled with `wanted` pages, or `usual` if `wanted` is `None`. Returns an error if
-/// the database has another number than `wanted`.
+/// the database was filled with another number than `wanted`.
 pub(crate) fn prepare(pool: &Pool, wanted: Option<u32>, usual: u32) -> Result<u32, SchemaError> {
     schema::prepare(&mut pool.pooled(), wanted, usual)
 }
@@ -80,9 +81,9 @@ impl Store {
     /// Serves one request. A returned order is committed.
     ///
     /// A connection may have broken since its last use, although the database is available again.
-    /// Therefore a request is retried once if its first statement finds the connection broken. This
-    /// is safe because nothing of the request has been done, or it only reads. A request whose
-    /// connection cannot be leased is also retried once.
+    /// Therefore a request is retried once if its first statement finds the connection broken. A
+    /// retry is safe, because either nothing of the request has been done or the request only
+    /// reads. A request whose connection cannot be leased is also retried once.
     pub(crate) fn serve(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(self.query_tag(request))?;
         match self.serve_leased(request) {
@@ -97,7 +98,7 @@ impl Store {
         self.serve_leased(request)
     }
 
-    /// Returns whether any statement of the last request was begun.
+    /// Returns whether a statement of the last request has begun.
     pub(crate) fn has_begun_statement(&self) -> bool {
         self.pooled.begun() > 0
     }

@@ -7,8 +7,8 @@ use bywash_database::{DbError, Dialect, Pooled, Row, Value, insert, populate};
 
 use crate::books::{BOOKS, Book};
 
-/// The schema version, incremented whenever a table or a generated page changes. A database with
-/// another version is refused, not converted.
+/// The schema version, which is incremented whenever a table or a generated page changes. A
+/// database with another version is refused, not converted.
 const VERSION: i64 = 1;
 
 /// The reason why the database cannot be used by this store.
@@ -43,7 +43,7 @@ impl From<DbError> for SchemaError {
 }
 
 /// Creates and fills the tables if they are missing. Returns the number of pages per book in the
-/// database.
+/// database. An empty database is filled with `wanted` pages, or `usual` if `wanted` is `None`.
 pub(super) fn prepare(
     pooled: &mut Pooled,
     wanted: Option<u32>,

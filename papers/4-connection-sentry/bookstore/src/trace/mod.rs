@@ -36,8 +36,8 @@ pub const SESSIONS: usize = 3_177;
 /// The number of requests in the paper's trace.
 pub const REQUESTS: usize = 123_664;
 
-/// The number of requests of each service that the paper's server completed at light load: Table 4,
-/// three clients, standard Unix.
+/// The services of the trace with their shares: the number of requests of each that the paper's
+/// server completed at light load (Table 4, three clients, standard Unix).
 const MIX: [(Service, usize); 5] = [
     (Service::Home, 225),
     (Service::Browse, 25),
@@ -50,27 +50,28 @@ const MIX: [(Service, usize); 5] = [
 /// few".)
 const BUYERS: usize = 159;
 
-/// The number of sessions that put a book into a cart and do not order it.
+/// The number of sessions that put a book into a cart and do not order it. The number is our
+/// choice.
 const HESITANT: usize = 159;
 
-/// The distribution of the number of requests in a session, in which one second stands for one
-/// request. Most sessions are short and a few are very long. The mean is the paper's, and the shape
-/// is our choice.
+/// The distribution of the number of requests in a session. The type is one of times, so one second
+/// stands for one request. Most sessions are short and a few are very long. The mean is the
+/// paper's, and the shape is our choice.
 const LENGTH: Distribution =
     Distribution::Lognormal { mean: TimeSpan::from_millis(38_920), cv: 1.2 };
 
 /// The distribution of the time between the answer to a page and the next request for a page.
 const THINK: Distribution = Distribution::Lognormal { mean: TimeSpan::from_secs(12), cv: 1.5 };
 
-/// The distribution of the time between the previous answer and the request for a file. The file
+/// The distribution of the time between the previous answer and the request for a file, which
 /// belongs to the page before it.
 const FETCH: Distribution = Distribution::Exponential(TimeSpan::from_millis(100));
 
-/// The length of the trace in milliseconds. Sessions begin at any moment of a day with the same
-/// probability.
+/// The length of the trace in milliseconds. Sessions begin at random within this day, with the same
+/// probability at any time.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The random streams of a trace, each for one purpose.
+/// The random streams of a trace. Each is used for one purpose only.
 #[derive(Clone, Copy)]
 enum Purpose {
     Length = 11,
@@ -98,7 +99,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Generates the trace that belongs to `seed`. It is the same on every machine.
+    /// Generates the trace of the seed `seed`. The same seed gives the same trace on every machine.
     pub fn generate(seed: u64) -> Self {
         let lengths = lengths(&mut stream(seed, Purpose::Length));
         let mut arrivals = stream(seed, Purpose::Arrivals);

@@ -12,7 +12,7 @@ const COMMITTED: usize = 6;
 
 /// Distributes the services to sessions of these lengths. Each session begins with the front page.
 /// The sessions with a cart are spread evenly over the trace. The addition to the cart follows the
-/// first book that the session shows, if there is one. If the session buys, its last request is the
+/// first book that the session shows, if it shows one. If the session buys, its last request is the
 /// order.
 pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<Vec<Service>> {
     let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
@@ -76,7 +76,7 @@ fn words(rng: &mut Stream) -> String {
     }
 }
 
-/// Returns the number of a random book. Some books are requested far more often than others. The
+/// Returns the number of a random book. Some books are requested far more often than others. These
 /// popular books are spread over the whole catalogue.
 fn book(rng: &mut Stream) -> u64 {
     let rank = common(BOOKS.into(), rng);

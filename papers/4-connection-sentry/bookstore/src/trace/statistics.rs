@@ -12,9 +12,10 @@ use crate::Service;
 pub struct Statistics {
     /// The number of requests in each session, in ascending order.
     lengths: Vec<usize>,
-    /// The number of requests of each service, by [`Service::index`].
+    /// The number of requests of each service, indexed by [`Service::index`].
     counts: [usize; Service::ALL.len()],
-    /// The waiting times before pages, and those before files, each in ascending order.
+    /// The waits before requests for pages, and the waits before requests for files, each in
+    /// ascending order.
     waits: [Vec<TimeSpan>; 2],
     /// The times at which the first and the last session begin, after the start of the trace.
     begins: (TimeSpan, TimeSpan),

@@ -43,7 +43,7 @@ pub(crate) fn each(test: impl Fn(&Database)) {
     }
 }
 
-/// Runs `test` once on every available database server, while no other test runs.
+/// Runs `test` once on every available database server, while no other test of this program runs.
 pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
     for server in servers() {
@@ -51,7 +51,7 @@ pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
     }
 }
 
-/// Returns a SQLite database in the given folder.
+/// Returns a SQLite database in `folder`.
 pub(crate) fn sqlite(folder: &Path) -> Database {
     Database::Sqlite(folder.join("bookstore.db"))
 }
@@ -181,8 +181,8 @@ impl DirectConnection {
     }
 
     /// Returns the ids of the connections that now run a statement whose text contains `mark`.
-    /// MariaDB also shows a statement that it still prepares. A cancellation at that moment has no
-    /// effect: the statement is executed nevertheless.
+    /// MariaDB also lists a connection whose statement is still being prepared. A cancellation then
+    /// has no effect: the statement is executed nevertheless.
     pub(crate) fn running(&mut self, mark: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(_) => panic!("only its own process knows"),

@@ -61,8 +61,8 @@ impl Conversation {
         self.0.get_mut().write_all(format!("{words}\n").as_bytes()).unwrap();
     }
 
-    /// Receives a message that begins with these words, and answers OK. Returns the id of the
-    /// database connection that it names.
+    /// Receives a message that begins with `words`, and answers OK. Returns the id of the database
+    /// connection that the message names.
     fn grant(&mut self, words: &[&str]) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[..words.len()], *words);
@@ -70,8 +70,8 @@ impl Conversation {
         received[3].parse().unwrap()
     }
 
-    /// Receives a message whose first word is `verb`, and refuses it. Returns the id of the
-    /// database connection that it names.
+    /// Receives a message whose first word is `verb`, and refuses it with the reason `why`. Returns
+    /// the id of the database connection that the message names.
     fn refuse(&mut self, verb: &str, why: &str) -> u64 {
         let (number, received) = self.receive();
         assert_eq!(received[0], verb);

@@ -28,8 +28,8 @@ pub(crate) fn options(database: &Database) -> Options {
     }
 }
 
-/// Calls `look` until it returns a value, and returns the value. Panics with the last error after
-/// [`SOON`].
+/// Calls `look` until it returns a value, and returns the value. Panics with the last error if the
+/// time [`SOON`] is over.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {
@@ -78,7 +78,7 @@ fn is_settled(service: &ServiceStats) -> bool {
     received == refused + served + orphaned + cancelled + failed
 }
 
-/// Returns the header line that gives a request this identifier.
+/// Returns the header line that gives a request the identifier `request`.
 pub(crate) fn named(request: &str) -> String {
     format!("bywash-request: {request}\r\n")
 }

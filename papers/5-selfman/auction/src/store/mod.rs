@@ -81,7 +81,7 @@ impl Store {
         self.pooled.ready(String::new()).map(drop)
     }
 
-    /// Returns whether any statement of the last request was begun.
+    /// Returns whether a statement of the last request has begun.
     pub(crate) fn has_begun_statement(&self) -> bool {
         self.pooled.begun() > 0
     }
@@ -89,8 +89,8 @@ impl Store {
     /// Serves one request. An action that is reported as done is committed.
     ///
     /// A connection may have broken since its last use, although the database is available again.
-    /// Therefore a request is retried once if its first statement finds the connection broken. This
-    /// is safe because nothing of the request has been done.
+    /// Therefore a request is retried once if its first statement finds the connection broken. A
+    /// retry is safe, because nothing of the request has been done.
     pub(crate) fn serve(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(String::new())?;
         match self.answer(operation) {

@@ -14,15 +14,15 @@ use crate::{AuctionError, Sizes};
 /// another version is refused, not converted.
 const VERSION: i64 = 1;
 
-/// The schema version and the sizes, as recorded in the database.
+/// The schema version and the sizes of the tables, as recorded in the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Facts {
     version: i64,
     sizes: Sizes,
 }
 
-/// The indices of `RUBiS`. They find the rows that a page needs, but they do not store the numbers
-/// that searches count.
+/// The statements that create the indices of `RUBiS`. The indices find the rows that a page needs,
+/// but they do not store the numbers that searches count.
 const INDICES: [&str; 7] = [
     "users_by_region ON users (region)",
     "items_by_category ON items (category)",

@@ -119,8 +119,8 @@ pub(super) fn register(
     }
 }
 
-/// Returns the answer that says why an item was not changed: it does not exist, its auction is
-/// over, or `why`.
+/// Returns an answer that says why an item was not changed. The reason is that the item does not
+/// exist, that its auction is over, or else `why`.
 fn explain_decline(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
     Ok(match item(pooled, id)? {
         None => Answer::Missing("item"),

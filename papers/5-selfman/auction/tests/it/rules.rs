@@ -6,9 +6,11 @@ use crate::site::{SIZES, Site, each, number};
 
 /// The number of concurrent clients.
 const CLIENTS: i64 = 6;
+/// The number of requests that each client sends.
 const REQUESTS_EACH: i64 = 5;
 
-/// Sends requests from many clients concurrently. Returns the HTTP statuses in any order.
+/// Sends one request from each of [`CLIENTS`] clients concurrently. Returns the HTTP statuses in
+/// any order.
 fn request_concurrently(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
     thread::scope(|scope| {
         let ask = &ask;

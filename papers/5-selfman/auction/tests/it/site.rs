@@ -97,7 +97,7 @@ impl Person {
         format!("nickname={}&password=secret", self.nickname)
     }
 
-    /// Returns the id of the user, which is read from a page that names the user.
+    /// Returns the user's id, which is read from a page that names the user.
     pub(crate) fn number(&self, site: &Site) -> i64 {
         let item = site.item(self, "");
         number(&site.item_page(item), "userId=")

@@ -19,7 +19,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
-/// Waits for `future` for at most 30 s, and panics afterwards.
+/// Waits for `future` for at most 30 s. Panics if it takes longer.
 pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(30), future).await.expect("it comes about")
 }

@@ -1,5 +1,5 @@
 //! Tests of the layer around a service. They run in tokio's paused time: no test really waits, and
-//! every time is exact.
+//! every measured time is exact.
 
 mod told;
 
@@ -304,8 +304,8 @@ async fn leave(running: impl Future, after: Duration) {
     assert!(timeout(after, running).await.is_err(), "it has answered");
 }
 
-/// Runs a handler of a hundred seconds whose client leaves after five, and returns what its
-/// checkpoint reports then. The handler first calls `says` with its token.
+/// Runs a handler of a hundred seconds whose client leaves after five seconds, and returns what the
+/// handler's checkpoint reports then. The handler first calls `says` with its token.
 async fn left_by_its_client(
     site: &Site,
     says: impl Fn(&Token),

@@ -1,4 +1,4 @@
-//! Tests of which handlers have learned of the termination, and so answer for themselves.
+//! Tests of which handlers answer for themselves, because they have learned of the termination.
 
 use super::*;
 use crate::Search;
@@ -18,8 +18,8 @@ async fn the_handlers_own_words_come_first() {
     assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
 }
 
-/// A checkpoint on another thread comes before the layer's own check. It does not let the handler
-/// answer.
+/// Checks a checkpoint on another thread that comes before the layer's own check. It does not let
+/// the handler answer.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_elsewhere_is_dropped_on_time() {
     let search = Search::new();
@@ -57,8 +57,8 @@ async fn whose_thread_is_told_is_dropped_on_time() {
     assert_eq!(search.stats().lost, 1);
 }
 
-/// A service may call a checkpoint in `call`, before it creates its future. It then answers for
-/// itself.
+/// Checks a service that calls a checkpoint in `call`, before it creates its future. Such a service
+/// answers for itself.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_when_it_is_called_has_the_last_word() {
     let search = Search::new();

@@ -14,8 +14,9 @@ use tokio::net::TcpStream;
 
 use super::PATIENCE;
 
-/// The limits on the collector's answer, for the head and for the body separately.
+/// The limits on the head of the collector's answer.
 const LIMITS: Limits = Limits { target: 0, fields: 100, bytes: 16 * 1024 };
+/// The maximum number of bytes of the body of the collector's answer.
 const LONGEST_BODY: usize = 64 * 1024;
 
 #[derive(Debug)]

@@ -87,7 +87,7 @@ struct Call {
     /// Whether the request is answered with an error.
     errs: bool,
     tried: u64,
-    /// The balancer's load; `None` with round robin.
+    /// The [`Load`] by which the balancer counts the request; `None` with round robin.
     load: Option<Load>,
 }
 
@@ -354,8 +354,8 @@ fn round_robin_waits_as_long_as_theory_has_it() {
     assert!((wait / exact - 1.0).abs() < 0.03, "{wait} s, and by theory {exact} s");
 }
 
-/// No balancer waits less than one line for all three servers: M/M/3, by Erlang's C formula, here
-/// at 2.1 erlangs.
+/// No balancer has a shorter mean wait than one line for all three servers: M/M/3, by Erlang's C
+/// formula, here at 2.1 erlangs.
 #[test]
 fn among_equal_servers_the_least_loaded_halves_the_wait_of_round_robin() {
     let erlangs = EQUAL.rate * MEAN.as_secs_f64();

@@ -35,7 +35,7 @@ fn state(servers: &Servers, server: usize, now: Time) -> ServerState {
     status(servers, server, now).state
 }
 
-/// Returns the load of a request at this server, by excluding all other servers.
+/// Returns the [`Load`] of a request at this server, by excluding all other servers.
 fn load_at(servers: &Arc<Servers>, server: usize, now: Time) -> Load {
     servers.choose(now, !(1 << server)).expect("it is not down")
 }
