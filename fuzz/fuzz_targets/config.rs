@@ -3,7 +3,7 @@
 #![no_main]
 
 use bywash_config::{Config, Problems};
-use bywash_engine::classify::Asked;
+use bywash_engine::classify::RequestParts;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|text: &[u8]| {
             let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
             let _scheduler = config.scheduler.scheduler(&classes);
             for path in ["/", "/shop/cart/1", text.get(..40).unwrap_or(text)] {
-                let class = config.classifier.class(&Asked::new("GET", path));
+                let class = config.classifier.class(&RequestParts::new("GET", path));
                 assert!(class.index() < classes.len());
             }
             let (_, again) = Config::parse(text, "fuzz.toml").expect("it was taken before");

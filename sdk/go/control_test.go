@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// hears is a fake connection that records the statements that it gets.
-type hears struct {
+// recordingConn is a fake connection that records the statements that it gets.
+type recordingConn struct {
 	queries
 	texts *[]string
 }
 
-func (h hears) ExecContext(_ context.Context, text string, _ []driver.NamedValue) (driver.Result, error) {
+func (h recordingConn) ExecContext(_ context.Context, text string, _ []driver.NamedValue) (driver.Result, error) {
 	*h.texts = append(*h.texts, text)
 	return driver.ResultNoRows, nil
 }
@@ -36,7 +36,7 @@ func TestARollbackAsATextReachesTheDatabaseAlthoughItsRequestIsOver(t *testing.T
 			}
 			return []string{" OK"}
 		})
-		db, closed := shop(t, d, func(p bare) driver.Conn { return hears{queries{p}, &texts} })
+		db, closed := shop(t, d, func(p bare) driver.Conn { return recordingConn{queries{p}, &texts} })
 		own, err := db.Conn(context.Background())
 		must(t, err)
 		c, _ := search(t)
@@ -66,7 +66,7 @@ func TestARollbackAsATextReachesTheDatabaseAlthoughItsRequestIsOver(t *testing.T
 func TestWhatIsLeasedIsReleasedBeforeACommitAsAText(t *testing.T) {
 	var texts []string
 	d := open(t, agrees)
-	db, _ := shop(t, d, func(p bare) driver.Conn { return hears{queries{p}, &texts} })
+	db, _ := shop(t, d, func(p bare) driver.Conn { return recordingConn{queries{p}, &texts} })
 	own, err := db.Conn(context.Background())
 	must(t, err)
 	c, _ := search(t)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_engine::ClassId;
-use bywash_engine::classify::{Asked, Classifier, Rule};
+use bywash_engine::classify::{Sample, Classifier, Rule};
 use bywash_units::TimeSpan;
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ pub struct Proposed {
     pub requires: Vec<Role>,
     /// The number of requests that match the class's patterns although the words in their URLs
     /// suggest another purpose.
-    pub strangers: u64,
+    pub mismatched: u64,
 }
 
 /// One template of the log, to be classified.
@@ -111,7 +111,7 @@ impl RoleAssignment {
                 } else {
                     method
                 };
-                Role::ALL[classifier.class(&Asked::new(method, target)).index()]
+                Role::ALL[classifier.class(&Sample::new(method, target)).index()]
             });
             let own = || {
                 let known = template.pattern().filter(|text| {
@@ -148,7 +148,7 @@ impl RoleAssignment {
             if tally.requests == 0 && patterns.is_empty() {
                 return None;
             }
-            let strangers = own().filter(|template| template.role != role && role != Role::Other);
+            let mismatched = own().filter(|template| template.role != role && role != Role::Other);
             let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
             let worth = worth.map(|worth| worth[role.index()]);
             let transacts = match role {
@@ -174,7 +174,7 @@ impl RoleAssignment {
                 worth: if role == Role::Static { worth.map(|_| 0.0) } else { worth },
                 transacts,
                 requires: if transacts { requires(role, graph) } else { Vec::new() },
-                strangers: strangers.map(|template| template.tally.requests).sum(),
+                mismatched: mismatched.map(|template| template.tally.requests).sum(),
             })
         };
         let mut classes: Vec<Proposed> = Role::ALL.into_iter().filter_map(one).collect();
@@ -300,7 +300,7 @@ mod tests {
         let worth = [0.1; 11];
         let classes = assignment.propose(&templates, &graph, Some(&worth), (0, 232));
         let of = |role| classes.iter().find(|class| class.role == role).unwrap();
-        assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (90, 0));
+        assert_eq!((of(Role::Browse).requests, of(Role::Browse).mismatched), (90, 0));
         assert_eq!(
             (of(Role::Order).transacts, &of(Role::Order).requires[..]),
             (true, &[Role::Cart][..])
@@ -383,7 +383,7 @@ mod tests {
         let graph = Graph::new(Role::ALL.len());
         let classes = assignment.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
         let roles: Vec<(Role, u64, u64)> =
-            classes.iter().map(|class| (class.role, class.requests, class.strangers)).collect();
+            classes.iter().map(|class| (class.role, class.requests, class.mismatched)).collect();
         assert_eq!(roles, [(Role::Item, 100, 10)]);
         let elsewhere = tally(10, ("GET", "/blog/search"));
         let templates = [Template { tally: &elsewhere, ..templates[0] }, templates[1]];

@@ -258,12 +258,12 @@ fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> Strin
         );
     }
     text.push_str(".\n");
-    if 20 * class.strangers > class.requests {
+    if 20 * class.mismatched > class.requests {
         let _ = writeln!(
             text,
             "# By their words, {} of {} are for something else. The patterns match them \
              nevertheless.",
-            class.strangers, class.requests
+            class.mismatched, class.requests
         );
     }
     if class.role == Role::Static && utility.is_some() {

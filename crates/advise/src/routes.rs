@@ -1,7 +1,7 @@
 //! Maps each request to the number of its template. There are at most 256 numbers of templates. The
 //! number 0 stands for all requests without a template of their own.
 
-use bywash_discover::template::{Asked, Templates};
+use bywash_discover::template::{Sample, Templates};
 use bywash_discover::{Column, Routes};
 use bywash_engine::classify::Pattern;
 use bywash_units::TimeSpan;
@@ -48,7 +48,7 @@ impl Pages {
 
     /// Returns the page of a request. Appends to `folded` the pages whose counts must be moved
     /// before the request is counted. The caller moves them in the order of `folded`.
-    pub(crate) fn of(&mut self, asked: &Asked<'_>, folded: &mut Vec<Folded>) -> Column {
+    pub(crate) fn of(&mut self, asked: &Sample<'_>, folded: &mut Vec<Folded>) -> Column {
         self.since += 1;
         if self.since == WEIGHED {
             self.since = 0;

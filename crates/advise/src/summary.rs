@@ -1,6 +1,6 @@
 //! Receives the requests of a log one by one, and keeps the data that the advice needs.
 
-use bywash_discover::template::Asked;
+use bywash_discover::template::Sample;
 use bywash_engine::classify::Pattern;
 use bywash_units::{Time, TimeSpan};
 
@@ -172,7 +172,7 @@ impl Summary {
         self.count(request, is_file);
         let seconds = request.service.unwrap_or_default().as_secs_f64();
         let column = self.pages.of(
-            &Asked {
+            &Sample {
                 method: request.method,
                 target: request.target,
                 client: request.client.number(),

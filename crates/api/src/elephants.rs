@@ -16,7 +16,7 @@ pub struct Elephants {
     /// the gateway could count them.
     pub missed: u64,
     /// The resources whose use is watched.
-    pub resources: Vec<Looked>,
+    pub resources: Vec<WatchedResource>,
     /// The state of the lanes of the network device, through which responses under a rule are sent.
     pub lanes: Lanes,
     /// Whether decisions survive a restart of the process.
@@ -27,7 +27,7 @@ pub struct Elephants {
 
 /// A watched resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Looked {
+pub struct WatchedResource {
     /// The resource's name in the configuration file.
     pub name: String,
     /// The total time in seconds over which the resource was read.

@@ -33,7 +33,7 @@ mod sessions;
 mod status;
 
 pub use elephants::{
-    Answers, Ask, Decision, Elephant, Elephants, Evidence, Lanes, Looked, Preview, Previewed,
+    Answers, Ask, Decision, Elephant, Elephants, Evidence, Lanes, WatchedResource, Preview, Previewed,
     Route, RouteUse, Routes, Use,
 };
 pub use endpoints::{Access, Body, Endpoint, endpoints};

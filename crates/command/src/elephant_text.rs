@@ -319,7 +319,7 @@ fn minutes(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bywash_api::Looked;
+    use bywash_api::WatchedResource;
     use serde_json::json;
 
     use super::*;
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn slots_beyond_the_limit_are_explained() {
         let head = |used: f64| {
-            let slots = Looked { name: "slots".into(), used: Some(used), ..Looked::default() };
+            let slots = WatchedResource { name: "slots".into(), used: Some(used), ..WatchedResource::default() };
             headline(&Elephants { resources: vec![slots], ..Elephants::default() })
         };
         assert!(head(0.87).contains("slots: 87 % used\n"), "{}", head(0.87));
@@ -345,7 +345,7 @@ mod tests {
             } }
         });
         let text = listing(&Elephants {
-            resources: vec![Looked::default()],
+            resources: vec![WatchedResource::default()],
             elephants: vec![serde_json::from_value(elephant).unwrap()],
             ..Elephants::default()
         });

@@ -24,11 +24,11 @@ pub const FLUSHED: Duration = Duration::from_secs(1);
 /// # Errors
 /// If the data cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
-    is_read(text).map(drop)
+    print_while_read(text).map(drop)
 }
 
 /// Prints data to standard output. Returns whether standard output still has a reader.
-pub fn is_read(text: &str) -> Result<bool, Failure> {
+pub fn print_while_read(text: &str) -> Result<bool, Failure> {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

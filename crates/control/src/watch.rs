@@ -8,7 +8,7 @@
 //! A gateway reports requests as they end. A log reader reports them in the order of the log. All
 //! times are of one clock, which may show a time in the past.
 
-use bywash_discover::template::{Asked, Templates};
+use bywash_discover::template::{Sample, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Resource, Routes, Settings};
 use bywash_engine::classify::Pattern;
 use bywash_units::{Time, TimeSpan};
@@ -139,7 +139,7 @@ impl Watch {
         let took = worked.map_or(TimeSpan::ZERO, |(from, to)| to.since(from));
         let seconds = took.as_secs_f64();
         let key = client.key;
-        let asked = Asked { method, target, client: key, address: key, seconds, is_good };
+        let asked = Sample { method, target, client: key, address: key, seconds, is_good };
         let name = self.templates.learn(&asked);
         if self.templates.version() != self.version {
             self.rename();

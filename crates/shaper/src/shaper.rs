@@ -109,7 +109,7 @@ impl Shaper {
     /// Determines the state again from the kernel. Returns the state if it differs from the last
     /// reported one. Call this about once a second, on a thread that serves no requests, because it
     /// waits for the kernel's list of devices.
-    pub fn look(&self) -> Option<Shaping> {
+    pub fn refresh(&self) -> Option<Shaping> {
         let now = self.find();
         (self.reported.swap(now.number(), Relaxed) != now.number()).then_some(now)
     }

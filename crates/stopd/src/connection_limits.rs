@@ -15,10 +15,10 @@ use crate::lease_broker::Rights;
 enum UserGroup {
     /// Users that may lease: applications.
     Lessees,
-    /// Users that may neither lease nor stop. Their connections get an error response.
+    /// Users that may only stop: gateways and web servers.
     Stoppers,
-    /// Users without rights, which get an error response.
-    Strangers,
+    /// Users that may neither lease nor stop. Their connections get an error response.
+    Unauthorised,
 }
 
 impl UserGroup {
@@ -26,7 +26,7 @@ impl UserGroup {
         match (rights.leases, rights.stops) {
             (true, _) => Self::Lessees,
             (false, true) => Self::Stoppers,
-            (false, false) => Self::Strangers,
+            (false, false) => Self::Unauthorised,
         }
     }
 
@@ -34,7 +34,7 @@ impl UserGroup {
         match self {
             Self::Lessees => 4096,
             Self::Stoppers => 1024,
-            Self::Strangers => 16,
+            Self::Unauthorised => 16,
         }
     }
 

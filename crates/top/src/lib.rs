@@ -43,7 +43,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bywash_command::Failure;
 use bywash_command::operators;
 use bywash_command::signals::{SignalRequest, Signals};
-use bywash_command::streams::{is_read, wants_colour};
+use bywash_command::streams::{print_while_read, wants_colour};
 use bywash_units::TimeSpan;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::cursor::Show;
@@ -98,7 +98,7 @@ fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
             printed::text(&model)
         };
         let is_over = args.count.is_some_and(|count| printed >= count);
-        if !is_read(&text)? || is_over {
+        if !print_while_read(&text)? || is_over {
             break;
         }
         thread::sleep(args.interval.to_std());

@@ -62,11 +62,11 @@ impl Summary {
                 others.join(", ")
             ));
         }
-        for class in advice.classes.iter().filter(|class| 20 * class.strangers > class.requests) {
+        for class in advice.classes.iter().filter(|class| 20 * class.mismatched > class.requests) {
             notes.push(format!(
                 "By their words, {:.0} % of the requests of class `{}` are for something else. \
                  The patterns of the class match them nevertheless.",
-                percent(class.strangers, class.requests),
+                percent(class.mismatched, class.requests),
                 class.role.name()
             ));
         }

@@ -45,7 +45,7 @@ pub(super) struct Forecast {
     pub(super) places: u32,
     /// Whether the operator named the number of requests that the application can work on at once.
     /// If not, the number is an estimate.
-    pub(super) places_were_told: bool,
+    pub(super) is_concurrency_given: bool,
     pub(super) patience: f64,
     pub(super) patience_was_assumed: bool,
     /// The patience in seconds that the simulated bywash is configured with: the estimate, clamped
@@ -135,7 +135,7 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     Ok(Some(Forecast {
         pages: busy.most.pages,
         places,
-        places_were_told: workers.is_some(),
+        is_concurrency_given: workers.is_some(),
         patience: patience.as_secs_f64(),
         patience_was_assumed: found.is_none(),
         patience_told: PatienceSetting::of(patience.as_secs_f64()).seconds,
@@ -258,7 +258,7 @@ fn client(patience: TimeSpan) -> Client {
         retries_after_refusal: 0,
         pause_after_timeout: PAUSE,
         pause_after_refusal: Distribution::Constant(PAUSE),
-        keeps_retry_after: false,
+        obeys_retry_after: false,
         declares_retries: false,
         abandon: 0.0,
     }

@@ -278,7 +278,7 @@ fn forecast_text(forecast: &Forecast) -> String {
     if (forecast.patience_told - forecast.patience).abs() > 1e-6 {
         let _ = write!(assumed, ", clamped to {} for bywash", span(forecast.patience_told));
     }
-    let of_places = if forecast.places_were_told {
+    let of_places = if forecast.is_concurrency_given {
         "by --workers"
     } else {
         "an estimate; --workers gives the number"

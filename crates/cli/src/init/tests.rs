@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use bywash_config::{Config, Severity};
-use bywash_engine::classify::{Asked, HasField};
+use bywash_engine::classify::{RequestParts, HasField};
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn each_preset_puts_requests_of_its_application_into_one_class() {
             |id: bywash_engine::ClassId| config.classes[usize::from(id.0)].class.name.clone();
         let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
         for [method, target, class] in requests(name) {
-            let classes = config.classifier.classes(&Asked::new(&method, &target));
+            let classes = config.classifier.classes(&RequestParts::new(&method, &target));
             let found: Vec<String> = classes.iter().map(name_of).collect();
             if found != [class.as_str()] {
                 wrong.push(format!("{method} {target} is {}, not {class}", found.join(" or ")));
@@ -65,7 +65,7 @@ fn parameters_of_another_page_do_not_raise_a_search() {
     ] {
         let (_, preset) = PRESETS.iter().find(|(known, _)| *known == name).unwrap();
         let config = parsed(name, &file(preset, "http://127.0.0.1:3000", None));
-        let classes = config.classifier.classes(&Asked::new(method, target));
+        let classes = config.classifier.classes(&RequestParts::new(method, target));
         let lowest = &config.classes[config.lowest(classes).index()].class.name;
         assert_eq!(lowest, class, "{name}: {method} {target}");
     }
@@ -88,8 +88,8 @@ fn a_post_that_a_field_turns_into_a_get_is_no_change_by_an_editor() {
         assert_eq!(config.listen.pass_fields, ["x-http-method-override"], "{name}");
         for (method, is_disguised) in [("get", true), ("DELETE", false)] {
             let fields = Only("x-http-method-override", method);
-            let asked = Asked::new("POST", "/wp-json/wp/v2/posts");
-            let classes = config.classifier.classes(&Asked { fields: &fields, ..asked });
+            let asked = RequestParts::new("POST", "/wp-json/wp/v2/posts");
+            let classes = config.classifier.classes(&RequestParts { fields: &fields, ..asked });
             let lowest = &config.classes[config.lowest(classes).index()].class.name;
             assert_eq!(lowest == "disguised", is_disguised, "{name}: {method} is {lowest}");
         }

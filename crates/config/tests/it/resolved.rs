@@ -6,7 +6,7 @@ use bywash_config::{
     AccessLog, ClassConfig, Config, HalfClose, Mode, PrincipalKind, Session, Wanted, example,
     reference, schema,
 };
-use bywash_engine::classify::Asked;
+use bywash_engine::classify::RequestParts;
 use bywash_engine::{ClassId, ClassSet, Tier};
 use bywash_units::{TimeSpan, Utility};
 
@@ -130,7 +130,7 @@ fn other_is_worth_nothing_and_gets_what_no_pattern_matches() {
     let other = config.classes.last().unwrap();
     assert_eq!((other.class.utility, other.class.queue), (Utility::new(0.0), Some(3)));
     assert_eq!(other.mode, Mode::Enforce);
-    let index = |method, path| config.classifier.class(&Asked::new(method, path)).index();
+    let index = |method, path| config.classifier.class(&RequestParts::new(method, path)).index();
     assert_eq!([index("POST", "/pay"), index("GET", "/p/1"), index("PUT", "/x")], [0, 1, 2]);
 }
 
@@ -149,7 +149,7 @@ hosts = ["*.blog.example.com", "blog.example.com"]
 "#;
     let (config, _) = Config::parse(text, "test").unwrap();
     let class = |host| {
-        let class = config.classifier.class(&Asked { host, ..Asked::new("GET", "/a?b") });
+        let class = config.classifier.class(&RequestParts { host, ..RequestParts::new("GET", "/a?b") });
         config.classes[class.index()].class.name.clone()
     };
     let hosts = ["shop.example.com:8080", "blog.example.com", "my.blog.example.com", "x"];
@@ -168,7 +168,7 @@ fn an_upstream_alone_is_enough() {
     assert_eq!((config.stop.grace, config.stop.delay), (TimeSpan::from_secs(30), TimeSpan::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
     assert_eq!((other.class.name.as_str(), other.line), ("other", None));
-    assert_eq!(config.classifier.class(&Asked::new("GET", "/")), ClassId(0));
+    assert_eq!(config.classifier.class(&RequestParts::new("GET", "/")), ClassId(0));
 }
 
 #[test]

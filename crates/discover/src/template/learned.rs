@@ -27,7 +27,7 @@ const WANTED: Rule = Rule { most: 32, at_once: false, even_rare: true };
 
 /// A request from which templates are learned.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'t> {
+pub struct Sample<'t> {
     /// The method of the request.
     pub method: &'t str,
     /// The path and the query of the request.
@@ -98,8 +98,8 @@ impl Templates {
     }
 
     /// Learns from a request, and returns the name of the request's route.
-    pub fn learn(&mut self, asked: &Asked<'_>) -> String {
-        let Asked { method, target, client, address, seconds, is_good } = *asked;
+    pub fn learn(&mut self, sample: &Sample<'_>) -> String {
+        let Sample { method, target, client, address, seconds, is_good } = *sample;
         if let Some(pattern) = self.tracked_pattern(method, target) {
             return pattern;
         }

@@ -22,7 +22,7 @@
 //!
 //! # Attacks
 //!
-//! Templates learn only from requests that the application has answered well ([`Asked::is_good`]).
+//! Templates learn only from requests that the application has answered well ([`Sample::is_good`]).
 //! Therefore requests for a million pages that do not exist change no name. A client that requests
 //! a million pages that exist can cause new pages of that place to be named `*`, during the attack
 //! and half an hour after it. Names that account for much keep their place, and so do the patterns
@@ -40,4 +40,4 @@ mod choices;
 mod learned;
 mod shape;
 
-pub use learned::{Asked, MOST, Templates};
+pub use learned::{Sample, MOST, Templates};

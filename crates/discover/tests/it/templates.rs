@@ -1,6 +1,6 @@
 //! Tests of the route names that are learned from requests.
 
-use bywash_discover::template::{Asked, MOST, Templates};
+use bywash_discover::template::{Sample, MOST, Templates};
 use bywash_engine::classify::{BadPattern, Pattern};
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn learn(templates: &mut Templates, target: &str, client: u64) -> String {
 }
 
 fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> String {
-    templates.learn(&Asked { method: "GET", target, client, address, seconds: 0.01, is_good: true })
+    templates.learn(&Sample { method: "GET", target, client, address, seconds: 0.01, is_good: true })
 }
 
 /// Returns the route names of `targets`, after a thousand clients have requested each of them.
@@ -130,7 +130,7 @@ fn a_rare_page_that_takes_long_gets_a_name_also_where_there_are_many() {
             )
         };
         let seconds = if target == "/blog/report" { 5.0 } else { 0.01 };
-        templates.learn(&Asked {
+        templates.learn(&Sample {
             method: "GET",
             target: &target,
             client: n,
@@ -193,7 +193,7 @@ fn pages_that_are_not_there_change_no_name() {
     }
     for n in 0..100_000_u64 {
         let target = format!("/x{}y?{n}", (b'a' + (n % 26) as u8) as char);
-        templates.learn(&Asked {
+        templates.learn(&Sample {
             method: "GET",
             target: &target,
             client: n,
@@ -238,7 +238,7 @@ fn a_million_hostile_targets_cost_no_more_than_there_is_room_for() {
             _ => format!("/a/b/c/d/e/f/g/h/i/j/{}?a*=&=&?&&&%zz", letters(9)),
         };
         let client = n % 5;
-        templates.learn(&Asked {
+        templates.learn(&Sample {
             method: "GET",
             target: &target,
             client,
@@ -267,7 +267,7 @@ fn a_pattern_that_is_always_tracked_holds_whatever_is_learned_and_the_most_speci
     let mut templates = Templates::new(always_track);
     assert_eq!(learn(&mut templates, "/blog/a/b/c?x=1", 1), "/blog/**");
     assert_eq!(learn(&mut templates, "/blog/archive?page=2", 1), "/blog/archive?page&...");
-    let asked = Asked {
+    let asked = Sample {
         method: "POST",
         target: "/cart/17",
         client: 1,
@@ -284,7 +284,7 @@ fn methods_that_change_things_are_routes_of_their_own() {
     let mut templates = Templates::new(Vec::new());
     let mut asked = |method, target| {
         let (client, address) = (1, 1);
-        templates.learn(&Asked { method, target, client, address, seconds: 0.1, is_good: true })
+        templates.learn(&Sample { method, target, client, address, seconds: 0.1, is_good: true })
     };
     assert_eq!(asked("POST", "/cart?add"), "POST /cart?add");
     assert_eq!(asked("HEAD", "/cart"), "/cart");

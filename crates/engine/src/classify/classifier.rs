@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::query::QueryFit;
-use super::{Asked, Condition, PathReading, Pattern, RequestLine, Rule, Tie, readings};
+use super::{RequestParts, Condition, PathReading, Pattern, RequestLine, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
 /// The rules that give requests their classes, in the order in which they are tried. Rules with
@@ -100,25 +100,25 @@ impl Classifier {
 
     /// Returns the classes of all readings of a request. The set is never empty, and usually has
     /// one class.
-    pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
+    pub fn classes(&self, parts: &RequestParts<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
-        let Some(readings) = self.readings(asked.path()) else {
+        let Some(readings) = self.readings(parts.path()) else {
             return self.rules.iter().fold(other, |all, rule| all.with(rule.class));
         };
-        let mut line = RequestLine::new(asked.method, asked.target);
+        let mut line = RequestLine::new(parts.method, parts.target);
         let mut classes = ClassSet::NONE;
         for reading in readings {
-            classes = classes.union(self.of_reading(asked, &mut line, &reading));
+            classes = classes.union(self.of_reading(parts, &mut line, &reading));
         }
         if classes.is_empty() { other } else { classes }
     }
 
     /// Returns the class of a request whose path is read literally: the class of the most specific
     /// rule that the request matches.
-    pub fn class(&self, asked: &Asked<'_>) -> ClassId {
-        let mut line = RequestLine::new(asked.method, asked.target);
-        let reading = PathReading::plain(asked.path(), self.ignores_case);
-        let found = reading.and_then(|reading| self.find(asked, &mut line, &reading).exact);
+    pub fn class(&self, parts: &RequestParts<'_>) -> ClassId {
+        let mut line = RequestLine::new(parts.method, parts.target);
+        let reading = PathReading::plain(parts.path(), self.ignores_case);
+        let found = reading.and_then(|reading| self.find(parts, &mut line, &reading).exact);
         found.unwrap_or(self.default)
     }
 
@@ -127,16 +127,16 @@ impl Classifier {
     /// slash count if no rule matches the path itself.
     fn of_reading<'t>(
         &self,
-        asked: &Asked<'t>,
+        parts: &RequestParts<'t>,
         line: &mut RequestLine<'t>,
         reading: &PathReading<'t>,
     ) -> ClassSet {
-        let found = self.find(asked, line, reading);
+        let found = self.find(parts, line, reading);
         let set = found.classes.with(found.exact.unwrap_or(self.default));
         let counts = found.exact.is_none() || reading.ends_with_slash();
         match reading.toggled().filter(|_| counts) {
             Some(toggled) => {
-                let toggled = self.find(asked, line, &toggled);
+                let toggled = self.find(parts, line, &toggled);
                 let exact =
                     toggled.exact.map_or(ClassSet::NONE, |class| ClassSet::NONE.with(class));
                 set.union(toggled.classes).union(exact)
@@ -147,7 +147,7 @@ impl Classifier {
 
     fn find<'t>(
         &self,
-        asked: &Asked<'t>,
+        parts: &RequestParts<'t>,
         line: &mut RequestLine<'t>,
         reading: &PathReading<'t>,
     ) -> Found {
@@ -155,12 +155,12 @@ impl Classifier {
         let mut found = Found { classes: ClassSet::NONE, exact: None };
         let [with_fields, by_host @ ..] = &self.indexes;
         for rule in self.candidates(with_fields, reading) {
-            if fit(rule, asked, line, reading) != QueryFit::No {
+            if fit(rule, parts, line, reading) != QueryFit::No {
                 found.classes = found.classes.with(rule.class);
             }
         }
         for index in by_host {
-            found.look(self.candidates(index, reading), asked, line, reading);
+            found.add_fitting(self.candidates(index, reading), parts, line, reading);
             if found.exact.is_some() {
                 break;
             }
@@ -184,13 +184,13 @@ impl Classifier {
 /// of the request does not match the rule.
 fn fit(
     rule: &Rule,
-    asked: &Asked<'_>,
+    parts: &RequestParts<'_>,
     line: &RequestLine<'_>,
     reading: &PathReading<'_>,
 ) -> QueryFit {
     let Rule { pattern, condition, .. } = rule;
     let is_meant =
-        pattern.takes(asked.method) && pattern.matches_path(reading) && condition.is_met(asked);
+        pattern.takes(parts.method) && pattern.matches_path(reading) && condition.is_met(parts);
     if is_meant { pattern.query_fit(line) } else { QueryFit::No }
 }
 
@@ -206,10 +206,10 @@ impl Found {
     /// Adds the classes of those `rules` that fit a request. `rules` begins with the most specific.
     /// Once the request matches a rule exactly, only further rules with the same path are
     /// considered.
-    fn look<'r>(
+    fn add_fitting<'r>(
         &mut self,
         rules: impl Iterator<Item = &'r Rule>,
-        asked: &Asked<'_>,
+        parts: &RequestParts<'_>,
         line: &RequestLine<'_>,
         reading: &PathReading<'_>,
     ) {
@@ -224,7 +224,7 @@ impl Found {
                 of_path = Some(rule);
                 before.clear();
             }
-            let fit = fit(rule, asked, line, reading);
+            let fit = fit(rule, parts, line, reading);
             if fit == QueryFit::No || before.iter().any(|first| hides(first, rule, line)) {
                 continue;
             }

@@ -4,9 +4,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Asked;
+use super::RequestParts;
 
-/// The hosts and header fields that a request must have. Of two conditions, the greater in sort
+/// The hosts and header fields that a request must have. The greater of two conditions in sort
 /// order is tried first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
@@ -51,12 +51,12 @@ impl Condition {
     }
 
     /// Returns whether a request meets the condition.
-    pub fn is_met(&self, asked: &Asked<'_>) -> bool {
+    pub fn is_met(&self, parts: &RequestParts<'_>) -> bool {
         let is_host = || {
-            let host = plain(asked.host);
+            let host = plain(parts.host);
             self.hosts.iter().any(|pattern| pattern.takes(&host))
         };
-        (self.hosts.is_empty() || is_host()) && self.fields.iter().all(|field| field.is_of(asked))
+        (self.hosts.is_empty() || is_host()) && self.fields.iter().all(|field| field.is_of(parts))
     }
 }
 
@@ -70,8 +70,8 @@ impl HostPattern {
 }
 
 impl Field {
-    fn is_of(&self, asked: &Asked<'_>) -> bool {
-        asked.fields.has(&self.name, &|given| match &self.value {
+    fn is_of(&self, parts: &RequestParts<'_>) -> bool {
+        parts.fields.has(&self.name, &|given| match &self.value {
             Some(value) => given.trim_ascii().eq_ignore_ascii_case(value.as_bytes()),
             None => true,
         })

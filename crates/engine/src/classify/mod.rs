@@ -49,7 +49,7 @@ pub use reading::{DEEPEST, PathReading, decoded, readings};
 
 /// The parts of a request by which it is classified.
 #[derive(Clone, Copy)]
-pub struct Asked<'t> {
+pub struct RequestParts<'t> {
     /// The request's method.
     pub method: &'t str,
     /// The request's canonical path and its query.
@@ -74,7 +74,7 @@ impl HasField for () {
     }
 }
 
-impl<'t> Asked<'t> {
+impl<'t> RequestParts<'t> {
     /// Creates a request of which only method and target are known.
     pub const fn new(method: &'t str, target: &'t str) -> Self {
         Self { method, target, host: "", fields: &() }
@@ -85,7 +85,7 @@ impl<'t> Asked<'t> {
     }
 }
 
-impl fmt::Debug for Asked<'_> {
+impl fmt::Debug for RequestParts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}{}", self.method, self.host, self.target)
     }

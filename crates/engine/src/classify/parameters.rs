@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use super::reading::decoded;
 
 /// The maximum number of distinct names in a set of parameters ([`Parameters::set`]). A query with
-/// more names has no set, because a developer would hardly choose so many.
+/// more names has no set, because developers hardly choose more than that.
 pub(super) const MOST: usize = 8;
 /// The maximum length of a parameter's name, in bytes.
 const LONGEST: usize = 32;

@@ -18,11 +18,11 @@ fn of(patterns: &[&str]) -> Classifier {
 }
 
 fn classes(patterns: &[&str], method: &str, target: &str) -> Vec<u8> {
-    of(patterns).classes(&Asked::new(method, target)).iter().map(|class| class.0).collect()
+    of(patterns).classes(&RequestParts::new(method, target)).iter().map(|class| class.0).collect()
 }
 
 fn class(patterns: &[&str], method: &str, target: &str) -> u8 {
-    of(patterns).class(&Asked::new(method, target)).0
+    of(patterns).class(&RequestParts::new(method, target)).0
 }
 
 const PATTERNS: [&str; 8] = [
@@ -112,7 +112,7 @@ fn head_is_get_unless_a_pattern_names_it() {
 fn case_is_ignored_where_the_application_ignores_it() {
     let class = |ignores_case| {
         let classifier = Classifier::new(rules(&["POST /Confirm/It"]), ClassId(9), ignores_case);
-        classifier.unwrap().class(&Asked::new("POST", "/cONFIRM/IT")).0
+        classifier.unwrap().class(&RequestParts::new("POST", "/cONFIRM/IT")).0
     };
     assert_eq!([class(false), class(true)], [9, 0]);
 }
@@ -222,7 +222,7 @@ fn a_host_goes_before_a_path() {
     ];
     let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
     let class = |host, target| {
-        let asked = Asked { host, ..Asked::new("GET", target) };
+        let asked = RequestParts { host, ..RequestParts::new("GET", target) };
         classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
     };
     for host in ["admin.example.com", "ADMIN.example.com.:8080"] {
@@ -253,7 +253,7 @@ fn a_field_adds_a_class_and_takes_none_away() {
         [under("/**", 0, &[], &crawls), under("/p", 1, &[], &[]), under("/p", 2, &host, &[])];
     let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
     let class = |host, fields: &'static [(&'static str, &'static [u8])]| {
-        let asked = Asked { host, fields: &Fields(fields), ..Asked::new("GET", "/p") };
+        let asked = RequestParts { host, fields: &Fields(fields), ..RequestParts::new("GET", "/p") };
         classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
     };
     assert_eq!(class("", CRAWLER), [0, 1], "although its path is less specific");

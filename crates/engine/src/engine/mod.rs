@@ -213,8 +213,8 @@ impl Engine {
     }
 
     /// Returns whether an answer begins the session or advances it.
-    pub fn gets_on(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
-        self.sessions.gets_on(now, session, service)
+    pub fn begins_or_advances(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
+        self.sessions.begins_or_advances(now, session, service)
     }
 
     /// Returns the classes that a session was served, as far as the engine remembers. The set is
@@ -235,7 +235,7 @@ impl Engine {
 
     fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
         let standing = self.standing_of_new(now, &request);
-        let holder = holder(standing, &request);
+        let holder = charged_principal(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
         let waiting = Waiting {
@@ -481,7 +481,7 @@ fn any_stops(classes: &[Class]) -> bool {
 
 /// Returns the session or address that a request counts against: its session if that session is
 /// proven, and otherwise the client's address. Returns `None` if neither is known.
-fn holder(standing: Standing, request: &Request) -> Option<Principal> {
+fn charged_principal(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
         Standing::Transaction => request.session.map(Principal::Checkout),
         Standing::InProgress => request.session.map(Principal::Session),

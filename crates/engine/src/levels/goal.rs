@@ -35,7 +35,7 @@ pub enum Goal {
 
 /// The measured state of a goal: how far it is reached at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct GoalState {
     /// Whether the goal is reached.
     pub verdict: Verdict,
     /// The last measurement: the ratio, or the share of requests that was answered within the time.
@@ -199,7 +199,7 @@ impl Controller {
         }
     }
 
-    pub(super) fn standing(&self, now: Time, table: &Table) -> Option<Standing> {
+    pub(super) fn standing(&self, now: Time, table: &Table) -> Option<GoalState> {
         match self {
             Self::None => None,
             Self::Ratio(ratio) => Some(ratio.standing(now)),

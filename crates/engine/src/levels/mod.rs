@@ -43,7 +43,7 @@ use alloc::vec::Vec;
 
 use bywash_units::{Time, TimeSpan};
 
-pub use goal::{Goal, GoalFault, Standing, Verdict};
+pub use goal::{Goal, GoalFault, GoalState, Verdict};
 pub use table::{Occupant, Ticket};
 
 use goal::Controller;
@@ -253,7 +253,7 @@ impl Levels {
     }
 
     /// Returns how far the goal is reached; `None` if the pool has no goal.
-    pub fn standing(&self, now: Time) -> Option<Standing> {
+    pub fn standing(&self, now: Time) -> Option<GoalState> {
         self.controller.standing(now, &self.table)
     }
 

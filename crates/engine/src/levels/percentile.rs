@@ -21,7 +21,7 @@ use alloc::collections::VecDeque;
 
 use bywash_units::{Time, TimeSpan};
 
-use super::goal::{Standing, Verdict};
+use super::goal::{GoalState, Verdict};
 use super::table::{Occupant, Table, Ticket};
 use super::{Grant, LevelId};
 
@@ -101,7 +101,7 @@ impl Percentile {
         }
     }
 
-    pub(super) fn standing(&self, now: Time, table: &Table) -> Standing {
+    pub(super) fn standing(&self, now: Time, table: &Table) -> GoalState {
         let number = now.as_nanos() / BLOCK.as_nanos();
         let fresh = |block: &&Block| block.number + BLOCKS as u64 > number;
         let blocks = || self.blocks.iter().filter(fresh);
@@ -127,6 +127,6 @@ impl Percentile {
             Verdict::Infeasible
         };
         let measured = (answered > 0).then(|| 1.0 - misses / all);
-        Standing { verdict, measured, effort: self.allowance }
+        GoalState { verdict, measured, effort: self.allowance }
     }
 }

@@ -18,7 +18,7 @@
 
 use bywash_units::{Time, TimeSpan};
 
-use super::goal::{Standing, Verdict};
+use super::goal::{GoalState, Verdict};
 use super::table::{Occupant, Ticket};
 use super::{Grant, LevelId};
 
@@ -149,10 +149,10 @@ impl Ratio {
         };
     }
 
-    pub(super) fn standing(&self, now: Time) -> Standing {
+    pub(super) fn standing(&self, now: Time) -> GoalState {
         let is_fresh = now.since(self.measured) <= STALE;
         let measured = self.means.map(|(fast, slow)| fast / slow);
-        Standing {
+        GoalState {
             verdict: if is_fresh { self.verdict } else { Verdict::Settling },
             measured: measured.filter(|ratio| is_fresh && ratio.is_finite()),
             effort: self.weight,

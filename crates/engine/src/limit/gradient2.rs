@@ -19,7 +19,7 @@ use super::{Ended, Limit, Load, Range};
 const TOLERANCE: f64 = 1.5;
 const QUEUE: f64 = 4.0;
 const SMOOTHING: f64 = 0.2;
-const LONG: f64 = 600.0;
+const LONG_WINDOW: f64 = 600.0;
 const WARM_UP: u32 = 10;
 
 /// The concurrency policy `gradient2`. See the module documentation.
@@ -50,7 +50,7 @@ impl Gradient2 {
         let short = round.latency;
         self.seen = (self.seen + 1).min(WARM_UP + 1);
         let weight =
-            if self.seen <= WARM_UP { 1.0 / f64::from(self.seen) } else { 2.0 / (LONG + 1.0) };
+            if self.seen <= WARM_UP { 1.0 / f64::from(self.seen) } else { 2.0 / (LONG_WINDOW + 1.0) };
         self.long += weight * (short - self.long);
         if self.long / short > 2.0 {
             self.long *= 0.95;

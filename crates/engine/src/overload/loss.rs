@@ -36,13 +36,13 @@ impl Loss {
     /// Counts a request that arrived at the queue. `lost` says whether a request was refused or
     /// evicted as a result.
     pub fn arrived(&mut self, now: Time, lost: bool) {
-        self.look(now);
+        self.update(now);
         self.arrived += 1;
         self.lost += u32::from(lost);
     }
 
     /// Updates the detector, and returns whether there is overload at `now`.
-    pub fn look(&mut self, now: Time) -> bool {
+    pub fn update(&mut self, now: Time) -> bool {
         if now.since(self.since) >= self.interval {
             let loss = f64::from(self.lost) / f64::from(self.arrived.max(1));
             if loss > self.upper.get() {
@@ -74,7 +74,7 @@ mod tests {
         let mut second = |number: u64, lost: u32| {
             let now = Time::ZERO + TimeSpan::from_secs(number);
             (0..100).for_each(|i| loss.arrived(now, i < lost));
-            loss.look(now + TimeSpan::from_millis(999))
+            loss.update(now + TimeSpan::from_millis(999))
         };
         assert_eq!(
             [second(1, 4), second(2, 6), second(3, 2), second(4, 1), second(5, 0)],

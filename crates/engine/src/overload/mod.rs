@@ -53,7 +53,7 @@ impl Detector {
 
     /// Updates the detector, and returns whether there is overload among the requests of `group`.
     /// `head` is the time for which the oldest of them has waited.
-    pub fn look(
+    pub fn update(
         &mut self,
         now: Time,
         group: usize,
@@ -62,8 +62,8 @@ impl Detector {
     ) -> bool {
         match self {
             Self::HeadAge(heads) => heads[group].observe(now, head, mean_service),
-            Self::Sojourn(sojourns, patience) => sojourns[group].look(now, mean_service, *patience),
-            Self::Loss(loss) => loss.look(now),
+            Self::Sojourn(sojourns, patience) => sojourns[group].update(now, mean_service, *patience),
+            Self::Loss(loss) => loss.update(now),
             Self::Thresholds(thresholds) => thresholds.overloaded(),
         }
     }

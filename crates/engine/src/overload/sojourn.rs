@@ -30,7 +30,7 @@ impl Sojourn {
 
     /// Updates the detector at the end of an interval, and returns whether there is overload.
     /// `patience` is the clients' median patience.
-    pub fn look(&mut self, now: Time, mean_service: TimeSpan, patience: TimeSpan) -> bool {
+    pub fn update(&mut self, now: Time, mean_service: TimeSpan, patience: TimeSpan) -> bool {
         if now.since(self.since) >= LEAST_INTERVAL.max(mean_service * 20) {
             let target = (mean_service * 8).clamp_to(LEAST, patience / 10);
             self.overloaded = self.least.is_some_and(|least| least > target);
@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn one_short_wait_in_an_interval_is_enough_for_calm() {
         let mut sojourn = Sojourn::CALM;
-        sojourn.look(at(0), SERVICE, PATIENCE);
+        sojourn.update(at(0), SERVICE, PATIENCE);
         sojourn.left(TimeSpan::from_millis(900));
-        assert!(sojourn.look(at(2000), SERVICE, PATIENCE), "8 services are the target");
+        assert!(sojourn.update(at(2000), SERVICE, PATIENCE), "8 services are the target");
         sojourn.left(TimeSpan::from_millis(900));
         sojourn.left(TimeSpan::from_millis(100));
-        assert!(!sojourn.look(at(4000), SERVICE, PATIENCE));
+        assert!(!sojourn.update(at(4000), SERVICE, PATIENCE));
     }
 }

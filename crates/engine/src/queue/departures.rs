@@ -32,9 +32,9 @@ pub(super) struct Departures {
 /// The factor by which the estimated patience must exceed the configured one for departures to
 /// count as hidden.
 const HIDDEN_FACTOR: f64 = 5.0;
-/// The part of each wait that does not count is `patience / LONG`, because no client leaves that
+/// The part of each wait that does not count is `patience / UNCOUNTED_WAIT_DIVISOR`, because no client leaves that
 /// early.
-const LONG: u64 = 20;
+const UNCOUNTED_WAIT_DIVISOR: u64 = 20;
 /// The limit of the counted waiting time, as a multiple of the patience. When it is exceeded, all
 /// counts are halved.
 const MEMORY: f64 = 200.0;
@@ -50,7 +50,7 @@ impl Departures {
     /// client has left. Otherwise the wait ended for another reason, and the client seemed to be
     /// there.
     pub(super) fn waited(&mut self, age: TimeSpan, gone: bool) {
-        let short = self.patience / LONG;
+        let short = self.patience / UNCOUNTED_WAIT_DIVISOR;
         if age < short {
             return;
         }

@@ -88,8 +88,8 @@ pub(super) struct Ranked<R> {
 const MOST_REGROUPED: usize = 4096;
 
 /// The divisor of the long wait. Losses are imminent when the oldest request has waited for
-/// 1/`LONG_WAIT` of the clients' median patience or of `max_wait`, whichever is shorter.
-const LONG_WAIT: u64 = 10;
+/// 1/`LONG_WAIT_DIVISOR` of the clients' median patience or of `max_wait`, whichever is shorter.
+const LONG_WAIT_DIVISOR: u64 = 10;
 
 /// The maximum number of requests that are set back for each slot that is given.
 const MOST_SET_BACK: usize = 16;
@@ -206,7 +206,7 @@ impl<R: Ranking> Ranked<R> {
     /// newest first is in force in this group.
     fn lifo_in(&mut self, view: &QueueView<'_>, group: usize) -> bool {
         let head = self.groups.front(group).map(|id| view.age(id));
-        self.detector.look(view.now, group, head, view.mean_service)
+        self.detector.update(view.now, group, head, view.mean_service)
     }
 
     /// Returns whether newest first is in force in the group of this request.
@@ -452,7 +452,7 @@ impl<R: Ranking> Scheduler for Ranked<R> {
         let groups = 0..=self.ranking.group(waiting);
         let heads = groups.filter_map(|group| self.groups.front(group));
         let oldest = heads.map(|id| view.age(id)).max().unwrap_or(TimeSpan::ZERO);
-        let long = self.patience.min(max_wait) / LONG_WAIT;
+        let long = self.patience.min(max_wait) / LONG_WAIT_DIVISOR;
         let by_time = oldest.as_secs_f64() / long.as_secs_f64().max(1e-9);
         by_time.max(pressure(self.cells.total(), self.capacity))
     }

@@ -156,7 +156,7 @@ impl Sessions {
 
     /// Returns whether an answer begins a session or advances one. The module documentation has the
     /// rules.
-    pub fn gets_on(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
+    pub fn begins_or_advances(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
         let begins = match service.answer {
             AnswerKind::Content => true,
             AnswerKind::Redirect => {
@@ -170,7 +170,7 @@ impl Sessions {
     /// Notes that a session was served a request. Returns whether the session is now remembered;
     /// `false` means that the answer does not begin a session. A full table evicts another session.
     pub fn served(&mut self, now: Time, key: SessionKey, service: Service) -> bool {
-        if !self.gets_on(now, Some(key), &service) {
+        if !self.begins_or_advances(now, Some(key), &service) {
             return false;
         }
         let Service { class, address, had_begun, succeeded, .. } = service;

@@ -29,11 +29,11 @@ use super::Segment;
 use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The divisor of the reserve: 1/`RESERVE` of the table's places are reserved for fresh sessions.
+/// The divisor of the reserve: 1/`RESERVE_DIVISOR` of the table's places are reserved for fresh sessions.
 /// Proven sessions have the rest.
-const RESERVE: u32 = 2;
-/// The divisor of the quota: one address may have 1/`QUOTA` of the table's places in a segment.
-const QUOTA: u32 = 1024;
+const RESERVE_DIVISOR: u32 = 2;
+/// The divisor of the quota: one address may have 1/`QUOTA_DIVISOR` of the table's places in a segment.
+const QUOTA_DIVISOR: u32 = 1024;
 /// The minimum quota in sessions. It lets a household or a small office keep its sessions even in a
 /// small table.
 const LEAST_QUOTA: u32 = 16;
@@ -79,8 +79,8 @@ impl Segments {
             of_address: Lists::new(Segment::COUNT * entries),
             over_quota: Lists::with_room(Segment::COUNT * WEIGHTS, Segment::COUNT * entries),
             entries,
-            quota: (capacity / QUOTA).max(LEAST_QUOTA),
-            reserve: capacity / RESERVE,
+            quota: (capacity / QUOTA_DIVISOR).max(LEAST_QUOTA),
+            reserve: capacity / RESERVE_DIVISOR,
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     const CAPACITY: usize = 200;
-    const RESERVED: usize = CAPACITY / RESERVE as usize;
+    const RESERVED: usize = CAPACITY / RESERVE_DIVISOR as usize;
     const FULL_QUOTA: usize = LEAST_QUOTA as usize;
 
     /// A simple reference implementation: a list of sessions, the one served longest ago first.

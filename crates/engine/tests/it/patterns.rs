@@ -1,7 +1,7 @@
 //! Tests that mistakes in a list of patterns are found, wherever they are in the list.
 
 use bywash_engine::ClassId;
-use bywash_engine::classify::{Asked, Classifier, Rule};
+use bywash_engine::classify::{RequestParts, Classifier, Rule};
 
 fn rule(text: &str, class: u8) -> Rule {
     Rule::new(text.parse().expect("the pattern is well-formed"), ClassId(class))
@@ -34,7 +34,7 @@ fn the_order_of_the_list_does_not_matter() {
         let classifier = Classifier::new(turned, ClassId(9), false).unwrap();
         for (method, path, class) in cases {
             assert_eq!(
-                classifier.class(&Asked::new(method, path)),
+                classifier.class(&RequestParts::new(method, path)),
                 ClassId(class),
                 "{method} {path}"
             );

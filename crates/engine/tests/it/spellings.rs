@@ -2,7 +2,7 @@
 //! configuration.
 
 use bywash_engine::Bounds;
-use bywash_engine::classify::{Asked, Classifier, Rule, strict};
+use bywash_engine::classify::{RequestParts, Classifier, Rule, strict};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::{TimeSpan, Utility};
 use proptest::prelude::*;
@@ -153,13 +153,13 @@ proptest! {
         let classifier = classifier(&patterns);
         let (plain, odd) = (format!("{plain}?{query}"), format!("{odd}?{odd_query}"));
         let [of_plain, of_odd] =
-            [&plain, &odd].map(|target| classifier.classes(&Asked::new(method, target)));
+            [&plain, &odd].map(|target| classifier.classes(&RequestParts::new(method, target)));
         prop_assert_eq!(of_plain.union(of_odd), of_odd, "{} {}", plain, odd);
         let [plain_is, odd_is] =
             [of_plain, of_odd].map(|set| treated(set, &classes, enforced));
         prop_assert!(is_no_better(&odd_is, &plain_is), "{plain} {plain_is:?}, {odd} {odd_is:?}");
         // It is not treated better than by an application that takes the spelling literally.
-        prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(&Asked::new(method, &odd)))));
+        prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(&RequestParts::new(method, &odd)))));
     }
 
     #[test]
@@ -168,13 +168,13 @@ proptest! {
         (plain, odd) in spellings(),
     ) {
         let classifier = classifier(&patterns);
-        let named = classifier.class(&Asked::new("GET", &plain));
+        let named = classifier.class(&RequestParts::new("GET", &plain));
         if named == OTHER {
             return Ok(());
         }
         for path in [&plain, &odd] {
             let target = format!("{path}/");
-            let set = classifier.classes(&Asked::new("GET", &target));
+            let set = classifier.classes(&RequestParts::new("GET", &target));
             prop_assert!(set.meets(ClassSet::NONE.with(named)), "{path}/ is not held as {plain}");
         }
     }
@@ -184,6 +184,6 @@ proptest! {
         let read = bywash_engine::classify::readings(&path, true);
         let read = read.map(Iterator::count);
         prop_assert!(read.is_none_or(|read| (1..=13).contains(&read)), "{read:?}");
-        prop_assert!(!classifier(&["* /a/**".into()]).classes(&Asked::new("GET", &path)).is_empty());
+        prop_assert!(!classifier(&["* /a/**".into()]).classes(&RequestParts::new("GET", &path)).is_empty());
     }
 }

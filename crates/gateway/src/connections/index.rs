@@ -51,7 +51,7 @@ pub(super) struct Index {
     /// The position in `all` at which the next scan begins.
     next: usize,
     /// The earliest time of the next scan, counted from the start of the gateway.
-    looks_at: TimeSpan,
+    next_scan: TimeSpan,
 }
 
 /// The rank of an owner among those with candidates: the number of its connections that are not
@@ -272,12 +272,12 @@ impl Index {
     /// ([`PER_SEEN`]). `grace` is the parameter of [`State::idle`].
     fn scan_idle(&mut self, now: &impl Fn() -> TimeSpan, grace: u32) {
         let now = now();
-        if now < self.looks_at {
+        if now < self.next_scan {
             return;
         }
         self.forget();
         let seen = self.all.len().min(MOST_SEEN);
-        self.looks_at = now + PER_SEEN * seen as u64;
+        self.next_scan = now + PER_SEEN * seen as u64;
         let (before, behind) = self.all.split_at(self.next.min(self.all.len()));
         let mut found = Vec::new();
         for entry in behind.iter().chain(before).take(seen).filter(|entry| !entry.leaving) {

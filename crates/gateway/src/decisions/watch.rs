@@ -38,7 +38,7 @@ use crate::state::stored::DecisionError;
 use crate::telemetry::request_log;
 
 /// The interval at which requests are taken from the request log.
-const TURN: Duration = Duration::from_millis(50);
+const COLLECT_INTERVAL: Duration = Duration::from_millis(50);
 /// The time over which the site's performance is measured before a rule begins, for a comparison
 /// with the time under the rule.
 pub(crate) const MINUTE: TimeSpan = TimeSpan::from_secs(60);
@@ -51,7 +51,7 @@ const LONGEST: TimeSpan = TimeSpan::from_millis(2500);
 const LATE: TimeSpan = TimeSpan::from_secs(3);
 /// The interval at which findings are computed. A computation takes up to a fifth of a second if
 /// there are very many routes.
-const ASKED: TimeSpan = TimeSpan::from_secs(10);
+const FIND_INTERVAL: TimeSpan = TimeSpan::from_secs(10);
 
 /// Runs the watch while the gateway runs. It returns when the gateway drains, because then another
 /// process may watch.
@@ -63,7 +63,7 @@ pub(crate) fn run(
     let current = Arc::clone(&settings.borrow_and_update());
     let mut watcher = Watcher::new(shared, current);
     while *lifecycle.borrow() < Lifecycle::Drains {
-        std::thread::sleep(TURN);
+        std::thread::sleep(COLLECT_INTERVAL);
         if *lifecycle.borrow() != Lifecycle::Runs {
             continue;
         }
@@ -133,7 +133,7 @@ impl Watcher {
         shared.elephants.watched().advance(now);
         end(shared, now);
         overrides::end(shared);
-        if self.asked.is_none_or(|asked| now >= asked + ASKED) {
+        if self.asked.is_none_or(|asked| now >= asked + FIND_INTERVAL) {
             self.asked = Some(now);
             self.ask(shared);
         }

@@ -233,7 +233,7 @@ impl Driver {
     /// Returns whether an answer advances a session or begins one. `session` is the request's own;
     /// `None` if it has none.
     pub(crate) fn advances_session(&self, session: Option<SessionKey>, service: &Service) -> bool {
-        self.lock().engine.gets_on(self.now(), session, service)
+        self.lock().engine.begins_or_advances(self.now(), session, service)
     }
 
     /// Returns the classes that a session was served; empty if the engine does not remember it.

@@ -57,7 +57,7 @@ impl Lanes {
     /// Asks the kernel again whether lanes exist, and logs a line if that has changed. The call
     /// waits for the kernel's list of devices.
     pub(crate) fn refresh(&self) {
-        if let Some(now) = self.0.look() {
+        if let Some(now) = self.0.refresh() {
             say(now.without());
         }
     }

@@ -36,8 +36,8 @@ impl WatchReport {
     }
 
     /// Returns the state of each resource, for operators.
-    pub(crate) fn resource_reports(&self) -> Vec<bywash_api::Looked> {
-        let resource = |one: &ResourceReport| bywash_api::Looked {
+    pub(crate) fn resource_reports(&self) -> Vec<bywash_api::WatchedResource> {
+        let resource = |one: &ResourceReport| bywash_api::WatchedResource {
             name: one.name.clone(),
             seen_s: one.seen.as_secs_f64(),
             used: one.used,

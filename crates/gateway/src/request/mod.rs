@@ -239,7 +239,7 @@ fn admission_without_slot(
     if is_bypassed || !record.is_enforced() {
         let most = record.settings().config.client_limits.observed;
         let Some(permit) = CountedPermit::observed(shared, most) else {
-            return Err(Box::new(refuse_too_many_streams(record, format)));
+            return Err(Box::new(refuse_too_many_without_slot(record, format)));
         };
         record.hold_permit(permit);
     }
@@ -279,7 +279,7 @@ fn is_grpc(fields: &Fields) -> bool {
 }
 
 /// Refuses a request because too many requests run without a slot.
-fn refuse_too_many_streams(record: &mut Record, format: &RefusalFormat) -> Reply {
+fn refuse_too_many_without_slot(record: &mut Record, format: &RefusalFormat) -> Reply {
     record.shared().local_fault(LocalFault::Requests);
     refuse::upstream(format, record, None, &UpstreamError::Local(LocalFault::Requests))
 }

@@ -66,7 +66,7 @@ pub(crate) struct Exchange {
     uploaded: bool,
     sent: u64,
     /// Whether a write has failed, so that no more is written.
-    deaf: bool,
+    write_failed: bool,
     asked: Method,
     /// Whether the request has a body although its method gives a body no meaning. An application
     /// that does not read such a body takes it for the next request.
@@ -96,7 +96,7 @@ impl Exchange {
             chunked: framing == Framing::Chunked,
             uploaded: is_empty(framing),
             sent: 0,
-            deaf: false,
+            write_failed: false,
             asked: method.clone(),
             body_may_be_ignored: !is_empty(framing) && !defines_body(method),
             offered: outbound.upgrade.is_some(),
@@ -120,17 +120,17 @@ impl Exchange {
 
     /// Returns whether the exchange waits for the client to send more of the request's body.
     pub(super) fn waits_for_client(&self) -> bool {
-        !self.uploaded && !self.deaf && self.wire.has_room()
+        !self.uploaded && !self.write_failed && self.wire.has_room()
     }
 
     pub(super) fn lets_client_go(&mut self) {
         self.upload = Upload::none();
         // The upstream must not take the part of a body that was sent for the whole body.
-        self.deaf |= !self.uploaded;
+        self.write_failed |= !self.uploaded;
     }
 
     pub(super) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.deaf {
+        if !self.write_failed {
             let _ = ready!(self.wire.poll_flush(cx));
         }
         Pin::new(&mut self.wire.stream).poll_shutdown(cx).map(drop)
@@ -142,12 +142,12 @@ impl Exchange {
 
     /// Takes the part of the body that has arrived, and writes as much as the socket accepts.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
-        while !self.deaf {
+        while !self.write_failed {
             let waits = self.gather(cx)?;
             match self.wire.poll_flush(cx) {
                 Poll::Ready(Ok(())) if self.uploaded || waits => break,
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => self.deaf = true,
+                Poll::Ready(Err(_)) => self.write_failed = true,
                 Poll::Pending => break,
             }
         }
@@ -247,7 +247,7 @@ impl Exchange {
             // minute.
             self.wire.stream.resets_on_close(true);
         }
-        if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {
+        if !both || !self.keep_alive || self.write_failed || !self.wire.input.is_empty() {
             return None;
         }
         self.wire.release_idle_buffers();

@@ -149,11 +149,11 @@ fn the_gateway_notices_what_comes_and_goes_and_says_each_once() {
         let shaper = Shaper::open("1mbit".parse().unwrap());
         let without = Shaping::Pacing(Without::NotInstalled);
         assert_eq!(shaper.shaping(), without);
-        assert_eq!(shaper.look(), None);
+        assert_eq!(shaper.refresh(), None);
         install(&wanted).unwrap();
-        assert_eq!(shaper.look(), Some(Shaping::Priority));
-        assert_eq!(shaper.look(), None);
+        assert_eq!(shaper.refresh(), Some(Shaping::Priority));
+        assert_eq!(shaper.refresh(), None);
         remove(wanted.device()).unwrap();
-        assert_eq!((shaper.look(), shaper.look()), (Some(without), None));
+        assert_eq!((shaper.refresh(), shaper.refresh()), (Some(without), None));
     });
 }

@@ -135,7 +135,7 @@ fn a_right_that_is_lost_while_serving_is_no_error_and_is_said_once() {
         assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
         let lost = Shaping::Pacing(Without::NotPermitted);
         assert_eq!(shaper.shaping(), lost);
-        assert_eq!((shaper.look(), shaper.look()), (Some(lost), None));
+        assert_eq!((shaper.refresh(), shaper.refresh()), (Some(lost), None));
     });
 }
 
@@ -151,7 +151,7 @@ fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
     testbed.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
     // The shaper has not detected the removal yet. A priority without classes has no effect.
     answer(&mut ours, &mut client, LONG);
-    testbed.here.within(|| shaper.look()).unwrap();
+    testbed.here.within(|| shaper.refresh()).unwrap();
     testbed.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
 }

@@ -164,7 +164,7 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     let class = |class: &String| {
         let found = index.get(class).copied();
         let why = || format!("path names class `{class}`, which does not exist");
-        found.ok_or_else(|| ScenarioError::Senseless(why()))
+        found.ok_or_else(|| ScenarioError::Invalid(why()))
     };
     let path = problems.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
@@ -175,7 +175,7 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     let holds = span(raw.holds, TimeSpan::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
     problems.require(ends, "`until` must be after `from`");
-    let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
+    let about = |error| ScenarioError::Invalid(format!("adversary `{name}`: {error}"));
     let ((from, until), holds) = problems.whole(times.zip(holds)).map_err(about)?;
     let rate = raw.rate;
     Ok(Adversary { name, rho, path, session, addresses, patience, burst, holds, rate, from, until })

@@ -272,7 +272,7 @@ fn times(path: &Path) -> Result<Profile, ScenarioError> {
             _ => {
                 let at = format!("{}:{}", path.display(), number + 1);
                 let why = "write a time in seconds that is not before that of the previous line";
-                return Err(ScenarioError::Senseless(format!("{at}: {why}")));
+                return Err(ScenarioError::Invalid(format!("{at}: {why}")));
             }
         }
     }

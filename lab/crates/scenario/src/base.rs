@@ -111,7 +111,7 @@ fn merge(over: Table, under: &mut Table) {
 }
 
 fn senseless(why: &str) -> ScenarioError {
-    ScenarioError::Senseless(why.into())
+    ScenarioError::Invalid(why.into())
 }
 
 #[cfg(test)]

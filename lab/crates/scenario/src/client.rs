@@ -74,7 +74,7 @@ pub struct Client {
     pub pause_after_refusal: Distribution,
     /// Whether the client first waits as long as the refusal asked (`Retry-After`), and then waits
     /// for `pause_after_refusal` as well.
-    pub keeps_retry_after: bool,
+    pub obeys_retry_after: bool,
     /// Whether a retry declares in a header that it is a retry.
     pub declares_retries: bool,
     /// The probability that a client abandons its session after a failed attempt although retries

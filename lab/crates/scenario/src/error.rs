@@ -20,7 +20,7 @@ pub enum ScenarioError {
     /// The values have the right types, but are out of range or contradict each other. The message
     /// lists all errors.
     #[error("{0}")]
-    Senseless(String),
+    Invalid(String),
     /// The base of the scenario has an error.
     #[error("in its base {}: {source}", path.display())]
     Base {

@@ -18,7 +18,7 @@ impl Problems {
 
     /// Adds the error `why` at the present line.
     pub(crate) fn add(&mut self, why: impl Into<String>) {
-        self.found.push((self.line, ScenarioError::Senseless(why.into())));
+        self.found.push((self.line, ScenarioError::Invalid(why.into())));
     }
 
     pub(crate) fn require(&mut self, right: bool, why: impl Into<String>) {
@@ -57,6 +57,6 @@ impl Problems {
             None => error.to_string(),
         };
         let all: Vec<String> = self.found.iter().map(words).collect();
-        Err(ScenarioError::Senseless(all.join(if placed { "\n" } else { "; " })))
+        Err(ScenarioError::Invalid(all.join(if placed { "\n" } else { "; " })))
     }
 }

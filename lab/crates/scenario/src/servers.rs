@@ -185,7 +185,7 @@ impl RawSpec {
         &self,
         class: impl FnOnce(&str) -> Result<usize, ScenarioError>,
     ) -> Result<Change, ScenarioError> {
-        let senseless = |why: &str| Err(ScenarioError::Senseless(why.into()));
+        let invalid = |why: &str| Err(ScenarioError::Invalid(why.into()));
         let sensible = |factor: f64| (0.01..=100.0).contains(&factor);
         let over = self.over.as_deref().map_or(Ok(TimeSpan::ZERO), span)?;
         let to = match (self.workers, self.speed, &self.class, self.service) {
@@ -197,7 +197,7 @@ impl RawSpec {
                 To::Service { class: class(name)?, factor }
             }
             _ => {
-                return senseless(
+                return invalid(
                     "servers.change needs exactly one of `workers` (1 to 100000), `speed` (0.01 to \
                      100), and `class` with `service` (0.01 to 100)",
                 );

@@ -42,7 +42,7 @@ impl RawSpec {
     pub(crate) fn resolve(&self, class: &str) -> Result<Shift, ScenarioError> {
         let (from, until) = (span(&self.from)?, span(&self.until)?);
         let senseless =
-            |why: String| Err(ScenarioError::Senseless(format!("shift of `{class}`: {why}")));
+            |why: String| Err(ScenarioError::Invalid(format!("shift of `{class}`: {why}")));
         if from >= until {
             return senseless(format!("`until` ({until}) must be after `from` ({from})"));
         }

@@ -141,7 +141,7 @@ fn resolve_one(raw: RawSpec) -> Result<Signal, ScenarioError> {
             .ok_or_else(|| format!("header of signal `{name}`: write it like `referer: mail`")),
         _ => Err(format!("signal `{name}` needs either `cookie` or `header`")),
     };
-    let shown = problems.part(shown.map_err(ScenarioError::Senseless));
+    let shown = problems.part(shown.map_err(ScenarioError::Invalid));
     problems.whole(shown).map(|shown| Signal { name, shown, buyers, others })
 }
 

@@ -39,5 +39,5 @@ pub(crate) fn of_class(
     let Some(name) = name else { return Ok(None) };
     let found = stations.iter().position(|station| station.name == name);
     let no = || format!("class `{class}` names station `{name}`, which does not exist");
-    found.map(Some).ok_or_else(|| ScenarioError::Senseless(no()))
+    found.map(Some).ok_or_else(|| ScenarioError::Invalid(no()))
 }

@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 /// Parses a duration with its unit, such as `250ms`.
 pub(crate) fn span(text: &str) -> Result<TimeSpan, ScenarioError> {
     text.parse()
-        .map_err(|error: bywash_units::ParseSpanError| ScenarioError::Senseless(error.to_string()))
+        .map_err(|error: bywash_units::ParseSpanError| ScenarioError::Invalid(error.to_string()))
 }
 
 /// Reads a file of at most 64 MiB, which holds about five million arrival times. Fails if the file

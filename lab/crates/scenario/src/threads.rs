@@ -114,7 +114,7 @@ impl RawSpec {
         &self,
         class: impl Fn(&str) -> Result<usize, ScenarioError>,
     ) -> Result<Threads, ScenarioError> {
-        let senseless = |why: String| ScenarioError::Senseless(why);
+        let senseless = |why: String| ScenarioError::Invalid(why);
         if !(0.0..1.0).contains(&self.serial) {
             return Err(senseless("servers.threads.serial must be at least 0 and below 1".into()));
         }
@@ -151,5 +151,5 @@ pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError
              to 1e6, and floor 0 to 1"
         )
     };
-    if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
+    if right { Ok(()) } else { Err(ScenarioError::Invalid(why())) }
 }

@@ -57,7 +57,7 @@ impl RawSpec {
     ) -> Result<Throttle, ScenarioError> {
         let class = find(&self.class)?;
         let refuse = |why: &str| {
-            Err(ScenarioError::Senseless(format!("the throttle of `{}` {why}", self.class)))
+            Err(ScenarioError::Invalid(format!("the throttle of `{}` {why}", self.class)))
         };
         let span = |text: &Option<String>| text.as_deref().map(span).transpose();
         if self.max_concurrency.is_none() && self.delay.is_none() {

@@ -60,7 +60,7 @@ impl Scenario {
         for setting in settings {
             let wrong = |why: String| {
                 let why = why.trim_end();
-                ScenarioError::Senseless(format!("{} = {}: {why}", setting.key, setting.value))
+                ScenarioError::Invalid(format!("{} = {}: {why}", setting.key, setting.value))
             };
             set(&mut table, setting).map_err(wrong)?;
             let changed = raw::File::deserialize(Value::Table(table.clone()));
@@ -70,9 +70,9 @@ impl Scenario {
         // A value that a setting changed has no line in the file.
         let lines = if settings.is_empty() { Lines::of(text) } else { Lines::default() };
         raw::resolve(file, folder, &lines).map_err(|error| match error {
-            ScenarioError::Senseless(why) if !settings.is_empty() => {
+            ScenarioError::Invalid(why) if !settings.is_empty() => {
                 let names: Vec<String> = names().collect();
-                ScenarioError::Senseless(format!("with {}: {why}", names.join(", ")))
+                ScenarioError::Invalid(format!("with {}: {why}", names.join(", ")))
             }
             other => other,
         })

@@ -173,7 +173,7 @@ impl Visitor {
             }
             Ending::Dropped | Ending::Terminated | Ending::Failed => {
                 let client = &scenario.client;
-                let asked = if client.keeps_retry_after { self.asked } else { TimeSpan::ZERO };
+                let asked = if client.obeys_retry_after { self.asked } else { TimeSpan::ZERO };
                 let pause = asked + client.pause_after_refusal.draw(&mut self.mood);
                 self.try_again(client, client.retries_after_refusal.min(client.retries), pause)
             }
@@ -272,7 +272,7 @@ mod tests {
     fn only_who_keeps_it_waits_as_long_as_the_refusal_asked_and_only_for_that_one() {
         let pause = |keeps| {
             let mut scenario = small();
-            scenario.client.keeps_retry_after = keeps;
+            scenario.client.obeys_retry_after = keeps;
             scenario.client.pause_after_refusal =
                 crate::Distribution::Constant(TimeSpan::from_millis(1));
             let mut visitor = Visitor::new(&scenario, 1, 1);

@@ -25,7 +25,7 @@ pub(crate) trait Application: Debug {
 
     /// Applies the planned changes of the servers until `now`. Returns the time of the next change;
     /// `None` if there is none.
-    fn look(&mut self, now: Time) -> Option<Time> {
+    fn apply_changes(&mut self, now: Time) -> Option<Time> {
         let _ = now;
         None
     }

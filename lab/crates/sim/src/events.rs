@@ -45,8 +45,8 @@ pub(crate) enum SimEvent {
 #[derive(Clone, Copy, Debug)]
 struct Scheduled<E> {
     at: Time,
-    /// The number of the event in the order of scheduling. Of events at the same time, the lowest
-    /// number comes first, so that a run is the same on every machine.
+    /// The number of the event in the order of scheduling. Events at the same time come in the order
+    /// of their numbers, so that a run is the same on every machine.
     number: u64,
     what: E,
 }

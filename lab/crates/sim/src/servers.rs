@@ -76,7 +76,7 @@ impl Servers {
             serial: 0,
             meters: Meters::default(),
         };
-        servers.look(Time::ZERO);
+        servers.apply_changes(Time::ZERO);
         servers
     }
 
@@ -209,7 +209,7 @@ impl Application for Servers {
         matches!(self.states.get(id as usize), Some(RequestState::Served { .. }))
     }
 
-    fn look(&mut self, now: Time) -> Option<Time> {
+    fn apply_changes(&mut self, now: Time) -> Option<Time> {
         /// The time step in which a gradual change of the servers is simulated.
         const STEP: TimeSpan = TimeSpan::from_millis(250);
         self.advance(now);
@@ -329,9 +329,9 @@ mod tests {
         let changes = "change = [{ at = '1s', workers = 1 }, { at = '2s', speed = 2.0 }]";
         let mut servers = servers(changes);
         (0..2).for_each(|id| servers.admit(at(0.0), id, 0, SECOND * 3));
-        assert_eq!(servers.look(at(0.0)), Some(at(1.0)));
-        assert_eq!(servers.look(at(1.0)), Some(at(2.0)));
-        assert_eq!(servers.look(at(2.0)), None);
+        assert_eq!(servers.apply_changes(at(0.0)), Some(at(1.0)));
+        assert_eq!(servers.apply_changes(at(1.0)), Some(at(2.0)));
+        assert_eq!(servers.apply_changes(at(2.0)), None);
         // Each request first works one second at full speed. Half a second of work follows at half
         // speed, then the rest at full speed again.
         assert_ends(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);

@@ -71,8 +71,8 @@ impl Stations {
     }
 
     /// Applies the planned changes of the servers until `now`. Returns the time of the next change.
-    pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
-        self.all.iter_mut().filter_map(|servers| servers.look(now)).min()
+    pub(crate) fn apply_changes(&mut self, now: Time) -> Option<Time> {
+        self.all.iter_mut().filter_map(|servers| servers.apply_changes(now)).min()
     }
 
     /// Returns the totals of the application's workers until `now`, without stations.

@@ -187,7 +187,7 @@ impl Slope {
             }
             None if seen.answers == 0 => self.fall_without_answers(seen),
             None if seen.timed_out > CHANCE_TIMEOUTS => self.fall_behind(seen),
-            None if self.is_telling(seen) => self.look(now, seen),
+            None if self.is_telling(seen) => self.adjust(now, seen),
             None => self.rest(seen),
         }
         let takes_hold = self.latency * latencies_to_take_hold(slots, self.slots());
@@ -209,7 +209,7 @@ impl Slope {
 
     /// Handles a window that shows the effect of the present limit: adjusts the limit, or begins a
     /// probe that is due.
-    fn look(&mut self, now: Time, seen: Seen) {
+    fn adjust(&mut self, now: Time, seen: Seen) {
         if let Some(trial) = self.current_trial() {
             self.judge(now, trial, seen);
             return;

@@ -43,8 +43,8 @@ pub(super) struct Schedule {
 
 /// The maximum number of pauses between two probes downwards, reached while nothing changes.
 const MOST: u64 = 3;
-/// The divisor of the maximum time for probes downwards, which is 1/`SHARE` of all time.
-const SHARE: u64 = 15;
+/// The divisor of the maximum time for probes downwards, which is 1/`PROBE_SHARE_DIVISOR` of all time.
+const PROBE_SHARE_DIVISOR: u64 = 15;
 
 impl Schedule {
     /// Creates a schedule with this pause between probes. At first the base is in doubt.
@@ -95,7 +95,7 @@ impl Schedule {
     /// Schedules the next probe downwards, after one that lasted for `cost`. The base now counts as
     /// confirmed, even if that probe ended without a result.
     pub(super) fn note_probe_down(&mut self, now: Time, cost: TimeSpan) {
-        self.down = now + (self.pause * self.pauses).max(cost * SHARE);
+        self.down = now + (self.pause * self.pauses).max(cost * PROBE_SHARE_DIVISOR);
         self.pauses = (self.pauses + 1).min(MOST);
         self.up = now + self.pause;
         (self.is_sure, self.is_new) = (true, false);

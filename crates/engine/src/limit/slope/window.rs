@@ -30,10 +30,10 @@ const MAX_SPREAD: f64 = 20.0;
 /// The weight of the newest window in the smoothed spread.
 const SPREAD: f64 = 0.3;
 /// The number of mean latencies after which a window ends although its mean is not precise. Such a
-/// window lasts for [`LONG`] at least.
+/// window lasts for [`MIN_LENGTH`] at least.
 const LONG_LATENCIES: f64 = 60.0;
 /// The minimum length of a window whose mean is not precise; see [`LONG_LATENCIES`].
-const LONG: TimeSpan = TimeSpan::from_secs(3);
+const MIN_LENGTH: TimeSpan = TimeSpan::from_secs(3);
 /// The minimum fraction of full ends for a window to count as full. An end of a request is full if
 /// another request waits for a slot at that moment.
 const FULL_WINDOW: f64 = 0.9;
@@ -182,7 +182,7 @@ impl Window {
             return false;
         }
         let enough = f64::from(self.measured()) * precise >= self.spread;
-        enough || self.length(now) >= self.latency_times(LONG_LATENCIES).max(LONG)
+        enough || self.length(now) >= self.latency_times(LONG_LATENCIES).max(MIN_LENGTH)
     }
 
     pub(super) const fn requests(&self) -> u32 {

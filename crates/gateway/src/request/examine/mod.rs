@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use bywash_config::{Level, Mode, PrincipalKind, Session};
 use bywash_engine::RuleId;
-use bywash_engine::classify::{Asked, HasField};
+use bywash_engine::classify::{RequestParts, HasField};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
 use bywash_token::UnixTime;
@@ -56,7 +56,7 @@ pub(super) fn examine(
     let config = &settings.config;
     let (fields, safe) = (&request.fields, request.method.is_safe());
     let Origin { client, secure, doubt } = forwarded::origin(fields, peer, &config.listen);
-    let classes = config.classifier.classes(&Asked {
+    let classes = config.classifier.classes(&RequestParts {
         method: request.method.as_str(),
         target: request.target.path_and_query(),
         host: std::str::from_utf8(&request.authority).unwrap_or_default(),

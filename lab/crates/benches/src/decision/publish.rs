@@ -5,7 +5,7 @@ use std::array;
 use std::hint;
 use std::time::Instant;
 
-use bywash_engine::classify::{Asked, Classifier, Rule};
+use bywash_engine::classify::{RequestParts, Classifier, Rule};
 use bywash_engine::terminate::{Marginal, Ran, RunOutcome, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;
@@ -80,7 +80,7 @@ pub fn classify() -> [[f64; 3]; RULES.len()] {
         let classifier = Classifier::new((0..count).filter_map(rule), ClassId(63), false);
         let Ok(classifier) = classifier else { return [f64::NAN; 3] };
         ["/page-0/17", "/nothing/17?a=1", "/index.php?language=en&route=page-3/17"].map(|target| {
-            let asked = Asked::new("GET", target);
+            let asked = RequestParts::new("GET", target);
             let mut sample = Vec::new();
             for _ in 0..ROUNDS {
                 let start = Instant::now();

@@ -86,7 +86,7 @@ fn client(args: &Replay) -> Client {
         retries_after_refusal: args.retries,
         pause_after_timeout: PAUSE,
         pause_after_refusal: Distribution::Constant(PAUSE),
-        keeps_retry_after: false,
+        obeys_retry_after: false,
         declares_retries: false,
         abandon: 0.0,
     }

@@ -184,8 +184,8 @@ fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
     let Ok(target) = Target::canonical(logged.target.as_bytes()) else {
         return config.classifier.default_class();
     };
-    let request = classify::Asked::new(&logged.method, target.path_and_query());
-    let request = classify::Asked { host: logged.host.as_deref().unwrap_or_default(), ..request };
+    let request = classify::RequestParts::new(&logged.method, target.path_and_query());
+    let request = classify::RequestParts { host: logged.host.as_deref().unwrap_or_default(), ..request };
     config.lowest(config.classifier.classes(&request))
 }
 

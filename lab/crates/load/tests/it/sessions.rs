@@ -292,7 +292,7 @@ fn who_is_refused_comes_again_when_asked_to_and_says_that_she_does() {
         }
     });
     let mut scenario = alone();
-    scenario.client.keeps_retry_after = true;
+    scenario.client.obeys_retry_after = true;
     scenario.client.declares_retries = true;
     scenario.length = Length::Duration(TimeSpan::from_secs(5));
     let (_, cell) = play(&scenario, &at(&url));

@@ -21,7 +21,7 @@ pub(super) fn resolve_class(
     let mut problems = Problems::default();
     let name = &class.name;
     let request = problems.part(class.request.split_once(' ').ok_or_else(|| {
-        ScenarioError::Senseless(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
+        ScenarioError::Invalid(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
     }));
     let has_content = class.form.is_empty() || class.request.starts_with("POST ");
     problems.require(has_content, format!("form of `{name}`: only a POST can have one"));

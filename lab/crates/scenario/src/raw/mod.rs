@@ -137,7 +137,7 @@ struct RawClient {
     pause_after_timeout: Option<String>,
     pause_after_refusal: Option<Distribution>,
     #[serde(default)]
-    keeps_retry_after: bool,
+    obeys_retry_after: bool,
     #[serde(default)]
     declares_retries: bool,
     #[serde(default)]
@@ -155,7 +155,7 @@ struct Run {
 }
 
 fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
-    Err(ScenarioError::Senseless(why.into()))
+    Err(ScenarioError::Invalid(why.into()))
 }
 
 /// Converts a parsed scenario file into a scenario. `folder` is the base of relative paths in the
@@ -417,7 +417,7 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
         pause_after_refusal: raw
             .pause_after_refusal
             .unwrap_or(Distribution::Constant(TimeSpan::ZERO)),
-        keeps_retry_after: raw.keeps_retry_after,
+        obeys_retry_after: raw.obeys_retry_after,
         declares_retries: raw.declares_retries,
         abandon: raw.abandon,
     })

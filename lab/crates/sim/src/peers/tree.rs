@@ -15,7 +15,7 @@ use bywash_units::{Time, TimeSpan};
 
 /// The period of the time in a key, in milliseconds. A time counts as past if it is at most half a
 /// period ([`LOOK_BACK`]) earlier than the present time.
-const FACE: i64 = 1 << 20;
+const PERIOD: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
 /// The rules by which a configuration of HAProxy queues requests.
@@ -116,7 +116,7 @@ impl Tree {
     /// Queues request `id` as HAProxy does with `set-priority-class` and `set-priority-offset`.
     fn insert(&mut self, now: Time, id: RequestId, class: u16, offset: i64) {
         self.queued += 1;
-        let time = (milliseconds(now) + offset).rem_euclid(FACE);
+        let time = (milliseconds(now) + offset).rem_euclid(PERIOD);
         let key = Key { class, time, queued: self.queued };
         self.waiting.insert(key, id);
         self.keys.insert(id, key);
@@ -128,7 +128,7 @@ impl Tree {
     /// smallest time value.
     fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
-        let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);
+        let time = (milliseconds(now) - LOOK_BACK).rem_euclid(PERIOD);
         let from = Key { time, queued: 0, ..*best };
         let later = self.waiting.range(from..).next().filter(|(key, _)| key.class == best.class);
         Some(later.map_or(*first, |(_, id)| *id))

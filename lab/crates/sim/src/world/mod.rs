@@ -183,7 +183,7 @@ impl<'a> World<'a> {
     }
 
     fn change_servers(&mut self) {
-        if let Some(at) = self.servers.look(self.now) {
+        if let Some(at) = self.servers.apply_changes(self.now) {
             self.events.schedule(at, SimEvent::ServersChange);
         }
     }

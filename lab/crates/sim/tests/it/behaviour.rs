@@ -258,7 +258,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
 #[test]
 fn who_keeps_retry_after_comes_less_often_where_there_is_one() {
     let [hasty, patient] = [false, true].map(|keeps| {
-        let result = storm(|scenario| scenario.client.keeps_retry_after = keeps);
+        let result = storm(|scenario| scenario.client.obeys_retry_after = keeps);
         ["declared", "expert", "ordinary"].map(|policy| cell(&result, policy).generated)
     });
     assert!(2 * patient[0] < hasty[0], "{patient:?} and {hasty:?}");

@@ -41,7 +41,7 @@ impl Manner {
 
 /// The result of one request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestParts {
     /// The client's use of connections.
     pub(super) manner: Manner,
     /// Time until the end of the request. It counts from the connect if the request opened a
@@ -54,7 +54,7 @@ pub(super) struct Asked {
 /// Running clients, which stop when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Clients {
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RequestParts>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Clients {
 impl Clients {
     /// Starts the clients of all manners against `port`.
     pub(super) fn start(port: u16) -> Self {
-        let (asked, stop) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicBool>::default());
+        let (asked, stop) = (Arc::<Mutex<Vec<RequestParts>>>::default(), Arc::<AtomicBool>::default());
         let manners = [[Manner::Kept; EACH], [Manner::New; EACH]].concat();
         let threads = manners.into_iter().map(|manner| {
             let (asked, stop) = (Arc::clone(&asked), Arc::clone(&stop));
@@ -72,7 +72,7 @@ impl Clients {
     }
 
     /// Returns the results of the requests that ended since the last call.
-    pub(super) fn take(&self) -> Vec<Asked> {
+    pub(super) fn take(&self) -> Vec<RequestParts> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -87,7 +87,7 @@ impl Drop for Clients {
     }
 }
 
-fn live(port: u16, manner: Manner, asked: &Mutex<Vec<Asked>>, stop: &AtomicBool) {
+fn live(port: u16, manner: Manner, asked: &Mutex<Vec<RequestParts>>, stop: &AtomicBool) {
     let mut connection = None;
     while !stop.load(Ordering::Relaxed) {
         let at = Instant::now();
@@ -96,7 +96,7 @@ fn live(port: u16, manner: Manner, asked: &Mutex<Vec<Asked>>, stop: &AtomicBool)
         if failure.is_some() || manner == Manner::New {
             connection = None;
         }
-        let one = Asked { manner, took: at.elapsed(), failure };
+        let one = RequestParts { manner, took: at.elapsed(), failure };
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         thread::sleep(THINK);
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use bywash_harness::upstream::{Behaviour, Upstream};
 
-    fn wait_for(clients: &Clients, what: impl Fn(&Asked) -> bool) -> Option<Asked> {
+    fn wait_for(clients: &Clients, what: impl Fn(&RequestParts) -> bool) -> Option<RequestParts> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(5) {
             if let Some(one) = clients.take().into_iter().find(&what) {

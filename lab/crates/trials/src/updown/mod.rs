@@ -17,7 +17,7 @@ use bywash_harness::stats::percentile;
 use bywash_harness::sys::{self, Signal};
 use bywash_harness::table::Table;
 use bywash_harness::upstream::{Behaviour, Upstream};
-use clients::{Asked, Clients, Manner};
+use clients::{RequestParts, Clients, Manner};
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ struct Row {
     what: &'static str,
     /// Number of changes that took effect, and total number of changes.
     done: (u32, u32),
-    asked: Vec<Asked>,
+    asked: Vec<RequestParts>,
     /// Seconds that each change took to take effect.
     took: Vec<f64>,
 }
@@ -183,7 +183,7 @@ fn report(rows: &[Row]) -> Report {
 }
 
 impl Row {
-    fn of(&self, manner: Manner) -> impl Iterator<Item = &Asked> {
+    fn of(&self, manner: Manner) -> impl Iterator<Item = &RequestParts> {
         self.asked.iter().filter(move |asked| asked.manner == manner)
     }
 
