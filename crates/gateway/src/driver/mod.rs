@@ -35,7 +35,7 @@ use bywash_units::{Time, TimeSpan, Utility};
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
 use self::ticket::Claimed;
-pub(crate) use self::ticket::Ticket;
+pub(crate) use self::ticket::{LastDecision, Ticket};
 use crate::process::sync::Mutex;
 
 /// The maximum number of sessions that are copied during one hold of the lock.
@@ -110,6 +110,7 @@ impl Driver {
             measured: obeyed || at_once,
             done: false,
             departure: None,
+            last: (!obeyed).then(Arc::default),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tickets. A ticket stands for a request's place in the engine's queue, or for its slot.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bywash_engine::{
@@ -26,7 +26,13 @@ pub(crate) struct Ticket {
     pub(super) done: bool,
     /// The departure of the client, if the client has left and the request keeps its slot.
     pub(super) departure: Option<Departure>,
+    /// The place for the last decision about a request that is only observed.
+    pub(super) last: Option<LastDecision>,
 }
+
+/// The engine's last decision about a request that was only observed. It is empty unless the ticket
+/// was dropped, because the client had left.
+pub(crate) type LastDecision = Arc<OnceLock<Decision>>;
 
 /// The departure of a client whose request keeps its slot, because the application still works on
 /// it.
@@ -56,6 +62,11 @@ impl Ticket {
     /// Returns the engine's decision about the request so far.
     pub(crate) fn decision(&self) -> Decision {
         self.driver.lock().decision(self.id)
+    }
+
+    /// Returns the place for the last decision; `None` unless the request is only observed.
+    pub(crate) fn last_decision(&self) -> Option<LastDecision> {
+        self.last.clone()
     }
 
     /// Waits for the engine's decision. Ready when the request has a slot, was refused or was
@@ -178,7 +189,13 @@ impl Drop for Ticket {
                 None => Event::ClientGone { id },
             };
             let how = if self.measured { gone } else { Event::Withdrawn { id } };
-            self.driver.with(|requests, now, wakers| requests.release(now, id, how, wakers));
+            self.driver.with(|requests, now, wakers| {
+                if let Some(last) = &self.last {
+                    // It is empty, because a ticket is dropped once.
+                    let _ = last.set(requests.decision(id));
+                }
+                requests.release(now, id, how, wakers);
+            });
         }
     }
 }

@@ -205,7 +205,7 @@ async fn admit(
         asked.upload = bywash_engine::Upload::Unfinished;
     }
     let ticket = shared.driver.arrive(asked, record.is_enforced());
-    record.set_standing(ticket.standing());
+    record.submitted(&ticket);
     peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
         match wait::for_slot(&ticket, upload, deadline).await {

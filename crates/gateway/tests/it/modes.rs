@@ -87,6 +87,12 @@ fn a_request_that_is_only_observed_may_leave_or_fail_at_any_time() {
     }
     gateway.is_idle_again();
     assert_eq!((gateway.outcome("orphaned"), gateway.outcome("upstream_error")), (3, 3));
+    let would = |what: &str| {
+        gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
+    };
+    // The decision about each request counts, also if its client has left.
+    assert_eq!(would("run") + would("waiting"), 6.0);
+    assert!(would("waiting") >= 3.0);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use http::{StatusCode, Version};
 use super::Facts;
 use super::answer_kind::may_advance_session;
 use crate::context::Worker;
-use crate::driver::{Progress, Ticket};
+use crate::driver::{LastDecision, Progress, Ticket};
 use crate::identity::session_cookie::WatchedCookies;
 use crate::settings::Settings;
 use crate::shared::{CountedPermit, Shared};
@@ -48,6 +48,8 @@ pub(crate) struct Record {
     /// `None` if it was not submitted.
     standing: Option<Standing>,
     verdict: Verdict,
+    /// The engine's last decision, if the request is only observed and its client leaves.
+    last_decision: Option<LastDecision>,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
     /// Whether the answer came from the application, not from the gateway.
@@ -95,6 +97,7 @@ impl Record {
             started: None,
             standing: None,
             verdict: Verdict::None,
+            last_decision: None,
             status: None,
             outcome: None,
             is_from_upstream: false,
@@ -175,10 +178,11 @@ impl Record {
         self.facts.level.filter(|_| self.class_enforces() && self.standing.is_some())
     }
 
-    /// Records the standing that the session had proven when the request was submitted to the
-    /// engine.
-    pub(crate) const fn set_standing(&mut self, standing: Standing) {
-        self.standing = Some(standing);
+    /// Records that the request was submitted to the engine, and the standing that its session had
+    /// proven then.
+    pub(crate) fn submitted(&mut self, ticket: &Ticket) {
+        self.standing = Some(ticket.standing());
+        self.last_decision = ticket.last_decision();
     }
 
     /// Holds an entry in the count of requests without a slot. The entry ends with the request, or
@@ -315,15 +319,18 @@ impl Record {
 
     /// Records what the engine would have done with a request that was only observed.
     fn decided(&mut self, ticket: &Ticket) {
-        if self.is_enforced() {
-            return;
+        if !self.is_enforced() {
+            self.verdict = self.verdict_of(ticket.decision());
         }
-        self.verdict = match ticket.decision() {
+    }
+
+    fn verdict_of(&self, decision: Decision) -> Verdict {
+        match decision {
             Decision::Waits => Verdict::StillWaiting,
             Decision::Granted { reason, at } => Verdict::Run(reason, self.waited(at)),
             Decision::Refused(refusal) => Verdict::Shed(refusal.reason, self.waited(refusal.at)),
             Decision::Stopped(refusal) => Verdict::Stop(refusal.reason, self.waited(refusal.at)),
-        };
+        }
     }
 
     /// Returns the outcome of a complete response: `Late` if the request took longer than the

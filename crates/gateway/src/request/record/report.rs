@@ -36,6 +36,9 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if let Some(last) = self.last_decision.take().and_then(|last| last.get().copied()) {
+            self.verdict = self.verdict_of(last);
+        }
         let shared = &self.worker.shared;
         let now = shared.driver.now();
         let outcome = self.outcome.unwrap_or(Outcome::Orphaned);

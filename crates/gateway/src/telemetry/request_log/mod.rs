@@ -166,7 +166,7 @@ pub(crate) enum Verdict {
     Shed(Reason, TimeSpan),
     /// The engine granted a slot, and stopped the request this long after its arrival.
     Stop(Reason, TimeSpan),
-    /// The request was only observed, and would still have waited when its answer was complete.
+    /// The request was only observed, and would still have waited when it ended.
     StillWaiting,
 }
 

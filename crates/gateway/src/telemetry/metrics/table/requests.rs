@@ -42,7 +42,7 @@ const REASON: Label = label("reason", "why", || {
 pub(crate) const STILL_WAITING: &str = "still_waiting";
 const WOULD: Label = label(
     "would",
-    "`run` as it did, `refused` before it ran, `stopped` while it ran, or still `waiting` when its answer was complete",
+    "`run` as it did, `refused` before it ran, `stopped` while it ran, or still `waiting` when it ended",
     || Shadowed::ALL.map(Shadowed::name).into(),
 );
 const STANDING: Label =
@@ -131,9 +131,9 @@ pub(crate) static SHADOW_REQUESTS: Metric = Metric {
     labels: &[CLASS, WOULD],
     help: "Observed requests, by what the gateway would have done with them if it enforced",
     remedy: Do(
-        "Check it before you set a class to `enforce`. If more would be `refused` or `stopped` \
-         than you want, raise `upstream.limit` or `run_max` first. `waiting` means that the limit \
-         is lower than the number of requests that the application really works on at once.",
+        "Check it before you set a class to `enforce`. If more would be `refused` than you want, \
+         raise `upstream.limit` first. `waiting` means that the limit is lower than the number of \
+         requests that the application really works on at once.",
     ),
 };
 pub(crate) static WORK_SECONDS: Metric = Metric {
