@@ -103,14 +103,15 @@ function sample(seed) {
         if (!lstatSync(join(ROOT, path)).isFile()) continue;
         const { text, places, openings } = comments(path, readFileSync(join(ROOT, path), 'utf8'));
         const lines = text.split('\n');
-        for (const opening of openings) {
-            const end = lines.indexOf('', opening - 1);
-            all.push({ at: `${path}:${places[opening - 1]}`, lines: lines.slice(opening - 1, end) });
+        const begins = [...openings, lines.length + 1];
+        for (const [index, opening] of [...openings].entries()) {
+            const comment = lines.slice(opening - 1, begins[index + 1] - 1).join('\n').trim();
+            all.push({ at: `${path}:${places[opening - 1]}`, comment });
         }
     }
     const weigh = ({ at }) => createHash('sha256').update(`${seed} ${at}`).digest('hex');
     const drawn = all.map(one => [weigh(one), one]).sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [, { at, lines }] of drawn.slice(0, SAMPLE)) console.log(`${at}\n${lines.join('\n')}\n`);
+    for (const [, { at, comment }] of drawn.slice(0, SAMPLE)) console.log(`${at}\n${comment}\n`);
     console.log(`language: ${SAMPLE} of ${all.length} doc comments, drawn with seed ${seed}`);
 }
 

@@ -66,7 +66,7 @@ export class Terminated extends Error {
 export class Token {
   private constructor ()
   readonly className: string
-  /** The begin of the request, by the controller's clock. */
+  /** When the request started, in milliseconds by the controller's clock. */
   readonly start: number
   /**
    * When the request will be terminated at the present threshold, by the controller's clock;
@@ -96,8 +96,8 @@ export class Token {
   /** Throws `Terminated` if this request is over. */
   checkpoint (): void
   /**
-   * Passes the last checkpoint: afterwards nothing terminates this request. Call it before a write,
-   * for example.
+   * Ensures that nothing terminates this request from now on. Throws `Terminated` if the request is
+   * over already. Call it before a write, for example.
    */
   cancelTermination (): void
   /** Terminates the request if it is overdue. Returns whether this call did so. */

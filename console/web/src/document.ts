@@ -32,7 +32,7 @@ interface Wanted {
     revision?: number | string | undefined;
     /**
      * The interval between two fetches, in milliseconds. Absent if the document is not fetched
-     * again after a time.
+     * periodically.
      */
     every?: number | undefined;
     /** Whether the document must not be fetched yet. */

@@ -45,8 +45,9 @@ impl Groups {
         group
     }
 
-    /// Assigns the group of page `from` to page `into`, which takes over the requests of `from`.
-    /// The number `from` may then be reassigned to another page.
+    /// Merges page `from` into page `into`. Page `into` takes the group of `from` only if it has
+    /// none. Page 0, which stands for all other pages, never has one. Afterwards the number `from`
+    /// may be given to another page.
     pub(crate) fn fold(&mut self, from: usize, into: usize) {
         let was = self.of_page[from].take();
         if into > 0 {

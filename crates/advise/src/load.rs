@@ -97,8 +97,9 @@ impl Load {
         Self { watched, uses: uses.into(), covered, has_begun: false }
     }
 
-    /// Adds a request that was processed between `from` and `to`, unless no record covers that
-    /// time. `now` is the present time of the log's clock.
+    /// Adds a request that was processed between `from` and `to`. Ignores it if that time does not
+    /// overlap the period from the first record of resource use to the last. `now` is the present
+    /// time of the log's clock.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, now: Time) {
         let is_covered = self.covered.is_some_and(|(begin, end)| to >= begin && from <= end);
         if !is_covered {

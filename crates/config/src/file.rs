@@ -17,8 +17,9 @@ use crate::stopd::Stopd;
 const LARGEST: usize = 1024 * 1024;
 
 impl Config {
-    /// Parses a text, which messages call `name`. Returns the configuration with its warnings, or
-    /// all problems if one of them is an error.
+    /// Parses a configuration from `text`. Problems and warnings cite the text by `name`, usually its
+    /// file name. Returns the configuration with its warnings, or all problems if one of them is an
+    /// error.
     pub fn parse(text: &str, name: &str) -> Result<(Self, Problems), Problems> {
         if text.len() > LARGEST {
             return Err(unreadable(name, &Unreadable::TooLarge(LARGEST)));

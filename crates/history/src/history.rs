@@ -117,7 +117,8 @@ impl History {
         })
     }
 
-    /// Returns the rows of a range, from the number `from` on.
+    /// Returns the kept rows of one second or of one minute each, as `range` says. The first is the
+    /// row with the number `from`, or the oldest later one that is kept.
     pub fn columns(&self, range: Range, from: u64) -> Columns {
         let (ring, step) = match range {
             Range::Seconds => (&self.seconds, 1),

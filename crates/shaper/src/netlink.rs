@@ -41,7 +41,7 @@ pub(crate) const GET_CLASS: u16 = libc::RTM_GETTCLASS;
 const ERROR: u16 = libc::NLMSG_ERROR as u16;
 /// The type of the message that ends a list.
 const DONE: u16 = libc::NLMSG_DONE as u16;
-/// The flag in a message that a list has changed while it was read.
+/// The message flag by which the kernel says that a list changed while it was being read.
 const INTERRUPTED: u16 = libc::NLM_F_DUMP_INTR as u16;
 
 /// The value of `parent` for a root queueing discipline.

@@ -79,7 +79,8 @@ impl Shaping {
         }
     }
 
-    /// Returns the state without pacing: pacing becomes no limit, and any other state stays.
+    /// Returns the state for a process that does not use pacing. [`Self::Pacing`] becomes
+    /// [`Self::Nothing`] with the same reason. Any other state stays.
     pub(crate) const fn unpaced(self) -> Self {
         match self {
             Self::Pacing(without) => Self::Nothing(without),

@@ -68,7 +68,8 @@ const HUNG_UP: i32 = 129;
 /// intervals load the gateway.
 const SHORTEST: TimeSpan = TimeSpan::from_millis(100);
 
-/// Shows the screen, or prints tables if standard output is not a terminal.
+/// Shows the screen. Prints instead if `--json` or `--count` is given, or if standard input or
+/// standard output is not a terminal.
 ///
 /// # Errors
 /// If no gateway answers, or if its answers cannot be shown.

@@ -1,5 +1,5 @@
-/* The parts that depend on the processor. A port to another processor consists of these parts and
- * of the window in calls.S. */
+/* The parts that depend on the processor. A port to another processor replaces this file and
+ * calls.S. */
 #ifndef SERT_ARCH_H
 #define SERT_ARCH_H
 

@@ -133,8 +133,8 @@ class Token {
   }
 
   /**
-   * Passes the last checkpoint: afterwards nothing terminates this request. Call it before a write,
-   * for example.
+   * Ensures that nothing terminates this request from now on. Throws `Terminated` if the request is
+   * over already. Call it before a write, for example.
    */
   cancelTermination () {
     this.look()

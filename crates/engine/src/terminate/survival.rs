@@ -161,10 +161,13 @@ impl Survival {
     }
 }
 
-/// Returns the assumed probability of being done in a step about which nothing is known. It is the
-/// larger of two probabilities. One follows from the rate of the last doubling of age. The other
-/// follows from an even chance to be done by twice the age. A request that is underestimated is
-/// stopped, and so never corrects the estimate.
+/// Returns the assumed probability that a request which has reached `step` is done within it. It
+/// weighs most where few requests were observed. It is the larger of two values:
+/// - the probability at the completion rate of the steps before, over which the age doubled;
+/// - the value at which half of the requests are done when their age has doubled.
+///
+/// The second value is a lower bound. Without it, a class whose estimate is too low would be
+/// stopped each time, and no completion would ever correct the estimate.
 fn guessed(
     step: usize,
     widths: &[f64; STEPS],

@@ -66,13 +66,13 @@ fn is_served(ticket: Ticket) {
     ticket.answered(Some(progress), End::ANSWERED);
 }
 
-/// Simulates a request that waits for its slot and whose client then leaves.
+/// Simulates a request that gets its slot, and whose client leaves before the answer.
 fn is_orphaned(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     drop(ticket);
 }
 
-/// Simulates a request that waits for its slot and whose upstream then fails.
+/// Simulates a request that gets its slot, and whose upstream fails.
 fn is_failed(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     ticket.failed(End::Failed);

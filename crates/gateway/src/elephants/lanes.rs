@@ -80,7 +80,7 @@ impl Lanes {
         shaping.without().map_or(Ok(()), Err)
     }
 
-    /// Returns for operators whether there are lanes, and if not, why.
+    /// Returns whether there are lanes, and if not, why, for display to operators.
     pub(crate) fn status(&self) -> bywash_api::Lanes {
         let why = self.missing();
         bywash_api::Lanes { in_force: why.is_none(), why: why.map(|why| why.to_string()) }

@@ -65,7 +65,8 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Stores a report of the watch. The findings that belong to it are stored after this.
+    /// Stores the latest report on how the resources were read, and increases `revision`. The caller
+    /// stores the findings of the same evaluation afterwards.
     pub(crate) fn set_watch_report(&mut self, watch_report: WatchReport) {
         self.watch_report = watch_report;
         self.revision += 1;

@@ -1,5 +1,6 @@
-//! Records of the requests that have ended: metrics, logs, history, traces, reports of given-up
-//! requests.
+//! Records of the requests that have ended: metrics, logs, history and traces. Also tells the stop
+//! daemon which requests' work should stop: the client has left, the deadline has passed, or the
+//! request was terminated.
 
 pub(crate) mod access_log;
 pub(crate) mod history;

@@ -208,8 +208,9 @@ impl VirtualUser {
         self.connection.take_if(|connection| !connection.is_open());
     }
 
-    /// Returns the number of planned requests that were not made because the run ended in a pause.
-    /// `last` is the outcome of the last request.
+    /// Returns the number of further requests that the visitor would have made if the run had not
+    /// ended during its pause. Assumes that each of them would have been completed. `last` is the
+    /// outcome of the last request.
     fn left(&self, last: Ending) -> u64 {
         let mut rest = self.visitor.clone();
         let mut visits = 0;

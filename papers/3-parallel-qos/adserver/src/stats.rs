@@ -115,8 +115,9 @@ pub struct SelectionStats {
     pub placed: u64,
     /// The number of wanted banners for which none could be placed.
     pub empty: u64,
-    /// The number of selections that ended with a scan, because too many draws from the trees were
-    /// rejected.
+    /// The number of selections that a scan had to complete. A selection draws banners at random,
+    /// and rejects those that the page cannot show. After too many rejected draws for one banner, a
+    /// scan chooses the remaining banners.
     pub rescans: u64,
 }
 

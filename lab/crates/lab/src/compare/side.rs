@@ -103,8 +103,9 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
 }
 
 impl<'a> SideSource<'a> {
-    /// Parses an argument. It is read as `FILE:LABEL` if a file `FILE` exists, and otherwise as the
-    /// name of a file, because file names may contain colons.
+    /// Parses an argument. It is the name of a file if such a path exists. Otherwise it is
+    /// `FILE:LABEL` if a file `FILE` exists, because file names may contain colons. Otherwise it is
+    /// the name of a file.
     fn of(argument: &'a str) -> Self {
         let path = Path::new(argument);
         let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);

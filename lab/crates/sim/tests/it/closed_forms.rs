@@ -3,7 +3,7 @@
 //! The closed forms are Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A
 //! model (abandonment from the queue) solved as a birth–death chain. Each is compared with the mean
 //! of sixty independent runs. The exact value must lie within ±3.5 standard errors, which a correct
-//! simulator misses once in about four hundred comparisons. Seeds are fixed, so the tests are not
+//! simulator misses in one of 1,100 comparisons (Student's t distribution). Seeds are fixed, so the tests are not
 //! flaky.
 
 use std::path::Path;
@@ -12,9 +12,9 @@ use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Closes, Departures, Mode, PrincipalKind, Scenario};
 use bywash_sim::{Case, RunOutput, on_all_cores, play};
 
-/// The number of independent runs for each comparison. Twenty would be too few: a standard error
-/// that is estimated from twenty runs is imprecise. One correct comparison in thirty thousand would
-/// then exceed five standard errors, which did occur.
+/// The number of independent runs for each comparison. Twenty are too few, because a standard error
+/// that is estimated from twenty runs is imprecise. A correct simulator then deviates by more than
+/// five standard errors in one of 12,600 comparisons (Student's t distribution). This has happened.
 const RUNS: u64 = 60;
 
 /// A measure of a run: its name, its exact value, and the function that computes it.

@@ -59,7 +59,7 @@ pub struct Case {
     pub bytes: Vec<u8>,
 }
 
-/// The required result of a case at a gateway.
+/// The result that a case requires of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Exactly this number of requests is forwarded. If a refusal is given, the next request is

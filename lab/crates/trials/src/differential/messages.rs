@@ -60,7 +60,8 @@ pub struct LiveCase {
     pub requests: Vec<Request>,
 }
 
-/// The output of the first part of a run, which is the input of the second part (`parties`).
+/// The output of the first part of a run, which sends all messages through the gateway to the
+/// recorder. The second part (the module `parties`) replays it to each origin.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// Results of the first part.

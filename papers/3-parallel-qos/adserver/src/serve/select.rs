@@ -39,8 +39,9 @@ pub(crate) struct SelectionRequest<'a> {
 #[derive(Debug)]
 pub(crate) struct Selector {
     rng: RandomStream,
-    /// The number of selections that ended with a scan, because too many draws from the trees were
-    /// rejected.
+    /// The number of selections that a scan had to complete. A selection draws banners at random,
+    /// and rejects those that the page cannot show. After too many rejected draws for one banner, a
+    /// scan chooses the remaining banners.
     pub(crate) rescans: u64,
 }
 

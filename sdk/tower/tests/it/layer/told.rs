@@ -57,8 +57,8 @@ async fn whose_thread_is_told_is_dropped_on_time() {
     assert_eq!(search.stats().lost, 1);
 }
 
-/// Checks a service that calls a checkpoint in `call`, before it creates its future. Such a service
-/// answers for itself.
+/// Checks that a service gives its own response if a checkpoint in `call` told it of its
+/// termination, before it returned its future. The layer does not drop that future.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_when_it_is_called_has_the_last_word() {
     let search = Search::new();
