@@ -65,7 +65,8 @@ def configure(root, url, way):
 
 
 def once(way, visitors, processes, url, rho, chosen, seed):
-    """Executes one run. Returns the share of the readers' pages that were answered within a second, and how the searches ended."""
+    """Executes one run. Returns the share of the readers' pages that were answered within a second,
+    and how the searches ended."""
     root, started = processes.folder, []
     config = configure(root, url, way)
     try:

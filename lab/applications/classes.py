@@ -27,7 +27,8 @@ ALIKE = 12  # pages whose URLs differ only in numbers and words of a query
 
 
 def shape(target):
-    """Returns a URL with all numbers and values replaced. URLs of the same kind of page become equal, so that only one is requested."""
+    """Returns a URL with all numbers and values replaced. URLs of the same kind of page become equal, so that only one is
+    requested."""
     return re.sub(r"=[^&]*", "=", re.sub(r"\d+", "0", target))
 
 

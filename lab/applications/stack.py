@@ -70,8 +70,8 @@ def nginx(processes, root, places):
 
 
 def php(processes, root, pages, rest, **more):
-    """Starts PHP-FPM and nginx in front of the folder `pages`. `rest` has nginx's locations, `more` goes to the process of PHP-FPM.
-    Returns their URL."""
+    """Starts PHP-FPM and nginx in front of the folder `pages`. `rest` has nginx's locations, `more` goes to the
+    process of PHP-FPM. Returns their URL."""
     fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
     if fpm is None:
         fail("PHP-FPM is not installed")

@@ -1,8 +1,9 @@
 """A private WordPress of the distribution's package, behind a private Apache with mod_php.
 
 It runs on the MariaDB of scripts/with-databases, with its own folder and its own database, and uses
-nothing in /etc. It is stock except for two settings. It does not look for updates, because these requests would
-leave this machine. Its timed jobs do not run, because they would disturb the measurement.
+nothing in /etc. It is stock except for two settings. It does not look for updates, because these
+requests would leave this machine. Its timed jobs do not run, because they would disturb the
+measurement.
 """
 
 import os

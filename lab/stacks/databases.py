@@ -68,8 +68,8 @@ def said(command, environment):
 
 
 def closes(database, query, number):
-    """Returns the seconds for which a query continues after its client is killed, or None if it runs
-    to its end.
+    """Returns the seconds for which a query continues after its client is killed, or None if it
+    runs to its end.
     """
     mark = f"stacks {number} "
     command, environment = database.client(query.replace("select", f"select /* {mark}*/", 1))

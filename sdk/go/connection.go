@@ -48,7 +48,8 @@ type (
 	}
 )
 
-// asAble returns a connection that has exactly the optional interfaces of the wrapped one.
+// asAble returns the connection with those optional interfaces for queries and other statements
+// that the wrapped one has.
 func (c *connection) asAble() driver.Conn {
 	_, queries := c.wrapped.(driver.QueryerContext)
 	_, execs := c.wrapped.(driver.ExecerContext)

@@ -37,7 +37,7 @@ type Stats struct {
 	Deferred uint64
 	// Running is the number of requests that have begun and not ended.
 	Running uint64
-	// P is the fraction of the requests that arrived in the last whole interval and were lost.
+	// P is the fraction of the requests of the last whole interval that were lost.
 	P float64
 	// Threshold is the time for which a request may run at present.
 	Threshold time.Duration

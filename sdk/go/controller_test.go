@@ -32,8 +32,8 @@ func (c *clock) goes(span time.Duration) {
 
 const second = time.Second
 
-// search returns a controller with one class, and its clock. The class has a RunMin of one second
-// and a RunMax of nine.
+// search returns a controller with two classes, and its clock. Each class has a RunMin of one
+// second and a RunMax of nine.
 func search(t *testing.T) (*Controller, *clock) {
 	return controller(t, NewClass("search", second, 9*second), NewClass("other", second, 9*second))
 }

@@ -36,7 +36,7 @@ func nameOf(header http.Header) string {
 }
 
 // newName returns a name for a request without one, in the format of the names of
-// mod_bywash_sentry: 16 random hexadecimal digits. So the names of different processes differ. It
+// mod_bywash_sentry: 16 random hexadecimal digits, so that names of different processes differ. It
 // is empty if the system gives no randomness.
 func newName() string {
 	var random [8]byte

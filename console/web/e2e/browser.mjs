@@ -1,6 +1,6 @@
 // A real Chromium for tests. Its pages record everything that must not happen on them: errors,
 // violations of the content security policy, and requests to other hosts. The gateway's binary may
-// contain an older console. So the console's files are taken from console/dist, with the gateway's
+// contain an older console, so the console's files are taken from console/dist, with the gateway's
 // headers.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -5,8 +5,8 @@ export interface Axis {
     /** The index of the first row to draw. */
     from: number;
     /**
-     * The time in ms after the clock was set back, and by how many ms it was set back. Undefined if
-     * the clock was not set back.
+     * The time of the first row after the clock was set back, in ms since 1970, and by how many ms
+     * it was set back. Undefined if the clock was not set back.
      */
     jump: { at: number; ms: number } | undefined;
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_engine::ClassId;
-use bywash_engine::classify::{Sample, Classifier, Rule};
+use bywash_engine::classify::{Classifier, RequestParts, Rule};
 use bywash_units::TimeSpan;
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ impl RoleAssignment {
                 } else {
                     method
                 };
-                Role::ALL[classifier.class(&Sample::new(method, target)).index()]
+                Role::ALL[classifier.class(&RequestParts::new(method, target)).index()]
             });
             let own = || {
                 let known = template.pattern().filter(|text| {

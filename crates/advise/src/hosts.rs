@@ -2,9 +2,9 @@
 //! applications, and a concurrency limit belongs to one application.
 //!
 //! Clients choose the name of the host, so the list is bounded. When the list is full, a new host
-//! replaces the host with the fewest pages and takes over that host's counts. So a host that has
-//! more than a thirty-second of all pages is never missed (Metwally, Agrawal and El Abbadi 2005,
-//! Space-Saving).
+//! replaces the host with the fewest pages and takes over that host's counts. A host that has more
+//! than a thirty-second of all pages is therefore never missed (Metwally, Agrawal and El Abbadi
+//! 2005, Space-Saving).
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! Converts a template into a pattern of a class. A template names all parameters of its requests.
-//! A class contains a page regardless of parameters that do not change the page's purpose. So only
-//! the parameters that determine the purpose remain in the pattern. Two templates may then have the
-//! same pattern.
+//! A class contains a page regardless of parameters that do not change the page's purpose.
+//! Therefore only the parameters that determine the purpose remain in the pattern. Two templates
+//! may then have the same pattern.
 
 use bywash_engine::classify::Pattern;
 

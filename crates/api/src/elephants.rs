@@ -245,7 +245,7 @@ pub struct Route {
     /// The client that caused most of the route's service time. `null` if no client certainly
     /// caused at least a tenth of that time.
     pub one_client: Option<OneClient>,
-    /// Whether some of the route's requests are transactions, more than a hundredth of their work.
+    /// Whether transactions cause more than a hundredth of the work for the route's requests.
     pub transacts: bool,
     /// The number of the elephant with this pattern; `null` if there is none.
     pub elephant: Option<u32>,

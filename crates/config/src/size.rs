@@ -4,8 +4,8 @@
 /// one in which the size is written.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// Parses a whole number with a unit, such as `256KiB`, and returns the number
-/// of bytes. Returns `None` if the text has another form.
+/// Parses a whole number with a unit, such as `256KiB`, and returns the number of bytes. Returns
+/// `None` if the text has another form.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

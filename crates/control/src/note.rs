@@ -68,7 +68,7 @@ pub enum What {
     Proposed,
     /// An operator named a route to see the effect of a rule for it, although bywash had not found
     /// it to be an elephant.
-    Sample,
+    Asked,
     /// A rule began.
     Approved,
     /// A trial of a rule began.

@@ -1,8 +1,8 @@
 //! Counts the use of slots and bytes by each route in each window: how long the route's requests
 //! held slots, and how many bytes their responses had.
 //!
-//! A request is reported when it has ended, but it held its slot from its start. So its slot time
-//! is divided among all windows in which it ran, up to the last [`WINDOWS`].
+//! A request is reported when it has ended, but it held its slot from its start. Therefore its slot
+//! time is divided among all windows in which it ran, up to the last [`WINDOWS`].
 
 use std::collections::VecDeque;
 

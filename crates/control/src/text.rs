@@ -18,7 +18,8 @@ where
 }
 
 /// Returns the revision after `revision`: the next number, or the time `now` in milliseconds if
-/// that is larger. So a process that has lost its earlier state does not give a revision twice.
+/// that is larger. A process that has lost its earlier state therefore does not give a revision
+/// twice.
 pub(crate) fn next_revision(revision: u64, now: Timestamp) -> u64 {
     (revision + 1).max(u64::try_from(now.as_millisecond()).unwrap_or(0))
 }

@@ -31,7 +31,7 @@ const CLOSES: &str = "front closes";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum time for the hop to close its connection. A hop that closes when its client has left
-/// does so immediately. So a hop that needs longer does not do it at all.
+/// does so immediately, so a hop that needs longer does not do it at all.
 const SOON: Duration = Duration::from_secs(2);
 
 /// The time that a client of the test waits before it leaves.

@@ -52,7 +52,8 @@ async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
 }
 
 /// Judges a connection that the user of this process has opened. The folder of the socket is closed
-/// to most users, but not to root. So a connection by root proves nothing about the gateway's user.
+/// to most users, but not to root. Therefore a connection by root proves nothing about the
+/// gateway's user.
 fn judge_connection(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
     let user = own.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
     let found = format!("{} accepts connections of the doctor's user, {user}", socket.display());

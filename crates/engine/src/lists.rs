@@ -1,7 +1,7 @@
 //! Doubly linked lists over request numbers, on which every queue is built.
 //!
 //! A number is in no list or in exactly one list of the set. If it is in none, its `list` is `NONE`
-//! and its other fields mean nothing. The links are indices into one array. So the removal of a
+//! and its other fields mean nothing. The links are indices into one array, so the removal of a
 //! request from the middle takes four stores. Nothing is allocated once the array is as long as the
 //! highest number.
 
@@ -92,7 +92,6 @@ impl Lists {
     /// Appends `id` to the back of a list.
     ///
     /// # Panics
-    ///
     /// Panics if `id` is in a list already. That would break an invariant of the engine, so the
     /// check is made in production, too.
     pub(crate) fn push_back(&mut self, list: usize, id: RequestId) {

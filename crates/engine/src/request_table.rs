@@ -94,7 +94,7 @@ impl RequestTable {
     }
 
     /// Makes the engine do the work that is due. Returns the time at which this method must be
-    /// called again; `None` if no time is known yet.
+    /// called again; `None` if no call is due before the next event.
     pub fn on_timer(&mut self, now: Time, wakers: &mut Wakers) -> Option<Time> {
         self.carry_out(now, wakers, |engine, actions| engine.on_timer(now, actions));
         self.engine.next_timer()

@@ -13,8 +13,7 @@
 //!
 //! A response that does not fit this description revokes that, and so does one that begins later
 //! than [`SLOW`]. Requests that a configured class matches are excluded. At most as many requests
-//! for files run at once as
-//! there are slots; further ones wait in the queue.
+//! for files run at once as there are slots; further ones wait in the queue.
 //!
 //! **Without a length.** A server that compresses a response while it sends it does not give its
 //! length. Then the end of the body decides. Each `Accept-Encoding` makes another target, because a

@@ -62,8 +62,8 @@ impl Successor {
 /// this process (`LISTEN_*`, `WATCHDOG_*`). It changes nothing else about the command.
 ///
 /// # Errors
-/// Returns an error if the successor could not be started, ended, or did not serve in time,
-/// or if the handover was called off. The successor has then been killed and reaped.
+/// Returns an error if the successor could not be started, ended, or did not serve in time, or if
+/// the handover was called off. The successor has then been killed and reaped.
 pub fn hand_over(
     command: &mut Command,
     sockets: &[(Name, BorrowedFd<'_>)],

@@ -40,7 +40,7 @@ struct KeyFile {
     read: Mutex<Instant>,
 }
 
-/// Why an application has no keys of a gateway.
+/// The reason why an application has no keys of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The key file cannot be read, or every user of the machine may read it.

@@ -324,7 +324,7 @@ fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
 }
 
 /// Returns the time left until `not_after`, in milliseconds since 1970, but at most `longest`. The
-/// wall clock measures it, which all processes of the machine share. Without `not_after`, returns
+/// wall clock, which all processes of the machine share, measures it. Without `not_after`, returns
 /// `longest`. Returns `None` if `not_after` has passed.
 fn left(not_after: Option<u64>, longest: TimeSpan) -> Option<TimeSpan> {
     let Some(not_after) = not_after else { return Some(longest) };

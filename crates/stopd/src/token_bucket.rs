@@ -1,7 +1,7 @@
 //! Limits the rate of statements that are sent to a database.
 //!
 //! The limit is a token bucket. A full bucket has the tokens of a tenth of a second, but at least
-//! one. So the bucket never delays a single stop, but it limits a burst of many stops.
+//! one. Therefore the bucket never delays a single stop, but it limits a burst of many stops.
 
 use bywash_units::{Time, TimeSpan};
 

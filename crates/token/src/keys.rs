@@ -1,9 +1,9 @@
 //! The keys for tokens, and the file that contains them.
 //!
-//! A file has one or two keys. The first key signs, and both verify. So a key can be rotated while
-//! tokens are in use. A new first line makes the former first key the second one, and the tokens
-//! that it signed stay valid until they are replaced. Every gateway with the same file can verify
-//! the tokens of the others.
+//! A file has one or two keys. The first key signs, and both verify. Therefore a key can be rotated
+//! while tokens are in use. A new first line makes the former first key the second one, and the
+//! tokens that it signed stay valid until they are replaced. Every gateway with the same file can
+//! verify the tokens of the others.
 //!
 //! A secret has three uses: to sign tokens, to name sessions, and to be identified. Each use has a
 //! key of its own that is derived from the secret, so that a value made for one use has no meaning

@@ -1,7 +1,7 @@
 //! The dialog for decisions in `bywash top`. The screen first shows the subject of a decision, then
 //! asks for the reason, then for a confirmation. Nothing is sent before the confirmation. The
-//! revision that was shown is sent with the decision. So if two operators decide at the same time,
-//! the second gets an error.
+//! revision that was shown is sent with the decision. Therefore, if two operators decide at the
+//! same time, the second gets an error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
 use bywash_control::Change;

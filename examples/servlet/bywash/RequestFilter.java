@@ -40,7 +40,7 @@ public final class RequestFilter implements Filter {
         return CURRENT.get();
     }
 
-    /** Runs work for the request `name` on a thread other than the request's own. */
+    /** Runs work for the request {@code name} on a thread other than the request's own. */
     public static void work(String name, Runnable work) {
         String before = CURRENT.get();
         CURRENT.set(name);

@@ -2,8 +2,8 @@
  *
  * Signals are blocked and taken by sigwaitinfo, so they do not race with the test. To show that
  * something was not notified, a test uses a marker: a connection that leaves afterwards. One
- * thread sends all notifications in the order of the departures. So a notification that has not
- * come before the marker's does not come at all. */
+ * thread sends all notifications in the order of the departures. A notification that has not
+ * come before the marker's therefore does not come at all. */
 #ifndef HARNESS_H
 #define HARNESS_H
 

@@ -15,7 +15,7 @@ struct thread;
 void memory_free_all(struct thread *thread);
 /* Drops the log of a request that has ended normally. Returns how many blocks it leaves behind. */
 size_t memory_forget(struct thread *thread);
-/* Charges a block to the request that libc has allocated for its caller. */
+/* Charges a block that libc has allocated for its caller to the request. */
 void memory_adopt(struct thread *thread, void *seen);
 /* Returns whether a block that malloc has returned belongs to the running request. */
 bool memory_is_own(const struct thread *thread, const void *seen);

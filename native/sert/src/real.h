@@ -12,8 +12,8 @@ void *real_or_null(const char *name);
  * that does not, or NULL. */
 const char *real_missing(void);
 
-/* Calls the original function `name`, in its `version` if libc has two functions of that name.
- * Example: REAL(close)(fd). */
+/* Gives the original function `name`, in its `version` if libc has two functions of that name.
+ * Example of a call: REAL(close)(fd). */
 #define REAL_VERSION(name, version)                                                                    \
     (__extension__({                                                                                   \
         static void *found_;                                                                           \

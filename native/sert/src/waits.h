@@ -27,8 +27,8 @@ static inline unsigned waits_fired(void) {
     })
 
 /* Repeats `call` on a socket as long as it fails because of one of our signals and the socket's
- * time limit is not over. Without the check of the limit, each attempt would have the whole limit.
- */
+ * time limit is not over. Only a call on a socket with such a limit is interrupted. Without the
+ * check of the limit, each attempt would have the whole limit. */
 #define UNDISTURBED_SOCKET(fd, option, call) UNDISTURBED_WHILE(!waits_is_over(fd, option, began_), call)
 /* Repeats `call` as long as it fails because of one of our signals and `more` is true. `more` may
  * use `began_`, the time of the first attempt. */
@@ -43,8 +43,8 @@ static inline unsigned waits_fired(void) {
         } while (result_ == -1 && errno == EINTR && waits_fired() != before_ && (more));               \
         result_;                                                                                       \
     })
-/* Returns whether the time limit of a socket is over for a call that began at `began`. If so, sets
- * errno as the call would. */
+/* Returns whether the time limit of a socket is over for a call that began at `began`. Sets errno
+ * to EAGAIN if it is over, and to EINTR otherwise. */
 bool waits_is_over(int fd, int option, uint64_t began);
 
 /* Send and write like libc's functions, but continue if our signal has cut them short. */

@@ -51,8 +51,8 @@ class Granted {
   }
 
   /**
-   * Uncounts a request that arrived at `came` and ended without being lost, if it arrived in the
-   * present interval.
+   * Uncounts a request that ended without being lost, if it arrived in the present interval. `came`
+   * is the begin of the interval in which it arrived.
    */
   departed (came, now) {
     this.tick(now)

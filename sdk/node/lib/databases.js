@@ -153,7 +153,8 @@ function turns () {
 }
 
 /**
- * Runs a leased query in its turn. Calls back if there is a callback; otherwise returns a promise.
+ * Runs a query, leased or not, in its turn. Calls back if there is a callback; otherwise returns a
+ * promise.
  */
 function leasedCall (take, query, callback, run) {
   const { isLeased } = query

@@ -37,7 +37,7 @@ const FIELDS = Symbol('bywash.fields')
 /**
  * Returns a handler for `http.createServer` whose requests can be terminated. `classOf` is the name
  * of a class, or a function that returns the class of a request or null. A request without a class
- * passes untouched. So does a request that has a token of an outer middleware.
+ * passes untouched, and so does a request that has a token of an outer middleware.
  */
 function terminable (controller, classOf, handler, options) {
   const begin = beginner(controller, classOf, options)
@@ -159,8 +159,8 @@ const waiting = new WeakMap()
  * Calls `ended`, maybe twice, when a response is over. The response may have been over before this
  * call, if something delayed the request in front of the middleware. A response that waits behind
  * another one of its connection (pipelining) has no socket yet, and is not notified of the
- * connection's end. So there is one listener for each connection, since any number of responses may
- * wait.
+ * connection's end. Therefore there is one listener for each connection, since any number of
+ * responses may wait.
  */
 function onceClosed (req, res, ended) {
   if (req.httpVersionMajor < 2 ? req.socket.destroyed : res.stream.destroyed) return ended()

@@ -8,9 +8,9 @@
 // a checkpoint, or by a timer if the handler has read the signal. A request without either is
 // finished too late at worst, and counts as served.
 //
-// `notBefore` makes a checkpoint cheap: before that time nothing but the client can terminate the
-// request. A threshold changes only at the end of an interval and never falls below runMin, so
-// until then the clock alone decides. A timer must check again at that time.
+// `notBefore` makes a checkpoint cheap: before that time nothing but the client and the stop daemon
+// can terminate the request. A threshold changes only at the end of an interval and never falls
+// below runMin, so until then the clock alone decides. A timer must check again at that time.
 
 const { AsyncLocalStorage } = require('node:async_hooks')
 

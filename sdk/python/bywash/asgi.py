@@ -191,7 +191,7 @@ class _Exchange:
             self._watcher = asyncio.ensure_future(self._watch())
 
     async def _watch(self) -> None:
-        """Read what the client sends ahead, until it leaves."""
+        """Read ahead what the client sends, until the client leaves."""
         try:
             while True:
                 message = await self._from_client()

@@ -90,7 +90,7 @@ class Granted:
     def departed(self, came: float, now: float) -> None:
         """Uncount a request that ended without being lost, if it arrived in the present interval.
 
-        `came` is the time of its arrival. The caller holds the lock.
+        `came` is the begin of the interval in which it arrived. The caller holds the lock.
         """
         self.tick(now)
         self._arrived -= came == self.since

@@ -6,9 +6,9 @@ States: a request is first `running`. Then it becomes `settled` (its response ha
 will not be read. A deferred request goes on. The state changes under the lock of the class, and
 reading a token never changes it: a request is `terminated` once its handler has been notified.
 
-`not_before` makes a checkpoint cheap: before that time nothing but the client can terminate the
-request. A threshold changes only at the end of an interval and never falls below `run_min`, so
-until then the clock alone decides. A timer must check again at that time.
+`not_before` makes a checkpoint cheap: before that time nothing but the client and the stop
+daemon can terminate the request. A threshold changes only at the end of an interval and never falls
+below `run_min`, so until then the clock alone decides. A timer must check again at that time.
 """
 
 import contextvars

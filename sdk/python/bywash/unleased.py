@@ -3,8 +3,8 @@
 They run even if their request is over.
 
 If a `ROLLBACK` were refused, the connection would go back to its pool with its transaction open,
-and the next request would work within that transaction. So transaction control runs when it is
-its turn: no line is sent to the daemon, and no cancellation is aimed at it. `unleased` does the
+and the next request would work within that transaction. Therefore transaction control runs when it
+is its turn: no line is sent to the daemon, and no cancellation is aimed at it. `unleased` does the
 same for other clean-up (`pg_advisory_unlock`, `RESET`).
 """
 

@@ -90,8 +90,8 @@ class OnDjango(unittest.TestCase):
     def stop_in_turn(self, turn, leased):
         """Stop the request of this turn at some time of its query.
 
-        Every other request is only stopped once it has its lease. So the test does not depend on
-        the speed of the machine.
+        Every other request is only stopped once it has its lease, so that the test does not
+        depend on the speed of the machine.
         """
         latest = time.monotonic() + PATIENCE
         while turn % 2 and self.stats().leased == leased and time.monotonic() < latest:

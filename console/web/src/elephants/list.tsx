@@ -115,7 +115,7 @@ export const Names = ({ of }: { of: Elephant }) => {
 
 /**
  * Shows the maximum fraction of a route's service time that one client can have caused. Adds the
- * client's address if it surely caused a tenth.
+ * client's address if the client certainly caused at least a tenth.
  */
 export const ByOne = ({ of }: { of: Pick<Route, 'by_one' | 'one_client'> }) => (
     <>

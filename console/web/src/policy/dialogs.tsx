@@ -1,6 +1,6 @@
 // The dialogs that set the mode of a class, undo an override, and switch the bypass. Each sends the
-// revision of the policy that the operator has seen. So if two operators decide at the same time,
-// the second gets a conflict.
+// revision of the policy that the operator has seen. If two operators decide at the same time, the
+// second therefore gets a conflict.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';

@@ -104,8 +104,8 @@ function walk(
 }
 
 /**
- * Returns the list with its first element in the middle, and the following ones alternately after
- * and before it.
+ * Returns the list with its first element in the middle, and the following ones alternately before
+ * and after it.
  */
 function fromTheMiddle<T>(list: readonly T[]): T[] {
     const placed: T[] = [];

@@ -245,8 +245,8 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     }
 }
 
-/// Returns the behaviour of visitors. A visitor retries once, five seconds after a timeout. After a
-/// refusal, the visitor does not retry.
+/// Returns the behaviour of visitors, which is that of people. A visitor retries once, five seconds
+/// after a timeout. After a refusal, the visitor does not retry.
 fn client(patience: TimeSpan) -> Client {
     const PAUSE: TimeSpan = TimeSpan::from_secs(5);
     Client {

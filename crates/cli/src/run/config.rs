@@ -77,7 +77,7 @@ const FEWEST: usize = 64;
 
 /// Reduces the limits on clients if the process may not open enough files. Every connection is an
 /// open file. With too few files, the gateway would admit requests and have no socket for the
-/// upstream, and operators could not connect. So the gateway accepts fewer clients instead.
+/// upstream, and operators could not connect. Instead, the gateway accepts fewer clients.
 ///
 /// # Errors
 /// If the files are not enough for even [`FEWEST`] client connections.

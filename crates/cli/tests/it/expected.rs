@@ -1,7 +1,7 @@
 //! Tests with short runs of the scenarios in `lab/scenarios`.
 //!
-//! The rounded figures of a run must equal those in `lab/expected`. So any changed decision,
-//! behaviour of a visitor or count appears as a difference to review. `BYWASH_EXPECTED=write`
+//! The rounded figures of a run must equal those in `lab/expected`. Any changed decision, behaviour
+//! of a visitor or count therefore appears as a difference to review. `BYWASH_EXPECTED=write`
 //! writes the expected files again; `BYWASH_DRAW=folder` also draws a report of every run. The
 //! method comes from s2n-quic, where the same test plots recovery simulations or compares them with
 //! a stored trace.

@@ -58,7 +58,7 @@ impl Program {
     }
 }
 
-/// The process ID of the successor that has taken over. The process is killed when the value is
+/// The process ID of the successor that has taken over. The process gets SIGTERM when the value is
 /// dropped.
 struct Next(u32);
 

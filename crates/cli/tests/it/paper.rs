@@ -61,7 +61,7 @@ fn a_paper_that_is_not_there_is_misuse() {
 }
 
 /// Asserts that at least the fraction `of_all` / `holding` of the figures agrees with the paper.
-/// Also asserts that each claim in `claims` has a figure that agrees.
+/// Also asserts that each claim in `claims` has a figure.
 fn all_hold_or_say_why(seed: &str, [holding, of_all]: [usize; 2], claims: &[&str]) {
     let outcome = bywash(&["lab", "paper", seed, "--json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

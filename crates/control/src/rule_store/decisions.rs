@@ -50,7 +50,7 @@ impl RuleStore {
         (entry.found, entry.seen) = (Some(found), now);
         (entry.told, entry.asked) = (true, true);
         let number = entry.number;
-        Ok((number, Some(self.note(now, at, What::Sample, &meta.by, &meta.why))))
+        Ok((number, Some(self.note(now, at, What::Asked, &meta.by, &meta.why))))
     }
 
     /// Approves a rule, or changes the rule in force. Returns the note for the audit log.

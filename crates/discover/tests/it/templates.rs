@@ -12,7 +12,8 @@ fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> Str
     templates.learn(&Sample { method: "GET", target, client, address, seconds: 0.01, is_good: true })
 }
 
-/// Returns the route names of `targets`, after a thousand clients have requested each of them.
+/// Returns the route names of `targets`, after a thousand clients have each requested one of them,
+/// in turn.
 fn named(targets: &[&str]) -> Vec<String> {
     let mut templates = Templates::new(Vec::new());
     for client in 0..1000_u64 {

@@ -357,8 +357,8 @@ impl PartialOrd for Pattern {
 }
 
 impl Ord for Pattern {
-    /// Compares two patterns by path, then by query, then by method. So patterns with the same path
-    /// are adjacent in a sorted list.
+    /// Compares two patterns by path, then by query, then by method. Patterns with the same path
+    /// are therefore adjacent in a sorted list.
     fn cmp(&self, other: &Self) -> Ordering {
         let paths = || self.path.to_string().cmp(&other.path.to_string()).reverse();
         let queries = || self.query.specificity().cmp(&other.query.specificity());

@@ -39,8 +39,8 @@ impl Engine {
         }
     }
 
-    /// Notes that a session was served an answer. The engine learns from it only if it advances the
-    /// session and was sent in time.
+    /// Notes that a session was served an answer. The engine learns from the answer only if it
+    /// begins or advances the session and was sent in time.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
         let Served { service, signals, revenue, in_time } = served;
         if !self.sessions.served(now, session, service) || !in_time {

@@ -17,10 +17,10 @@
 //!
 //! The driver reports which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
-//! A client whose request is stopped may send another request immediately. So its session and its
-//! address are remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all
-//! others. Requests of a slow session that is proven wait behind those of new sessions that are not
-//! slow.
+//! A client whose request is stopped may send another request immediately. Therefore its session
+//! and its address are remembered as slow (`queue/holders.rs`). Requests of a slow address wait
+//! behind all others. Requests of a slow session that is proven wait behind those of new sessions
+//! that are not slow.
 //!
 //! The engine assumes an attack when the recent stops fill a leaky bucket. The bucket holds one
 //! stop per two slots, and loses as many in each [`ATTACK_HOLD`]. For [`ATTACK_HOLD`] after the

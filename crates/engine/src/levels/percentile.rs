@@ -35,8 +35,8 @@ const BLOCK: TimeSpan = TimeSpan::from_millis(250);
 /// The minimum number of answers for a verdict. If the blocks hold fewer, the last answers up to
 /// this number are counted instead.
 const LEAST: u32 = 20;
-/// The age from which on an answer no longer counts. So with fewer than four answers a second there
-/// is no verdict.
+/// The age above which an answer no longer counts. With fewer than four answers a second there is
+/// therefore no verdict.
 const STALE: TimeSpan = TimeSpan::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default)]

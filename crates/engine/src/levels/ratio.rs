@@ -29,7 +29,7 @@ const MIN_REQUESTS: u32 = 10;
 /// The time after which the weight is corrected even with fewer than [`WINDOW`] requests, if there
 /// are [`MIN_REQUESTS`] of each level.
 const PATIENCE: TimeSpan = TimeSpan::from_millis(500);
-/// The age from which on a measurement no longer counts.
+/// The age above which a measurement no longer counts.
 const STALE: TimeSpan = TimeSpan::from_secs(30);
 /// The minimum mean number of slots per request for which levels competed. A window below this
 /// number does not correct the weight.

@@ -4,8 +4,8 @@
 //! A hop in front of the gateway may hide departures. Then a client that has waited for half of its
 //! patience is as likely as not to have left. Newest first leaves exactly such requests behind, and
 //! they are served after the new ones. While there is more work than capacity, serving them takes
-//! time from clients that are certainly there. So they are refused instead. A client that is still
-//! there sees the refusal and can react.
+//! time from clients that are certainly there. Therefore they are refused instead. A client that is
+//! still there sees the refusal and can react.
 //!
 //! Source: a simulation of our own (`docs/figures/policies.md`). The only advantage of an expertly
 //! configured HAProxy over bywash with hidden departures was a time limit of its queue. Where
@@ -32,8 +32,8 @@ pub(super) struct Departures {
 /// The factor by which the estimated patience must exceed the configured one for departures to
 /// count as hidden.
 const HIDDEN_FACTOR: f64 = 5.0;
-/// The part of each wait that does not count is `patience / UNCOUNTED_WAIT_DIVISOR`, because no client leaves that
-/// early.
+/// The divisor of the patience: the first `patience / UNCOUNTED_WAIT_DIVISOR` of each wait does not
+/// count, because no client leaves that early.
 const UNCOUNTED_WAIT_DIVISOR: u64 = 20;
 /// The limit of the counted waiting time, as a multiple of the patience. When it is exceeded, all
 /// counts are halved.

@@ -7,7 +7,7 @@ use crate::session::{KeyHasher, SPARE};
 
 /// The principal that a waiting request counts for: a proven session, or otherwise an address.
 ///
-/// The transactions of a session count separately from its browsing. So a page that makes many
+/// The transactions of a session count separately from its browsing, so a page that makes many
 /// requests in parallel cannot block its own visitor's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {

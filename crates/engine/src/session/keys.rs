@@ -3,7 +3,7 @@
 use core::hash::{BuildHasher, Hasher};
 
 /// The size of a new table of keys, as a multiple of its maximum number of entries. hashbrown
-/// cleans up removed entries in place in a table that is at most half full. So such a table never
+/// cleans up removed entries in place in a table that is at most half full, so such a table never
 /// allocates again.
 pub(crate) const SPARE: usize = 2;
 

@@ -29,10 +29,11 @@ use super::Segment;
 use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The divisor of the reserve: 1/`RESERVE_DIVISOR` of the table's places are reserved for fresh sessions.
-/// Proven sessions have the rest.
+/// The divisor of the reserve: 1/`RESERVE_DIVISOR` of the table's places are reserved for fresh
+/// sessions. Proven sessions have the rest.
 const RESERVE_DIVISOR: u32 = 2;
-/// The divisor of the quota: one address may have 1/`QUOTA_DIVISOR` of the table's places in a segment.
+/// The divisor of the quota: one address may have 1/`QUOTA_DIVISOR` of the table's places in a
+/// segment.
 const QUOTA_DIVISOR: u32 = 1024;
 /// The minimum quota in sessions. It lets a household or a small office keep its sessions even in a
 /// small table.

@@ -29,8 +29,8 @@ pub struct Position {
 /// The facts that the session graph learns from one page that a session was served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The position of the page in the graph. `None` if the page does not count: for example, if the
-    /// session has not requested its class since the last page that counted.
+    /// The position of the page in the graph. `None` if the page does not count: for example, if
+    /// the session has not requested its class since the last page that counted.
     pub visit: Option<Position>,
     /// Whether the page counts and is the first of its class in the session.
     pub new: bool,

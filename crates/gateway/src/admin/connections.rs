@@ -1,10 +1,10 @@
 //! Limits the connections of operators, so that no local user can lock out operators, probes and
 //! decisions.
 //!
-//! Every user of the machine can connect on loopback, and could open all [`MOST`] connections. So
-//! when [`MOST`] connections are open, a new one evicts the oldest *unknown* one, or else the
-//! oldest one on which no request is being answered. A connection is known if it came by the unix
-//! socket, or once a request on it had a valid token.
+//! Every user of the machine can connect on loopback, and could open all [`MOST`] connections.
+//! Therefore, when [`MOST`] connections are open, a new one evicts the oldest *unknown* one, or
+//! else the oldest one on which no request is being answered. A connection is known if it came by
+//! the unix socket, or once a request on it had a valid token.
 //!
 //! Watching connections (`/v1/events`, `/v1/tap`) stay for hours. They answer a request all that
 //! time, so they are never evicted. Therefore only a part of the connections may watch, and one

@@ -3,8 +3,8 @@
 //!
 //! Only the time in which the gateway waits for the client counts. A client may make the gateway
 //! wait for ten seconds in total. Every `rate` bytes that are transferred give one second back, but
-//! the total never exceeds ten seconds. So a client that has taken much and then stops is cut off
-//! as soon as any other. One `MinimumRate` covers one direction of one request.
+//! the total never exceeds ten seconds. Therefore a client that has taken much and then stops is
+//! cut off as soon as any other. One `MinimumRate` covers one direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

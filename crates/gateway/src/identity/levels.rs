@@ -13,8 +13,8 @@
 //! **Not in mode `observe`, nor while bypassed.** In these states the gateway must change nothing.
 //! It counts and logs the level, adds no field, and forwards the field of a trusted hop unchanged.
 //!
-//! **The level is signed when the request is sent,** not when it arrives. So a wait in the queue
-//! does not use up the signature's lifetime.
+//! **The level is signed when the request is sent,** not when it arrives. Therefore a wait in the
+//! queue does not use up the signature's lifetime.
 
 use std::sync::Arc;
 

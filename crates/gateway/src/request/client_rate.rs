@@ -2,14 +2,15 @@
 //! reads.
 //!
 //! A request holds its slot while its body arrives and while its response is read. If the client
-//! sends or reads slowly, the client and not the application decides how long the slot is held. So
-//! the request is judged at the end of each window of half a second. If the gateway has waited for
-//! the client for more than half of the window, it tells the engine the rate at which the client
-//! moves bytes. The engine may then stop the request while others wait (`Event::ClientSlow`).
+//! sends or reads slowly, the client and not the application decides how long the slot is held.
+//! Therefore the request is judged at the end of each window of half a second. If the gateway has
+//! waited for the client for more than half of the window, it tells the engine the rate at which
+//! the client moves bytes. The engine may then stop the request while others wait
+//! (`Event::ClientSlow`).
 //!
 //! For a response, only bytes that the client's kernel has acknowledged count. Our own kernel
 //! accepts a hundred kilobytes, however slow the client is. The rate is the mean over the time in
-//! the client was slow. After eight seconds of such time, older samples lose weight.
+//! which the client was slow. After eight seconds of such time, older samples lose weight.
 //!
 //! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
 //! Therefore the first quarter of a second is excluded from the mean.

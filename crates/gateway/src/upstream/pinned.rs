@@ -5,7 +5,7 @@
 //! the idle ones. It waits here for the next request of the client connection on which the
 //! authentication took place, and is closed with that client connection. `Pins` holds the pinned
 //! connections of one pool. [`PinnedLink`] belongs to one client connection, and finds its pinned
-//! connection there.
+//! connection in `Pins`.
 //!
 //! **Bound.** A client connection pins at most one connection. If a pool has too many pinned
 //! connections, it closes the least recently used one, and the user must authenticate again. An

@@ -17,10 +17,10 @@ use crate::roles::role;
 
 /// The demand, of one byte, that the service returns its generation.
 pub(crate) const WHO: u8 = b'?';
-pub(crate) const HAND_OVER: u8 = b'h';
 /// The demand, of one byte, that the service hands over to the next generation.
-pub(crate) const END: u8 = b'e';
+pub(crate) const HAND_OVER: u8 = b'h';
 /// The demand, of one byte, that the service ends.
+pub(crate) const END: u8 = b'e';
 
 /// A time limit that is longer than any operation of these tests takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -113,8 +113,8 @@ pub enum Released {
 /// The result of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// The request is stopped for the first time. The value lists the connections that work for
-    /// it, with their holders.
+    /// The request is stopped for the first time. The value lists the connections that work for it,
+    /// with their holders.
     First(Vec<(Backend, Holder)>),
     /// The request has been stopped before.
     Again,

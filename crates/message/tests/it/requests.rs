@@ -212,8 +212,8 @@ fn an_upgrade_needs_its_connection_option_and_1_1_and_no_body() {
     assert!(!with(&format!("{upgrade}{nominated}{body}")).unwrap().upgrades);
 }
 
-/// Checks that the gateway does not accept an upgrade to another version of HTTP or to TLS (RFC 9113
-/// §3.1). Requests inside the tunnel would bypass the gateway.
+/// Checks that the gateway does not accept an upgrade to another version of HTTP or to TLS (RFC
+/// 9113 §3.1). Requests inside the tunnel would bypass the gateway.
 #[test]
 fn another_http_or_tls_is_no_upgrade_that_is_carried_through() {
     for protocol in ["h2c", "H2C", "websocket, h2c", "HTTP/2.0", "TLS/1.0", "http/3 , websocket"] {

@@ -91,7 +91,7 @@ fn an_answer_has_limits_too() {
     assert_eq!(ask(&reason(20 + 43 - 13)), Err(ParseError::HeadTooLarge));
 }
 
-/// Checks that a connection persists only if the response says so and has an end (RFC 9112 §9.3).
+/// Checks that a connection persists only if the response allows it and has an end (RFC 9112 §9.3).
 #[test]
 fn a_connection_is_kept_if_the_answer_says_so_and_has_an_end() {
     let kept = |version: &str, lines: &str| {

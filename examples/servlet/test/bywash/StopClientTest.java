@@ -204,7 +204,7 @@ public final class StopClientTest {
         return ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(socket), queue);
     }
 
-    /** Accepts one connection, and answers each of its lines with `reply`. */
+    /** Accepts one connection, and answers each of its lines with {@code reply}. */
     private static void serve(ServerSocketChannel daemon, UnaryOperator<String> reply) {
         on(() -> {
             try (SocketChannel one = daemon.accept();

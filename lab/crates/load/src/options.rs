@@ -15,8 +15,8 @@ pub type Busy = Box<dyn Fn() -> Option<TimeSpan> + Send + Sync>;
 pub struct Options {
     /// The URL of the site, as `http://host:port`.
     pub target: String,
-    /// The offered load ρ at the scenario's level. Together with the scenario's profile it
-    /// determines the offered load at any time.
+    /// The run's level of the offered load ρ. Together with the scenario's profile it determines
+    /// the offered load at any time.
     pub rho: f64,
     /// The seed that determines the visitors and their arrivals.
     pub seed: u64,

@@ -21,8 +21,8 @@ use crate::virtual_user::VirtualUser;
 /// The interval between two calls of the caller's `watch` function.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// The time after the end of arrivals at which sessions that are still overdue are cancelled. A
-/// load generator that is so far behind must not run without end.
+/// The time after the end of the run at which sessions that are still overdue are cancelled. A load
+/// generator that is so far behind must not run without end.
 const LAST_CALL: TimeSpan = TimeSpan::from_secs(1);
 
 /// The result of a live run.

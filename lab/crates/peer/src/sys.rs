@@ -55,8 +55,8 @@ pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     check(unsafe { libc::killpg(group, signal.number()) }).map(drop)
 }
 
-/// Returns `pid` as the ID of a single process. Fails for zero and for numbers that do not fit into
-/// an `i32`. The kernel would take these for a process group or for all processes.
+/// Returns `pid` as the ID of a single process. Fails for zero, for one, and for numbers that do
+/// not fit into an `i32`. Signals to these could go to a process group or to all processes.
 fn one(pid: u32) -> io::Result<i32> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
     pid.ok_or_else(|| io::Error::other("no process has this ID"))

@@ -1,6 +1,6 @@
 //! A scenario with some of its keys changed, for `lab sweep` and for the runs of a paper.
 //!
-//! A key is changed in the TOML text, before the scenario is resolved. Every key that a scenario
+//! A key is changed in the TOML table, before the scenario is resolved. Every key that a scenario
 //! file can have can therefore be changed, including keys that the file omits. A new key needs no
 //! code here. Classes and policies are addressed by name instead of index:
 //! `class.main.service.mean`, `policy.session-first.capacity` (a policy by its label, or by its

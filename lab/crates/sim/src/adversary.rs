@@ -17,8 +17,8 @@ const ARRIVALS: u64 = 0x1000;
 /// The number of the random streams for the service demands of adversaries.
 const DEMANDS: u64 = 0x1001;
 
-/// The lowest session and address key of an adversary. The key of a retry is such a key shifted
-/// left by eight bits, plus the class, so a session or address key must fit into 56 bits.
+/// The lowest session and address key of an adversary. The attempt key of a request is such a key
+/// shifted left by eight bits, plus the class, so a session or address key must fit into 56 bits.
 const KEYS: u64 = 1 << 54;
 
 /// All adversaries of one run.

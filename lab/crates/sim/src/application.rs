@@ -4,8 +4,7 @@ use std::fmt::Debug;
 
 use bywash_units::{Time, TimeSpan};
 
-/// A group of servers that serve requests in virtual time. They may have a number of workers,
-/// threads, or stations.
+/// A group of servers that serve requests in virtual time, with workers or with threads.
 pub(crate) trait Application: Debug {
     /// Admits the request `id` of `class`, with a service time of `demand`.
     fn admit(&mut self, now: Time, id: u32, class: usize, demand: TimeSpan);

@@ -40,7 +40,7 @@ pub fn correlations(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
     let traced = trace(scenario, Trace { every, worths: false, arrivals: true }, progress)?;
-    // The runs of one cell are adjacent in the trace.
+    // The runs of one cell are adjacent in `traced`.
     let cells = traced.chunks(scenario.seeds as usize);
     Ok(cells.map(|runs| of_cell(runs, scenario.classes.len())).collect())
 }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bywash_units::Time;
 
 /// A future event. Its fields identify requests, visitors and adversaries by slab index. An event
-/// with a `serial` is ignored if another event has replaced it.
+/// with an outdated `serial` is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimEvent {
     /// The next session starts.
@@ -45,8 +45,8 @@ pub(crate) enum SimEvent {
 #[derive(Clone, Copy, Debug)]
 struct Scheduled<E> {
     at: Time,
-    /// The number of the event in the order of scheduling. Events at the same time come in the order
-    /// of their numbers, so that a run is the same on every machine.
+    /// The number of the event in the order of scheduling. Events at the same time come in the
+    /// order of their numbers, so that a run is the same on every machine.
     number: u64,
     what: E,
 }

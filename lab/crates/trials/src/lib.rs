@@ -7,7 +7,7 @@
 //! | `differential` | the gateway and the application understand each message in the same way |
 //! | `attacks` | visitors keep their useful work during an attack |
 //! | `ghosts` | a request whose client has left never starts; a running one frees its upstream |
-//! | `orphans` | only queries of departed clients end early; a storm costs nothing |
+//! | `orphans` | a departed client's query ends, and no other does; a storm costs nothing |
 //! | `survival floods` | a flood costs others nothing and is cut: frames, slow heads, descriptors |
 //! | `survival updown` | reloads and upgrades fail no request; after a kill, it accepts within 50 ms |
 //! | `survival faults` | a fault gets the stated answer, loses no slot, and is over after 2 s |

@@ -112,7 +112,8 @@ impl DatabaseUrl {
     }
 }
 
-/// Shows only the kind of database, because the rest of the address may contain a password.
+/// Shows only the kind of a database server, because the rest of its address may contain a
+/// password. Shows the path of a SQLite file.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::Stage;
 
-/// The statistics of the whole shop, read at one moment. They count from the start of the shop
-/// unless stated otherwise. The counters are read one after another while work continues, so sums
-/// of them are exact only when the shop is idle.
+/// The statistics of the whole shop. They count from the start of the shop unless stated otherwise.
+/// The counters are read one after another while work continues, so sums of them are exact only
+/// when the shop is idle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stats {
     /// The statistics of all eight stages, in the order of a visit.

@@ -1,8 +1,8 @@
 """Tests of what runs in parallel and what takes turns.
 
 They count the threads inside a call, and use no clock. The interpreter is set never to take its
-lock away from a thread. So a second thread gets inside only if the first has released the lock
-itself.
+lock away from a thread. A second thread therefore gets inside only if the first has released the
+lock itself.
 """
 
 import hashlib

@@ -105,8 +105,7 @@ impl Counters {
         &self.departed
     }
 
-    /// Counts a request as running until the returned guard is dropped. The counter also gives the
-    /// number of running requests.
+    /// Counts a request as running until the returned guard is dropped.
     pub(crate) fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)

@@ -96,8 +96,8 @@ pub(crate) struct Lease<'a> {
     client: &'a LeaseClient,
     request: &'a RequestId,
     connection: u64,
-    /// The number of the conversation in which the store requested the lease from the daemon;
-    /// `None` if it requested none.
+    /// The number of the conversation in which the daemon granted the lease or may have granted it;
+    /// `None` if the daemon granted none.
     announced_in: Option<u64>,
 }
 

@@ -54,8 +54,8 @@ pub struct Sizes {
 /// The properties of an item that follow from its number. A load generator uses them to send only
 /// valid requests.
 impl Sizes {
-    /// Returns whether the auction of this item was over when the site opened. The last fifth of
-    /// the items is over.
+    /// Returns whether the auction of this item was over when the site opened. The auctions of the
+    /// last fifth of the items were over.
     pub const fn is_over(&self, item: i64) -> bool {
         item > self.items * 4 / 5
     }

@@ -12,7 +12,7 @@ fn what_nobody_has_found_can_be_asked_for_and_is_forgotten_if_nothing_is_decided
     let little = Elephant { share: 0.01, resource: "slots".into(), ..other(7) };
     let (number, note) = store.ask(at(0), little.clone(), meta(1)).expect("it is there now");
     let note = note.expect("it is new");
-    assert_eq!((number, note.what, note.by.as_str()), (2, What::Sample, "the night shift"));
+    assert_eq!((number, note.what, note.by.as_str()), (2, What::Asked, "the night shift"));
     assert_eq!(store.asked().collect::<Vec<_>>(), ["/other/7"]);
     let again = store.ask(at(1), little.clone(), meta(1)).expect("it is there");
     assert!(again == (2, None) && store.entries().len() == 2, "once");
@@ -84,7 +84,7 @@ fn what_was_found_long_ago_can_be_asked_for_again_by_somebody_with_a_why() {
     store.try_out(at(1), 1, Change::default(), briefly(), None).expect("a trial");
     store.undo(at(2), 1, meta(1)).expect("it is undone");
     let (number, note) = store.ask(at(3600), search(), meta(1)).expect("there is one");
-    assert_eq!((number, note.map(|note| note.what)), (1, Some(What::Sample)));
+    assert_eq!((number, note.map(|note| note.what)), (1, Some(What::Asked)));
     store.tick(at(3 * 3600), |_, _, _| Gauge::default());
     assert!(store.entry(1).unwrap().trial.is_some(), "what was tried is not forgotten so soon");
     store.tick(at(8 * 86_400), |_, _, _| Gauge::default());

@@ -117,8 +117,7 @@ pub struct Slope {
     /// windows of about the same limit.
     knee: Option<Knee>,
     trial: Option<Trial>,
-    /// The number of times log₁₀ L by which the limit rises next. It doubles with each rise in a
-    /// row.
+    /// The multiple of log₁₀ L by which the limit rises next. It doubles with each rise in a row.
     stride: f64,
     /// The mean latency of the last window.
     latency: TimeSpan,

@@ -1,9 +1,9 @@
 //! The schedule of probes: when to try another limit briefly, and in which direction.
 //!
 //! Probes are separated by *pauses* of constant length. A probe upwards costs no throughput, only a
-//! few more requests inside the application for a moment. So there is one after each pause. A probe
-//! downwards costs throughput. So there is one after every third pause, and such probes take a
-//! fifteenth of the time at most.
+//! few more requests inside the application for a moment, and there is one after each pause. A
+//! probe downwards costs throughput. Therefore there is one only after every third pause, and such
+//! probes take a fifteenth of the time at most.
 //!
 //! A probe downwards measures the *base*: the latency of a request when no request waits inside the
 //! application. While the base is in doubt, the next probe downwards follows immediately.
@@ -43,7 +43,7 @@ pub(super) struct Schedule {
 
 /// The maximum number of pauses between two probes downwards, reached while nothing changes.
 const MOST: u64 = 3;
-/// The divisor of the maximum time for probes downwards, which is 1/`PROBE_SHARE_DIVISOR` of all time.
+/// The divisor that limits the time for probes downwards to 1/`PROBE_SHARE_DIVISOR` of all time.
 const PROBE_SHARE_DIVISOR: u64 = 15;
 
 impl Schedule {

@@ -25,8 +25,8 @@
 //! requests without fields. Others are not, because that would take HPACK or the state of each
 //! stream: malformed fields, bodies that do not match their `content-length` or exceed the window,
 //! and trailers that do not end the stream. The library's limit on resets (above) bounds these
-//! frames. That
-//! connection at once for DATA on a half-closed stream and for an increment of zero.
+//! frames. That limit also counts streams refused above `max_concurrent_streams`. The library ends
+//! the connection at once for DATA on a half-closed stream and for an increment of zero.
 //!
 //! The budgets and their reasons are in `budgets`.
 

@@ -8,9 +8,9 @@
 //! of an earlier application do not hide the mistake.
 //!
 //! **Recent requests only.** An application may rename its cookie at any time, so all counts are of
-//! the last requests (`recent.rs`). There can be times in which no visitor has a session. So once
-//! the cookie has been seen to work, the warning needs one more condition: responses set another
-//! cookie that can be a session cookie by its name or its attributes.
+//! the last requests (`recent.rs`). There can be times in which no visitor has a session.
+//! Therefore, once the cookie has been seen to work, the warning needs one more condition:
+//! responses set another cookie that can be a session cookie by its name or its attributes.
 //!
 //! **The first pick of `auto`.** The gateway picks the cookie by evidence (`evidence.rs`). The
 //! engine's session key is a hash of the cookie's value, so the pick only changes where that value

@@ -11,9 +11,9 @@
 //! many it accepts.
 //!
 //! **No authentication of the connection.** HTTP/2 does not have such authentication. A server that
-//! accepts it nevertheless would attribute every later stream to the same user. So a connection on
-//! which NTLM or Negotiate was used carries no new stream. Streams that are open at that time were
-//! sent before the authentication.
+//! accepts it nevertheless would attribute every later stream to the same user. Therefore a
+//! connection on which NTLM or Negotiate was used carries no new stream. Streams that are open at
+//! that time were sent before the authentication.
 //!
 //! **Disconnects do not end the connection.** A client that leaves resets its stream, and frames
 //! that the server had already sent arrive late. The library counts such frames as errors, and

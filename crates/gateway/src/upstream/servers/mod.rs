@@ -30,10 +30,9 @@
 //! **When all servers are bad.** An ejection is an estimate from a few requests. It ranks servers,
 //! and never causes a refusal. The last server that is not ejected is never ejected. But once it
 //! has failed often enough for an ejection, it has no precedence over the ejected ones: requests go
-//! to the
-//! least loaded server of all. So a single server is always tried (nginx does the same). With the
-//! first success, all other servers go on probation at once, because the cause of the failures may
-//! be over for all of them.
+//! to the least loaded server of all. So a single server is always tried (nginx does the same).
+//! With the first success, all other servers go on probation at once, because the cause of the
+//! failures may be over for all of them.
 //!
 //! A probe is the operator's own definition of health. If all servers are `Down`, no server is
 //! chosen, and the request is answered with an error at once (as in HAProxy). Otherwise its slot
@@ -51,8 +50,7 @@
 //! A response below 500 is a success. A response of 500 or more is an error, which in itself is
 //! neither a success nor a failure. It comes from the application, and one broken page must not
 //! eject a server. But a server with far more errors than the others is ejected, as long as half of
-//! all servers are
-//! left. On probation, an error is judged by the same comparison. See [`answers`].
+//! all servers are left. On probation, an error is judged by the same comparison. See [`answers`].
 //!
 //! A request that the engine has stopped because it ran for too long is a failure if its server has
 //! shown no sign of life since it was chosen for the request. Such a server seems to hang. Signs of

@@ -13,7 +13,7 @@ use super::super::{Flaw, date};
 pub(super) enum Clock {
     /// A date in brackets, such as `[14/Nov/2023:22:13:20 +0000]`.
     Common,
-    /// A number since 1970, as a count of this unit.
+    /// The time since 1970, as a count of this unit.
     Since1970(TimeSpan),
     /// The fraction of a second of a time in another field, with this number of digits.
     Fraction(usize),

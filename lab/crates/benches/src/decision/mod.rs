@@ -61,8 +61,9 @@ pub enum Site {
 
 impl PolicyCase {
     /// Every policy of the catalogue. A policy that orders requests differently in overload is
-    /// included twice, with and without overload. The first policy is also included with each set
-    /// of many classes.
+    /// included twice, with and without overload. Only `lifo-pri` is not, because it equals
+    /// `always-fifo` without overload. The first policy is also included with each set of many
+    /// classes.
     pub const ALL: [Self; 9] = [
         Self { policy: "session-first", overloaded: false, site: Site::Small },
         Self { policy: "session-first", overloaded: true, site: Site::Small },

@@ -60,8 +60,8 @@ access = "{log}"
 /// `http-reuse always` is right because all requests here are alike. Without it, HAProxy opens a
 /// connection for a client's first request, and may notice during that time that the client has
 /// left. This would reduce the number of ghosts (requests that start although the client has left),
-/// but needs one connection per client. With `idle-close-on-response`, HAProxy answers one more
-/// request on each connection during a reload.
+/// but would need one connection per client. With `idle-close-on-response`, HAProxy answers one
+/// more request on each connection during a reload.
 pub(super) fn haproxy(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
     let (port, upstream) = (ports.of(setup.front), ports.upstream);
     let (refusal, maxconn) = match task {

@@ -23,8 +23,8 @@ const STALE: Duration = Duration::from_secs(45 * 60);
 /// A temporary folder that only this process uses.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The exit code with which a signal ends the process. It is set once the demo is complete, so
-    /// that a signal no longer interrupts it.
+    /// The exit code with which a signal ends the process. It is set when part three begins,
+    /// because the user ends part three by a signal.
     ends_with: Arc<OnceLock<u8>>,
 }
 
@@ -51,8 +51,8 @@ impl Folder {
         Ok(path)
     }
 
-    /// Sets the exit code with which a signal ends the process. Call this function once the demo is
-    /// complete, so that a signal no longer interrupts it.
+    /// Sets the exit code with which a signal ends the process. Call this function when part three
+    /// begins, because the user ends part three by a signal.
     pub(super) fn ends_with(&self, code: u8) {
         let _ = self.ends_with.set(code);
     }

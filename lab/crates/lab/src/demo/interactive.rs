@@ -96,7 +96,7 @@ fn describe_decision(note: &Note) -> Option<String> {
         What::Rejected => "rejected the rule for",
         What::Overridden => "overrode",
         What::Undone => "undid the decision on",
-        What::Proposed | What::RequestParts | What::Ended | What::Reloaded => return None,
+        What::Proposed | What::Asked | What::Ended | What::Reloaded => return None,
     };
     let [by, why] = [&note.by, &note.why].map(|text| escaped(text));
     Some(format!("{by} {what} {of}: {why}"))

@@ -58,7 +58,7 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     });
     simulation::simulate(scenario(PAPER_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
-    // Parse the crawler's scenario before the demo starts. Otherwise an error in it would appear
+    // Parse the crawler's scenario before part two starts. Otherwise an error in it would appear
     // only after the first minute.
     let crawler = self::scenario(interactive::CRAWLER)?;
     let folder = Folder::new().map_err(Failure::running)?;

@@ -33,8 +33,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale that covers all `values`, with about `most` steps between ticks. Its domain
-    /// reaches from the first tick to the last.
+    /// Returns a scale that covers all `values`, with about `most` steps from tick to tick. Its
+    /// domain reaches from the first tick to the last.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,

@@ -119,8 +119,8 @@ impl Scheduler for CodelLifo {
         Push::Queued
     }
 
-    /// Measures the wait of the request that is taken next, if its wait is not measured yet.
-    /// Returns the request if it is dropped instead of served.
+    /// Measures the wait of the request that is taken next. Each request is measured once. Returns
+    /// the request if it is dropped instead of served.
     fn discard(&mut self, moment: &QueueView<'_>) -> Option<(RequestId, Reason)> {
         let next = self.next(moment)?;
         let drop = self.codel.taken(moment.now, moment.age(next));

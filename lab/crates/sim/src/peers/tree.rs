@@ -34,7 +34,7 @@ pub(super) trait Rules: Send {
         let _ = (moment, id);
     }
 
-    /// Returns whether, in any priority class, the newest request goes first at present.
+    /// Returns whether, in some priority class, the newest request goes first at present.
     fn lifo(&self) -> bool {
         false
     }

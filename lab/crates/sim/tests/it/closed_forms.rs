@@ -3,8 +3,8 @@
 //! The closed forms are Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A
 //! model (abandonment from the queue) solved as a birth–death chain. Each is compared with the mean
 //! of sixty independent runs. The exact value must lie within ±3.5 standard errors, which a correct
-//! simulator misses in one of 1,100 comparisons (Student's t distribution). Seeds are fixed, so the tests are not
-//! flaky.
+//! simulator misses in one of 1,100 comparisons (Student's t distribution). Seeds are fixed, so the
+//! tests are not flaky.
 
 use std::path::Path;
 

@@ -181,6 +181,7 @@ fn not_plain(request: &Request) -> Vec<String> {
         if of_connection {
             why.push(format!("forwards `{name}: {}`", excerpt(value)));
         }
+        // Some servers replace characters of a name, as CGI does, and take `name` for `alias`.
         let alias = name.replace(['_', '.'], "-");
         if alias != name && (alias.starts_with("bywash-") || is_framing(&alias)) {
             why.push(format!("forwards `{name}`, another name for `{alias}`"));
@@ -189,8 +190,7 @@ fn not_plain(request: &Request) -> Vec<String> {
     why
 }
 
-/// Returns whether `name` is the name of a framing field, or a variant that some servers take for
-/// one. Such servers replace characters of a name, as CGI does.
+/// Returns whether `name`, in lower case, is the name of a framing field.
 fn is_framing(name: &str) -> bool {
     matches!(name, "content-length" | "transfer-encoding")
 }

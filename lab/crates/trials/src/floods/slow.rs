@@ -162,7 +162,7 @@ impl SlowClients {
             self.epoll.add(&stream, n)?;
             // A client that is not connected yet loses these bytes, and sends only the later ones.
             // The proxy then closes the connection as soon as the bytes are not a valid head, which
-            // is no harder for the proxy.
+            // is not harder for the proxy.
             let _ = (&stream).write(HEAD);
             self.clients.push(Some((stream, Instant::now())));
         }

@@ -1,8 +1,8 @@
 //! The shop's database: products, sessions, carts, orders.
 //!
 //! Each worker has one [`Store`] with its own connection to the same SQLite file. Because of the
-//! write-ahead log, readers never wait. Writers of this process take turns on a mutex before `BEGIN
-//! IMMEDIATE`. Without the mutex, SQLite makes the second writer poll with sleeps of whole
+//! write-ahead log, readers never wait. Writers of this process take turns on a mutex before
+//! `BEGIN IMMEDIATE`. Without the mutex, SQLite makes the second writer poll with sleeps of whole
 //! milliseconds, which would count as service time. The busy timeout is for other processes.
 //!
 //! With `synchronous = NORMAL`, a killed process loses nothing that was committed. A power failure

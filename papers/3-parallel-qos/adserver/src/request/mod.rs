@@ -74,8 +74,8 @@ pub(crate) struct NewSlot {
 
 impl ParsedRequest {
     /// Parses a request for `route` that arrived at `now`. `level` is the level that the gateway
-    /// has signed. If `has_type` is true and the form has a field `type`, that field decides the
-    /// level instead.
+    /// has signed. If `has_type` is true, the form field `type` decides the level instead; without
+    /// this field, the level is low.
     pub(crate) fn read(
         route: Route,
         form: &Form,

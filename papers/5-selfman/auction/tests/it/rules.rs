@@ -9,8 +9,8 @@ const CLIENTS: i64 = 6;
 /// The number of requests that each client sends.
 const REQUESTS_EACH: i64 = 5;
 
-/// Sends one request from each of [`CLIENTS`] clients concurrently. Returns the HTTP statuses in
-/// any order.
+/// Sends [`REQUESTS_EACH`] requests from each of [`CLIENTS`] concurrent clients. Returns the HTTP
+/// statuses in any order.
 fn request_concurrently(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
     thread::scope(|scope| {
         let ask = &ask;
