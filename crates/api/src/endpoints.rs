@@ -5,9 +5,9 @@ use bywash_history::{Columns, WindowSums};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, LabResults,
-    Policy, Preview, Previewed, Proof, Request, Requests, Routes, Sessions, SetBypass, SetClass,
-    Status, Undo, Use,
+    Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Fleet,
+    LabResults, Policy, Preview, Previewed, Proof, Request, Requests, Routes, Sessions, SetBypass,
+    SetClass, Status, Undo, Use,
 };
 
 /// The callers that may use an operation.
@@ -208,6 +208,12 @@ static ENDPOINTS: &[Endpoint] = &[
         Body::Json(of::<Sessions>),
         "Returns what sessions do and what they are worth, as the gateway has learned it.",
     ),
+    get(
+        "/v1/fleet",
+        Body::Json(of::<Fleet>),
+        "Returns the gateways that share the application's slots, and what each has.",
+    )
+    .named(),
     get(
         "/v1/routes",
         Body::Json(of::<Routes>),

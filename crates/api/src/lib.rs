@@ -23,6 +23,7 @@
 
 mod elephants;
 mod endpoints;
+mod fleet;
 mod lab;
 mod openapi;
 mod policy;
@@ -37,6 +38,7 @@ pub use elephants::{
     Route, RouteUse, Routes, Use,
 };
 pub use endpoints::{Access, Body, Endpoint, endpoints};
+pub use fleet::{Fleet, FleetGateway};
 pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;
 pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass, Undo};

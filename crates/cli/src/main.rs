@@ -16,7 +16,7 @@
 //! - `args/`: the command line.
 //! - `run/`, `stopd.rs`, `shaper.rs`: the commands that run until they are stopped.
 //! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
-//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `requests.rs`, `console.rs`: the
+//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `fleet.rs`, `requests.rs`, `console.rs`: the
 //!   commands that ask a running gateway.
 //! - `manual.rs`, `commands_page.rs`: the description of the command line for shells, for `man` and
 //!   for the reference.
@@ -28,6 +28,7 @@ mod check;
 mod commands_page;
 mod console;
 mod elephants;
+mod fleet;
 mod init;
 mod manual;
 mod meters;
@@ -90,6 +91,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         #[cfg(feature = "top")]
         Command::Top(top) => bywash_top::top(&top),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
+        Command::Fleet(args::Fleet::Status(status)) => fleet::status(&status),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),
         Command::Export(args) => policy::export(&args),

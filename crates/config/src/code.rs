@@ -86,6 +86,8 @@ codes! {
     HOST = "E049", "The text is not a host.";
     FIELD = "E050", "The text is not a header field of a request.";
     SUCCESS = "E051", "The text is not a condition on an answer.";
+    FLEET_KEYS = "E052",
+        "The file of fleet keys cannot be read, has no valid key, or is readable by all users.";
     TIE = "E101", "The same pattern occurs twice, so a request would belong to two classes.";
     THRESHOLDS = "E102", "The lower threshold is above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -133,6 +135,7 @@ codes! {
         "A page of an enforced class may escape control if its path is written in other case.";
     JSON_OBSERVED = "W143",
         "Where a class only observes, it does not see JSON conditions in compressed answers.";
+    FLEET = "E144", "The settings of a fleet contradict each other.";
     NO_TOKENS = "W126",
         "The token is the session, and no class gives one: all classes only observe.";
 }

@@ -9,6 +9,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Options};
 use bywash_units::TimeSpan;
 
 use crate::elephants::Elephants;
+use crate::fleet::Fleet;
 use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
@@ -57,6 +58,8 @@ pub struct Config {
     pub results: Option<PathBuf>,
     /// The timing of the shutdown of the process.
     pub stop: Stop,
+    /// The fleet that this gateway belongs to; `None` if it works alone.
+    pub fleet: Option<Fleet>,
     /// The stop daemon, which is notified when clients leave.
     pub stopd: Stopd,
     /// The detection and throttling of expensive requests.

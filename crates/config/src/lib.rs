@@ -10,8 +10,8 @@
 //!
 //! - `keys` is the single table of keys. Reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] are derived from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `levels`, `listen`, `upstream`, `stopd`, `elephants` and `network`
-//!   define the result.
+//! - `config`, `identify`, `levels`, `listen`, `upstream`, `fleet`, `stopd`, `elephants` and
+//!   `network` define the result.
 //! - `kind` defines the values that keys take; `read` turns one table of the file into values.
 //!   `renamed` has the former names, for the help.
 //! - `resolve/` builds a [`Config`] from the values, one file per part, with the checks between
@@ -33,6 +33,7 @@ mod elephants;
 mod every_key;
 mod example;
 mod file;
+mod fleet;
 mod identify;
 mod json;
 mod key;
@@ -66,6 +67,7 @@ pub use config::{
 };
 pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
+pub use fleet::{Credentials, Fleet};
 pub use identify::{Identify, PrincipalKind, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};
 pub use listen::{AdminAddress, Certificate, ForwardingField, HalfClose, Listen, Tls};

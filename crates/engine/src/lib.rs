@@ -58,7 +58,7 @@ pub mod throttle;
 pub mod value;
 
 pub use action::Action;
-pub use engine::{Engine, Options, Status};
+pub use engine::{Engine, Offered, Options, Status};
 pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use mean_service::MeanService;
 pub use reason::{Outcome, Reason};

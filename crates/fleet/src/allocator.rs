@@ -260,25 +260,32 @@ impl Allocator {
         Ok(())
     }
 
-    /// Notes that a gateway's program did not run at the time `at`. The caller must have proof that
-    /// the process had ended. A closed port does not prove it, because a gateway that drains has
-    /// closed its ports.
+    /// Notes that a gateway's program did not run at some time between `asked` and `answered`. The
+    /// caller must have proof that the process had ended. A closed port of its service does not
+    /// prove it, because a gateway that drains has closed its ports.
     ///
     /// If the gateway starts again, it has one slot for as long as a pledge lasts. Until then its
     /// other slots may serve other gateways.
-    pub fn on_down(&mut self, at: Time, member: MemberId) {
+    pub fn on_down(&mut self, asked: Time, answered: Time, member: MemberId) {
         if !self.names.contains(&member) {
             return;
         }
-        let until = at + self.settings.reliable();
-        let is_back = self.members.get(&member).is_some_and(|known| known.heard >= at);
-        let known = self.down.entry(member).or_insert(Down { is_back, since: at, until });
+        // The gateway may have started again just after the question, and pledged just before the
+        // answer.
+        let until = asked + self.settings.reliable();
+        let is_back = self.members.get(&member).is_some_and(|known| known.heard >= asked);
+        let known = self.down.entry(member).or_insert(Down { is_back, since: answered, until });
         // Between proofs that are further apart, the gateway may have run and pledged.
-        if known.is_back || at > known.until {
-            known.since = at;
+        if known.is_back || asked > known.until {
+            known.since = answered;
         }
         known.is_back = is_back;
         known.until = known.until.max(until);
+    }
+
+    /// Returns whether a gateway is proven to be down now.
+    pub fn is_down(&self, now: Time, member: MemberId) -> bool {
+        self.down.get(&member).is_some_and(|down| !down.is_back && now < down.until)
     }
 
     /// Divides the pledged slots, and appends a grant for each gateway that has reported since the

@@ -1,6 +1,7 @@
 //! How much work a gateway is offered, by rank.
 
 use bywash_units::{Time, TimeSpan};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The number of ranks.
 pub const RANKS: usize = 32;
@@ -27,8 +28,15 @@ impl From<Rank> for usize {
 }
 
 /// The number of slots that the offered work of each rank would keep busy, in thousandths.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Demand([u32; RANKS]);
+
+impl<'de> Deserialize<'de> for Demand {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let demand = <[u32; RANKS]>::deserialize(from)?;
+        Ok(Self(demand.map(|slots| slots.min(Self::MOST))))
+    }
+}
 
 impl Default for Demand {
     fn default() -> Self {
@@ -63,7 +71,8 @@ impl Demand {
 pub struct DemandMeter {
     /// Arrivals per second, of each rank.
     rates: [f64; RANKS],
-    arrived: [u32; RANKS],
+    /// The numbers of arrivals up to the last sample, of each rank.
+    arrivals: [u64; RANKS],
     sampled: Time,
 }
 
@@ -75,33 +84,39 @@ impl DemandMeter {
 
     /// Creates a meter that has measured nothing.
     pub const fn new(now: Time) -> Self {
-        Self { rates: [0.0; RANKS], arrived: [0; RANKS], sampled: now }
+        Self { rates: [0.0; RANKS], arrivals: [0; RANKS], sampled: now }
     }
 
-    /// Counts a request that arrived.
-    pub fn arrived(&mut self, rank: Rank) {
-        let count = &mut self.arrived[rank.index()];
-        *count = count.saturating_add(1);
-    }
-
-    /// Returns the demand, given the mean service time and the number of waiting requests of each
-    /// rank. Call it once in each heartbeat.
-    pub fn sample(&mut self, now: Time, service: TimeSpan, waiting: &[u32; RANKS]) -> Demand {
+    /// Returns the demand. Call it once in each heartbeat.
+    ///
+    /// `service` is the mean service time. `arrivals` are the numbers of arrivals since the start,
+    /// and `waiting` the numbers of waiting requests, the best rank first.
+    pub fn sample(
+        &mut self,
+        now: Time,
+        service: TimeSpan,
+        arrivals: &[u64],
+        waiting: &[u32],
+    ) -> Demand {
         let passed = now.since(self.sampled).as_secs_f64();
         if passed > 0.0 {
             // The weight of one sample of this length, without the exponential function, which
             // `core` does not have.
             let weight = passed / (passed + Self::WINDOW.as_secs_f64());
-            for (rate, arrived) in self.rates.iter_mut().zip(&mut self.arrived) {
-                *rate += weight * (f64::from(*arrived) / passed - *rate);
-                *arrived = 0;
+            let known = self.rates.iter_mut().zip(&mut self.arrivals);
+            for (number, (rate, before)) in known.enumerate() {
+                let all = arrivals.get(number).copied().unwrap_or(0);
+                let arrived = all.saturating_sub(*before) as f64;
+                *rate += weight * (arrived / passed - *rate);
+                *before = all;
             }
             self.sampled = now;
         }
         let service = service.as_secs_f64();
         let mut demand = Demand::default();
-        for ((demand, rate), waiting) in demand.0.iter_mut().zip(&self.rates).zip(waiting) {
-            let slots = service * (rate + f64::from(*waiting) / Self::DRAIN.as_secs_f64());
+        for (number, (demand, rate)) in demand.0.iter_mut().zip(&self.rates).enumerate() {
+            let waiting = f64::from(waiting.get(number).copied().unwrap_or(0));
+            let slots = service * (rate + waiting / Self::DRAIN.as_secs_f64());
             // A float that is too large for the type becomes its maximum.
             *demand = ((1_000.0 * slots) as u32).min(Demand::MOST);
         }
@@ -118,11 +133,8 @@ mod tests {
         let mut meter = DemandMeter::new(Time::ZERO);
         let mut demand = Demand::default();
         for step in 1..=100_u64 {
-            for _ in 0..20 {
-                meter.arrived(Rank::new(3));
-            }
             let now = Time::ZERO + TimeSpan::from_millis(200 * step);
-            demand = meter.sample(now, TimeSpan::from_millis(50), &[0; RANKS]);
+            demand = meter.sample(now, TimeSpan::from_millis(50), &[0, 0, 0, 20 * step], &[]);
         }
         // 100 requests a second of 50 ms each keep five slots busy.
         let found = demand.thousandths()[3];
@@ -133,16 +145,15 @@ mod tests {
     #[test]
     fn waiting_requests_are_demand_at_once() {
         let mut meter = DemandMeter::new(Time::ZERO);
-        let mut waiting = [0; RANKS];
-        waiting[0] = 40;
-        let demand = meter.sample(Time::ZERO, TimeSpan::from_millis(50), &waiting);
+        let demand = meter.sample(Time::ZERO, TimeSpan::from_millis(50), &[], &[40]);
         assert_eq!(demand.thousandths()[0], 2_000);
     }
 
     #[test]
     fn an_absurd_demand_is_bounded() {
         let mut meter = DemandMeter::new(Time::ZERO);
-        let demand = meter.sample(Time::ZERO, TimeSpan::from_secs(1 << 40), &[u32::MAX; RANKS]);
+        let demand =
+            meter.sample(Time::ZERO, TimeSpan::from_secs(1 << 40), &[], &[u32::MAX; RANKS]);
         assert_eq!(demand.thousandths(), &[Demand::MOST; RANKS]);
         assert_eq!(
             Demand::default().with(Rank::new(200), u32::MAX).thousandths()[31],

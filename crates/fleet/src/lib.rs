@@ -19,7 +19,8 @@
 //!
 //! # Modules
 //!
-//! A module uses only modules before it in this list.
+//! The lowest come first. A module uses only modules before it in this list, which
+//! `scripts/check-modules` checks.
 //! - `settings.rs`: the terms of pledges and leases.
 //! - `demand.rs`: how much work a gateway is offered, by rank.
 //! - `message.rs`: the messages between gateways and allocators.
@@ -41,6 +42,6 @@ mod settings;
 pub use allocator::{Allocator, Ignored};
 pub use demand::{Demand, DemandMeter, RANKS, Rank};
 pub use divide::divide;
-pub use member::Member;
+pub use member::{Holding, Member};
 pub use message::{Announcement, Grant, Identity, MemberId, Report};
 pub use settings::Settings;

@@ -13,6 +13,17 @@ use crate::settings::Settings;
 /// ignored.
 const REMEMBERED: usize = 64;
 
+/// The slots of a gateway, with the time at which it loses some of them without a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// The number of slots until `until`.
+    pub slots: u32,
+    /// The end of these slots; `None` if they do not end by themselves.
+    pub until: Option<Time>,
+    /// The number of slots from `until` on, which are no more than `slots`.
+    pub then: u32,
+}
+
 /// A gateway's view of the fleet: which allocator it follows, and how many slots it has.
 ///
 /// Its slots are:
@@ -110,6 +121,21 @@ impl Member {
             };
         }
         self.own(now)
+    }
+
+    /// Returns the slots that this gateway has now, and when it loses some of them.
+    pub fn holding(&self, now: Time) -> Holding {
+        let slots = self.slots(now);
+        let lease = self.following.as_ref().filter(|at| now < at.pledged).and_then(|at| at.lease);
+        match lease.filter(|lease| now < lease.until) {
+            // Slots that the gateway gets later than that are not promised here.
+            Some(lease) => Holding {
+                slots,
+                until: Some(lease.until),
+                then: lease.slots.min(self.share).min(self.own(now)),
+            },
+            None => Holding { slots, until: None, then: slots },
+        }
     }
 
     /// Returns the number of slots without a lease.

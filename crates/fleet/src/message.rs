@@ -1,6 +1,7 @@
 //! The messages between gateways and allocators.
 
 use bywash_units::TimeSpan;
+use serde::{Deserialize, Serialize};
 
 use crate::demand::Demand;
 
@@ -8,11 +9,11 @@ use crate::demand::Demand;
 pub(crate) const MAX_NUMBER: u64 = 1 << 62;
 
 /// The name of a gateway, as a number that its driver derives from the configured name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemberId(pub u64);
 
 /// One run of a gateway's program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// The gateway.
     pub member: MemberId,
@@ -22,7 +23,7 @@ pub struct Identity {
 }
 
 /// A gateway's report to the allocator that it follows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The gateway.
     pub from: Identity,
@@ -45,7 +46,7 @@ pub struct Report {
 }
 
 /// An allocator's answer to a report: a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The allocator.
     pub from: Identity,
@@ -59,12 +60,28 @@ pub struct Grant {
     /// The number of slots of the lease.
     pub slots: u32,
     /// The duration of the lease, from the time at which the answered report was sent.
+    #[serde(with = "nanoseconds")]
     pub term: TimeSpan,
 }
 
 /// A message by which a gateway offers to be the allocator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announcement {
     /// The gateway.
     pub from: Identity,
+}
+
+/// Writes a duration as a number of nanoseconds.
+mod nanoseconds {
+    use bywash_units::TimeSpan;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(span: &TimeSpan, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(span.as_nanos())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TimeSpan, D::Error> {
+        u64::deserialize(from).map(TimeSpan::from_nanos)
+    }
 }

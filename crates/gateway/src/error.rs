@@ -35,6 +35,9 @@ pub enum GatewayError {
     /// the key.
     #[error("{0} can only be changed by a restart")]
     Fixed(&'static str),
+    /// The configuration has a fleet, and the program was built without the feature `fleet`.
+    #[error("this program was built without [fleet]: build it with the feature `fleet`")]
+    NoFleet,
     /// The process has seen more class names, over all configurations, than it can number.
     #[error(transparent)]
     Classes(#[from] TooManyClasses),

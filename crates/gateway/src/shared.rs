@@ -26,6 +26,9 @@ use crate::telemetry::request_log::RequestLog;
 /// The state that all threads of one gateway share, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
+    /// The state of the fleet, for operators.
+    #[cfg(feature = "fleet")]
+    pub(crate) fleet: bywash_fleet_nats::Board,
     pub(crate) metrics: Metrics,
     pub(crate) request_log: RequestLog,
     /// The findings about elephants, and the rules that throttle them.
@@ -94,6 +97,8 @@ impl Shared {
         Self {
             memory,
             driver: Arc::new(driver),
+            #[cfg(feature = "fleet")]
+            fleet: bywash_fleet_nats::Board::default(),
             metrics,
             request_log,
             elephants: Elephants::new(),

@@ -2,6 +2,7 @@
 //!
 //! - A *token*, in a cookie, states which classes a visitor's session was served.
 //! - A [`level`], in a header field, tells the application which level of service a request has.
+//! - [`FleetKeys`] sign the messages between gateways of a fleet.
 //!
 //! The table of sessions is in the memory of one process. A token carries the same knowledge, costs
 //! no memory, and is valid after a restart, after an eviction from the table, and at another
@@ -38,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod fleet;
 mod keys;
 pub mod level;
 pub mod operator;
@@ -45,6 +47,7 @@ mod refusal;
 mod seal;
 
 pub use claims::{Claims, Day, Mark, Marks, SessionName, UnixTime};
+pub use fleet::FleetKeys;
 pub use keys::{Holder, KeyFileError, Keys, Secret, Secrets};
 pub use level::{LevelKeys, LevelRefusal, LevelText, is_level_name, read_level, sign_level};
 pub use refusal::Refusal;

@@ -166,6 +166,9 @@ pub(crate) enum Command {
     Top(bywash_top::Top),
     /// Show what a running gateway has learned about sessions and their worth
     Sessions(Sessions),
+    /// Show the gateways that share the slots of one application
+    #[command(subcommand)]
+    Fleet(Fleet),
     /// Show which requests cause the load, and decide what to do about them
     #[command(subcommand)]
     Elephants(elephants::Elephants),
@@ -357,6 +360,21 @@ pub(crate) struct Status {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sessions {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Fleet {
+    /// Print each gateway's slots and work, as one of them sees the fleet
+    Status(FleetStatus),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FleetStatus {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print the result as JSON

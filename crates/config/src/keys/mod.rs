@@ -8,6 +8,7 @@
 mod class;
 mod client_limits;
 mod elephants;
+mod fleet;
 mod identify;
 mod levels;
 mod listen;
@@ -27,6 +28,7 @@ use crate::words::Worded;
 pub(crate) use class::*;
 pub(crate) use client_limits::*;
 pub(crate) use elephants::*;
+pub(crate) use fleet::*;
 pub(crate) use identify::*;
 pub(crate) use levels::*;
 pub(crate) use listen::*;
@@ -56,7 +58,7 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
 /// All tables, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 24] = [
+pub(crate) static SECTIONS: [&Section; 25] = [
     &ROOT,
     &LISTEN,
     &TLS,
@@ -75,6 +77,7 @@ pub(crate) static SECTIONS: [&Section; 24] = [
     &STATE,
     &CONSOLE,
     &STOP,
+    &FLEET,
     &STOPD,
     &DATABASE,
     &ELEPHANTS,

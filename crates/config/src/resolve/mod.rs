@@ -5,6 +5,7 @@ mod classes;
 mod concurrency;
 mod elephants;
 mod fields;
+mod fleet;
 mod health;
 mod identify;
 mod levels;
@@ -74,7 +75,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         tls: tls::tls(document, &listeners, report),
         listen,
         scheduler: scheduler::settings(document, &classes, report),
-        engine: Options { termination: terminate::settings(document, report), ..options },
+        engine: Options { termination: terminate::settings(document, report), ..options.clone() },
         upstream,
         queue: buffers(&queue, report),
         levels: levels::levels(&level_values, names, &listeners, &identify, report),
@@ -86,6 +87,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         state: state(&document.section(&keys::STATE, report)),
         results: results(&document.section(&keys::CONSOLE, report)),
         stop: stop(&document.section(&keys::STOP, report)),
+        fleet: fleet::fleet(document, &options.limit, report),
         stopd: stopd(document, mode, report),
         elephants: elephants::elephants(document, mode, report),
         classes,

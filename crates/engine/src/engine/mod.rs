@@ -14,8 +14,9 @@ use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Completion, Ended, Limit, Load};
 use crate::mean_service::MeanService;
+use crate::overload::GROUPS;
 use crate::queue::{
-    Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
+    Behaved, Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
 };
 use crate::reason::Reason;
 use crate::request::{
@@ -26,7 +27,7 @@ use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
 use crate::throttle::Lanes;
 use crate::value::{Learning, Values};
-pub use options::{Options, Status};
+pub use options::{Offered, Options, Status};
 use slow::SlowClients;
 
 mod departed;
@@ -48,6 +49,9 @@ pub struct Engine {
     limit: Box<dyn Limit>,
     /// The number of slots that the fleet leases to this engine, in place of the policy's number.
     slot_lease: Option<u32>,
+    /// The numbers of well-behaved requests that have arrived since the start, by group. They are
+    /// counted only while slots are leased.
+    arrivals: [u64; GROUPS],
     terminate: Box<dyn Terminate>,
     /// Whether the driver allows that requests are stopped at present.
     stops: bool,
@@ -85,6 +89,7 @@ impl Engine {
             scheduler,
             limit,
             slot_lease: None,
+            arrivals: [0; GROUPS],
             terminate: options.termination.termination(),
             stops: true,
             pressed: Time::ZERO,
@@ -141,6 +146,27 @@ impl Engine {
     pub fn set_slot_lease(&mut self, now: Time, slots: Option<u32>, actions: &mut Vec<Action>) {
         self.slot_lease = slots.map(|slots| slots.max(1));
         self.fill(now, actions);
+    }
+
+    /// Returns the work that clients offer.
+    pub fn offered(&self) -> Offered {
+        let view = self.view(Time::ZERO);
+        Offered {
+            arrivals: self.arrivals,
+            waiting: self.scheduler.waiting_by_group(&view),
+            mean_service: self.mean_service.mean(),
+        }
+    }
+
+    fn count_arrival(&mut self, now: Time, id: RequestId) {
+        if self.slot_lease.is_none() {
+            return;
+        }
+        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
+        let waiting = view.waiting(id);
+        if view.behaved(waiting) == Behaved::Well {
+            self.arrivals[self.scheduler.group(waiting)] += 1;
+        }
     }
 
     /// Returns the present number of slots.
@@ -254,6 +280,7 @@ impl Engine {
             since: now,
         };
         self.requests.arrive(id, waiting);
+        self.count_arrival(now, id);
         self.terminate.arrived(stops_as);
         self.asks(now, &request);
         if let Some(lane) = self.lane_of(&request) {

@@ -64,3 +64,14 @@ pub struct Status {
     /// The number of sessions that are remembered now.
     pub sessions: u32,
 }
+
+/// The work that clients offer, by group. Better groups have lower numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// The numbers of requests that have arrived since slots are leased.
+    pub arrivals: [u64; GROUPS],
+    /// The numbers of waiting requests.
+    pub waiting: [u32; GROUPS],
+    /// The recent mean time that a request holds its slot; zero while unknown.
+    pub mean_service: TimeSpan,
+}

@@ -34,6 +34,7 @@ pub use single::Single;
 pub use value_index::value_index;
 
 use crate::event::{Meter, Reading};
+use crate::overload::GROUPS;
 use crate::parameters::{Decides, Settings};
 use crate::reason::Reason;
 use crate::request::{AttemptKey, Class, ClassId, RequestId, Signals, Standing};
@@ -298,6 +299,21 @@ pub trait Scheduler: Send {
     /// over. Returns `None` if the scheduler needs none.
     fn meter(&self) -> Option<(Meter, TimeSpan)> {
         None
+    }
+
+    /// Returns the group that a request belongs to, below [`GROUPS`]. Better groups have lower
+    /// numbers. A scheduler that does not rank by standing has one group.
+    fn group(&self, waiting: &Waiting) -> usize {
+        let _ = waiting;
+        0
+    }
+
+    /// Returns the numbers of waiting requests by group. Requests that rank behind the groups
+    /// because of their clients' behaviour are not counted.
+    fn waiting_by_group(&self, view: &QueueView<'_>) -> [u32; GROUPS] {
+        let mut waiting = [0; GROUPS];
+        waiting[0] = view.length() as u32;
+        waiting
     }
 
     /// Returns whether newest first is in force at present for any class or standing.

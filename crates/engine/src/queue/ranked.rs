@@ -382,6 +382,14 @@ impl<R: Ranking> Ranked<R> {
 }
 
 impl<R: Ranking> Scheduler for Ranked<R> {
+    fn group(&self, waiting: &Waiting) -> usize {
+        self.ranking.group(waiting)
+    }
+
+    fn waiting_by_group(&self, _: &QueueView<'_>) -> [u32; GROUPS] {
+        core::array::from_fn(|group| self.groups.length(group))
+    }
+
     fn started_at_once(&mut self, view: &QueueView<'_>, id: RequestId) {
         self.detector.arrived(view.now, false);
         self.detector.left(self.ranking.group(view.waiting(id)), TimeSpan::ZERO);

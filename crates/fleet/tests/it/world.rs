@@ -287,7 +287,8 @@ impl World {
         let down: Vec<MemberId> = down.map(|at| at.member.identity().member).collect();
         let gateway = &mut self.gateways[index];
         for member in down {
-            gateway.allocator.on_down(gateway.now(self.ms), member);
+            let now = gateway.now(self.ms);
+            gateway.allocator.on_down(now, now, member);
         }
     }
 

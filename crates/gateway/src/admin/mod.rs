@@ -10,6 +10,7 @@ mod auth;
 mod connections;
 mod console;
 mod elephants;
+mod fleet;
 mod history;
 mod input;
 mod lab;
@@ -305,6 +306,7 @@ impl Operator {
                 requests::tap(shared, &asked, Credentials::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
+            "/v1/fleet" => fleet::fleet(shared),
             "/v1/routes" => Ok(document(&routes::routes(shared))),
             "/v1/use" => routes::used(shared, asked.get("resource").map(String::as_str)),
             "/v1/elephants" => Ok(document(&elephants::list(shared))),

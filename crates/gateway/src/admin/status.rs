@@ -192,6 +192,8 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.set_memory_level(shared.memory.level());
     gauges.log_dropped.set(large(shared.request_log.log().dropped()));
     gauges.tap_missed.set(large(shared.request_log.missed()));
+    #[cfg(feature = "fleet")]
+    read_fleet(shared);
     let settings = shared.settings();
     let traffic = settings.upstreams.servers.traffic().iter().map(|traffic| &**traffic);
     shared.metrics.set_servers(servers_with_counts(shared, &settings).zip(traffic));
@@ -203,6 +205,18 @@ pub(super) fn read_gauges(shared: &Shared) {
     for (class, waiting) in shared.driver.waiting_by_class().into_iter().take(known).enumerate() {
         settings.class_metrics(ClassId(class as u8)).set_waiting(waiting);
     }
+}
+
+#[cfg(feature = "fleet")]
+fn read_fleet(shared: &Shared) {
+    let fleet = shared.fleet.status();
+    let gauges = shared.metrics.gauges();
+    gauges.fleet_connected.set(i64::from(fleet.is_connected));
+    gauges.fleet_share.set(i64::from(fleet.share));
+    let current = fleet.gateways.iter().filter(|gateway| gateway.is_current).count();
+    gauges.fleet_gateways.set(i64::try_from(current).unwrap_or(i64::MAX));
+    let ignored: u64 = fleet.rejected.values().sum();
+    gauges.fleet_ignored.set(i64::try_from(ignored).unwrap_or(i64::MAX));
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use bywash_engine::RequestTable;
+use bywash_engine::{RequestTable, Wakers};
+use bywash_units::Time;
 
 use super::Core;
+use crate::process::boot_clock;
 use crate::process::sync::MutexGuard;
 
 /// The number of holds of the lock per timed hold: one hold in this many is timed.
@@ -48,6 +50,20 @@ impl<'a> Locked<'a> {
         core.times.taken += 1;
         let is_timed = core.times.taken.is_multiple_of(TIMED);
         Self { core, since: is_timed.then(Instant::now) }
+    }
+
+    /// Takes back the slots of a lease that has ended, before a request can get one of them. `now`
+    /// is the time on the engine's clock.
+    #[inline]
+    pub(super) fn end_lease(&mut self, now: Time, wakers: &mut Wakers) {
+        let core = &mut *self.core;
+        let Some((end, slots)) = core.lease_end else { return };
+        if boot_clock::now() >= end {
+            core.lease_end = None;
+            core.requests.carry_out(now, wakers, |engine, actions| {
+                engine.set_slot_lease(now, Some(slots), actions);
+            });
+        }
     }
 }
 

@@ -27,15 +27,17 @@ use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Options, Reading, Remembered, Request, RequestTable, Service,
-    SessionKey, Slice, Status, Wakers,
+    Learning, MeanService, Meter, Offered, Options, Reading, Remembered, Request, RequestTable,
+    Service, SessionKey, Slice, Status, Wakers,
 };
+use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
 
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
 use self::ticket::Claimed;
 pub(crate) use self::ticket::{LastDecision, Ticket};
+use crate::process::boot_clock;
 use crate::process::sync::Mutex;
 
 /// The maximum number of sessions that are copied during one hold of the lock.
@@ -49,6 +51,9 @@ pub(crate) struct Driver {
 
 struct Core {
     requests: RequestTable,
+    /// The end of the slots that the fleet leases, and the number of slots from then on; `None` if
+    /// they do not end by themselves.
+    lease_end: Option<(Time, u32)>,
     times: LockTimes,
 }
 
@@ -82,7 +87,8 @@ pub(crate) struct Progress {
 
 impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
-        let core = Core { requests: RequestTable::new(engine), times: LockTimes::default() };
+        let requests = RequestTable::new(engine);
+        let core = Core { requests, lease_end: None, times: LockTimes::default() };
         Self { started: Instant::now(), core: Mutex::new(core) }
     }
 
@@ -123,6 +129,31 @@ impl Driver {
     /// Returns `None` if the scheduler needs none.
     pub(crate) fn meter(&self) -> Option<(Meter, TimeSpan)> {
         self.lock().engine.meter()
+    }
+
+    /// Sets the slots that the fleet leases to this gateway. No request gets a slot beyond them,
+    /// also if this thread or the machine stops for a while.
+    pub(crate) fn hold(&self, holding: Holding) {
+        let mut wakers = Wakers::new();
+        let mut requests = self.lock();
+        requests.core.lease_end = holding.until.map(|until| (until, holding.then));
+        let now = self.now();
+        requests.carry_out(now, &mut wakers, |engine, actions| {
+            engine.set_slot_lease(now, Some(holding.slots), actions);
+        });
+        requests.end_lease(now, &mut wakers);
+        drop(requests);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns the work that clients offer.
+    pub(crate) fn offered(&self) -> Offered {
+        self.lock().engine.offered()
+    }
+
+    /// Returns the number of requests that hold a slot.
+    pub(crate) fn running(&self) -> u32 {
+        self.with(|requests, _, _| requests.engine.running())
     }
 
     /// Returns whether a request that arrived now would get a slot at once.
@@ -292,7 +323,11 @@ impl Driver {
 
     fn with<R>(&self, act: impl FnOnce(&mut RequestTable, Time, &mut Wakers) -> R) -> R {
         let mut wakers = Wakers::new();
-        let result = act(&mut self.lock(), self.now(), &mut wakers);
+        let mut requests = self.lock();
+        let now = self.now();
+        requests.end_lease(now, &mut wakers);
+        let result = act(&mut requests, now, &mut wakers);
+        drop(requests);
         wakers.into_iter().for_each(Waker::wake);
         result
     }

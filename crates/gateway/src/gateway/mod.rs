@@ -3,6 +3,8 @@
 
 mod classes;
 mod files;
+#[cfg(feature = "fleet")]
+mod fleet;
 pub(crate) mod learned;
 mod listen;
 mod probes;
@@ -16,9 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bywash_config::{AdminAddress, Config};
+use bywash_config::{AdminAddress, Config, Fleet};
 use bywash_control::{Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
+use bywash_fleet::Holding;
 use bywash_handover::{Listener, Name, Sockets};
 use bywash_terminal::stderr::say;
 use bywash_units::TimeSpan;
@@ -105,14 +108,25 @@ pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, Gatewa
 /// occur at a start occurs here: a socket, a file or a thread that cannot be opened or started.
 pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let Inheritance { mut sockets, learned } = inheritance;
+    if config.fleet.is_some() && cfg!(not(feature = "fleet")) {
+        return Err(GatewayError::NoFleet);
+    }
     let handed = learned;
     let learned = handed.as_deref().and_then(read_learned);
+    #[cfg(feature = "fleet")]
+    if let Some(fleet) = &config.fleet {
+        fleet::show_life(fleet)?;
+    }
     let listeners = listen::all(&config.listen, &mut sockets)?;
     let metrics = Metrics::new();
     let log = AccessLog::open(&config.access_log, metrics.panics(Thread::AccessLog))?;
     let request_log = RequestLog::new(log);
     let driver = Driver::new(engine(&config));
     let settings = Settings::new(config, &metrics, driver.now(), None)?;
+    if settings.config.fleet.is_some() {
+        // Other gateways may have the slots of an earlier run of this one.
+        driver.hold(Holding { slots: 1, until: None, then: 1 });
+    }
     let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
     let shared = Arc::new(Shared::new(settings, driver, metrics, request_log, secret));
     let settings = shared.settings();
@@ -402,6 +416,7 @@ fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
         ("state.directory", directory(before) == directory(after)),
         ("state.save_every", save_every(before) == save_every(after)),
     ];
+    let fleet = [("fleet", same_fleet(before.fleet.as_ref(), after.fleet.as_ref()))];
     let (before, after) = (&before.listen, &after.listen);
     let listen = [
         ("listen.http", before.http == after.http),
@@ -409,8 +424,18 @@ fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
         ("listen.admin", before.admin == after.admin),
         ("listen.workers", before.workers == after.workers),
     ];
-    let changed = listen.iter().chain(&state).find(|(_, same)| !same);
+    let changed = listen.iter().chain(&state).chain(&fleet).find(|(_, same)| !same);
     changed.map_or(Ok(()), |(key, _)| Err(GatewayError::Fixed(key)))
+}
+
+/// Returns whether two configurations describe the same place in the same fleet.
+fn same_fleet(before: Option<&Fleet>, after: Option<&Fleet>) -> bool {
+    let place = |fleet: &Fleet| {
+        let Fleet { name, gateways, liveness, servers, subject, credentials, ca_file, .. } =
+            fleet.clone();
+        (name, gateways, liveness, servers, subject, credentials, ca_file)
+    };
+    before.map(place) == after.map(place)
 }
 
 fn reloaded() -> Note {

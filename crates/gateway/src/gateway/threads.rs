@@ -94,6 +94,12 @@ impl Gateway {
             Ok(())
         };
         self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
+        #[cfg(feature = "fleet")]
+        {
+            let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
+            let run = move || super::fleet::run(&shared, until);
+            self.helpers.push(spawn(&self.shared, Thread::Fleet, None, run)?);
+        }
         let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
         let run = move || probes::run(&shared, settings, until);
         self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);

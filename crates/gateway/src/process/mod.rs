@@ -1,6 +1,7 @@
 //! Facilities of the whole process: locks, clocks, standard error, panics, the memory budget, the
 //! secret of hashes.
 
+pub(crate) mod boot_clock;
 pub(crate) mod lifecycle;
 pub(crate) mod local_fault;
 pub(crate) mod memory;

@@ -17,6 +17,7 @@ pub(crate) enum Thread {
     Admin,
     Timekeeper,
     Elephants,
+    Fleet,
     Probes,
     AccessLog,
     StateWriter,
@@ -24,8 +25,16 @@ pub(crate) enum Thread {
 
 impl Thread {
     /// The values of the label, in the order of the variants.
-    pub(crate) const NAMES: [&str; 7] =
-        ["worker", "admin", "timekeeper", "elephants", "probes", "access-log", "state-writer"];
+    pub(crate) const NAMES: [&str; 8] = [
+        "worker",
+        "admin",
+        "timekeeper",
+        "elephants",
+        "fleet",
+        "probes",
+        "access-log",
+        "state-writer",
+    ];
 
     /// Returns the value of the label.
     pub(crate) const fn name(self) -> &'static str {

@@ -20,16 +20,19 @@ struct Fleet {
     moves: bool,
     /// Whether the network is bad: messages take up to 400 ms, and one in twenty is lost.
     bad_network: bool,
+    /// Whether one gateway after the other is cut off from all others for 5 s.
+    cuts: bool,
 }
 
 /// The fleets of the table. The first number is that of the gateways, and the second that of all
 /// slots. Sixteen gateways with 64 slots have four slots each.
-const FLEETS: [Fleet; 10] = [
+const FLEETS: [Fleet; 11] = [
     Fleet::new(1, 64),
     Fleet::new(4, 64),
     Fleet { own_mixes: true, ..Fleet::new(4, 64) },
     Fleet { moves: true, ..Fleet::new(4, 64) },
     Fleet { own_mixes: true, bad_network: true, ..Fleet::new(4, 64) },
+    Fleet { own_mixes: true, cuts: true, ..Fleet::new(4, 64) },
     Fleet::new(16, 64),
     Fleet { own_mixes: true, ..Fleet::new(16, 64) },
     Fleet { own_mixes: true, ..Fleet::new(16, 512) },
@@ -39,7 +42,7 @@ const FLEETS: [Fleet; 10] = [
 
 impl Fleet {
     const fn new(gateways: u32, slots: u32) -> Self {
-        Self { gateways, slots, own_mixes: false, moves: false, bad_network: false }
+        Self { gateways, slots, own_mixes: false, moves: false, bad_network: false, cuts: false }
     }
 
     fn case(self, division: Division, lasts: TimeSpan, seed: u64) -> FleetCase {
@@ -47,12 +50,14 @@ impl Fleet {
         FleetCase {
             gateways: self.gateways,
             slots: self.slots,
+            service: TimeSpan::from_millis(50),
             load: 3.0,
             skew: 10.0,
             own_mixes: self.own_mixes,
             moves: self.moves.then_some(TimeSpan::from_secs(10)),
             delay: TimeSpan::from_millis(delay),
             lost: Ratio::new(lost),
+            cuts: self.cuts.then_some(TimeSpan::from_secs(5)),
             division,
             lasts,
             seed,
@@ -64,6 +69,7 @@ impl Fleet {
             (self.own_mixes, "own mixes"),
             (self.moves, "moves every 10 s"),
             (self.bad_network, "bad network"),
+            (self.cuts, "one cut off"),
         ];
         let parts: Vec<&str> =
             parts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();

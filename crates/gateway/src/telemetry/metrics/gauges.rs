@@ -49,6 +49,10 @@ pub(crate) struct Gauges {
     pub(crate) stderr_dropped: Total,
     pub(crate) memory_used: Gauge,
     pub(crate) memory_budget: Gauge,
+    pub(crate) fleet_connected: Gauge,
+    pub(crate) fleet_share: Gauge,
+    pub(crate) fleet_gateways: Gauge,
+    pub(crate) fleet_ignored: Gauge,
     memory_level: Vec<Gauge>,
 }
 
@@ -72,6 +76,10 @@ impl Gauges {
             (&table::STATE_UNREADABLE, &this.state_unreadable),
             (&table::MEMORY_USED, &this.memory_used),
             (&table::MEMORY_BUDGET, &this.memory_budget),
+            (&table::FLEET_CONNECTED, &this.fleet_connected),
+            (&table::FLEET_SHARE, &this.fleet_share),
+            (&table::FLEET_GATEWAYS, &this.fleet_gateways),
+            (&table::FLEET_IGNORED, &this.fleet_ignored),
             (&table::SESSIONS, &this.sessions),
             (&table::DRAINING, &this.draining),
         ] {

@@ -52,6 +52,8 @@ pub struct FleetCase {
     pub gateways: u32,
     /// The number of slots of the whole fleet.
     pub slots: u32,
+    /// The mean time that the application works on a request.
+    pub service: TimeSpan,
     /// The offered work, relative to what the slots can do.
     pub load: f64,
     /// The arrivals at the busiest gateway, relative to those at the least busy one.
@@ -65,6 +67,8 @@ pub struct FleetCase {
     pub delay: TimeSpan,
     /// The share of the messages between gateways that are lost.
     pub lost: Ratio,
+    /// The time after which another gateway is cut off from all others; `None` if none ever is.
+    pub cuts: Option<TimeSpan>,
     /// How the slots are divided.
     pub division: Division,
     /// How long visitors arrive and count. Ten seconds before are not counted.

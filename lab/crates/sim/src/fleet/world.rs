@@ -2,12 +2,12 @@
 
 use bywash_engine::catalog::{LimitSettings, find};
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Request, RequestId, SessionKey,
-    Tier,
+    Action, Class, ClassId, ClassSet, End, Engine, Event, Offered, Options, Request, RequestId,
+    SessionKey, Tier,
 };
 use bywash_fleet::{
-    Allocator, Announcement, Demand, DemandMeter, Grant, Identity, Member, MemberId, RANKS, Rank,
-    Report, Settings,
+    Allocator, Announcement, Demand, DemandMeter, Grant, Identity, Member, MemberId, Rank, Report,
+    Settings,
 };
 use bywash_scenario::Stream;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -17,8 +17,6 @@ use super::{Division, FleetCase, FleetOutput};
 use crate::events::EventQueue;
 use crate::slots::Slots;
 
-/// The mean time that the application works on a request.
-const SERVICE: TimeSpan = TimeSpan::from_millis(50);
 /// The mean patience of visitors.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(2);
 /// The time before requests are counted.
@@ -29,9 +27,6 @@ const NETWORK: u64 = 0x3001;
 
 const BROWSE: ClassId = ClassId(0);
 const BUY: ClassId = ClassId(1);
-/// The ranks of valuable requests and of others.
-const VALUABLE: Rank = Rank::new(0);
-const OTHER: Rank = Rank::new(2);
 
 #[derive(Clone, Copy, Debug)]
 enum FleetEvent {
@@ -51,6 +46,8 @@ enum FleetEvent {
     MessageArrives { message: u32 },
     /// The arrivals at all gateways change places.
     TrafficMoves,
+    /// The next gateway is cut off from all others, and the last one is not any more.
+    NetworkCuts,
 }
 
 #[derive(Clone, Debug)]
@@ -82,8 +79,6 @@ enum Phase {
 struct Gateway {
     engine: Engine,
     requests: Slots<LiveRequest>,
-    /// The numbers of waiting requests by rank.
-    waiting: [u32; RANKS],
     meter: DemandMeter,
     member: Member,
     allocator: Allocator,
@@ -100,6 +95,8 @@ struct World {
     events: EventQueue<FleetEvent>,
     traffic: Traffic,
     network: Stream,
+    /// The gateway whose messages are all lost.
+    cut_off: Option<usize>,
     gateways: Vec<Gateway>,
     messages: Slots<(usize, Message)>,
     serial: u64,
@@ -135,6 +132,9 @@ impl World {
         if let Some(every) = case.moves {
             events.schedule(Time::ZERO + every, FleetEvent::TrafficMoves);
         }
+        if let Some(every) = case.cuts {
+            events.schedule(Time::ZERO + every, FleetEvent::NetworkCuts);
+        }
         let share = settings.share(case.slots);
         let gateways = (0..count)
             .map(|index| {
@@ -152,6 +152,7 @@ impl World {
             events,
             traffic,
             network,
+            cut_off: None,
             gateways,
             messages: Slots::default(),
             serial: 0,
@@ -182,6 +183,13 @@ impl World {
                     self.events.schedule(self.now + every, FleetEvent::TrafficMoves);
                 }
             }
+            FleetEvent::NetworkCuts => {
+                let next = self.cut_off.map_or(0, |before| before + 1);
+                self.cut_off = Some(next % self.gateways.len());
+                if let Some(every) = self.case.cuts {
+                    self.events.schedule(self.now + every, FleetEvent::NetworkCuts);
+                }
+            }
         }
     }
 
@@ -201,7 +209,7 @@ impl World {
     }
 
     fn arrives(&mut self) {
-        let rate = self.case.load * f64::from(self.case.slots) / SERVICE.as_secs_f64();
+        let rate = self.case.load * f64::from(self.case.slots) / self.case.service.as_secs_f64();
         if self.now < self.end {
             let pause = TimeSpan::from_secs_f64(self.traffic.exponential() / rate);
             self.events.schedule(self.now + pause, FleetEvent::Arrives);
@@ -209,7 +217,7 @@ impl World {
         let (gateway, is_valuable) = self.traffic.next();
         let gateway = if self.gateways.len() == 1 { 0 } else { gateway };
         let patience = PATIENCE.scale(self.traffic.exponential());
-        let service = SERVICE.scale(self.traffic.exponential());
+        let service = self.case.service.scale(self.traffic.exponential());
         self.serial += 1;
         let serial = self.serial;
         let is_counted = self.now >= Time::ZERO + WARM_UP && self.now < self.end;
@@ -219,8 +227,6 @@ impl World {
         let live = LiveRequest { serial, service, is_valuable, is_counted, phase: Phase::Waiting };
         let at = &mut self.gateways[gateway];
         let request = at.requests.put(live);
-        at.meter.arrived(live.rank());
-        at.waiting[usize::from(live.rank())] += 1;
         let facts = if is_valuable {
             Request {
                 session: Some(SessionKey(serial)),
@@ -242,7 +248,7 @@ impl World {
             live.phase = Phase::Abandoned;
             return;
         }
-        at.leaves(request);
+        at.requests.free(request);
         self.tell(gateway, Event::ClientGone { id: RequestId(request) });
     }
 
@@ -283,7 +289,7 @@ impl World {
         for action in actions {
             match *action {
                 Action::Dispatch { id, .. } => self.dispatch(gateway, id.0),
-                Action::Shed { id, .. } => self.gateways[gateway].leaves(id.0),
+                Action::Shed { id, .. } => self.gateways[gateway].requests.free(id.0),
                 Action::Terminate { .. } | Action::Cancel { .. } => {
                     unreachable!("no class can be stopped")
                 }
@@ -303,8 +309,7 @@ impl World {
         let at = &mut self.gateways[gateway];
         let live = at.requests.get_mut(request);
         live.phase = Phase::Running;
-        let (serial, service, rank) = (live.serial, live.service, live.rank());
-        at.waiting[usize::from(rank)] -= 1;
+        let (serial, service) = (live.serial, live.service);
         let event = FleetEvent::ServiceEnds { gateway, request, serial };
         self.events.schedule(self.now + service, event);
     }
@@ -342,7 +347,8 @@ impl World {
         let mut delay = TimeSpan::ZERO;
         if from != to {
             self.output.messages += 1;
-            if self.network.unit() < self.case.lost.get() {
+            let is_cut = [from, to].map(Some).contains(&self.cut_off);
+            if is_cut || self.network.unit() < self.case.lost.get() {
                 return;
             }
             delay = self.case.delay.scale(self.network.unit());
@@ -392,7 +398,6 @@ impl Gateway {
         Self {
             engine: Engine::new(classes, scheduler, options),
             requests: Slots::default(),
-            waiting: [0; RANKS],
             meter: DemandMeter::new(Time::ZERO),
             member: Member::new(Time::ZERO, me, settings, share),
             allocator: Allocator::new(
@@ -408,26 +413,13 @@ impl Gateway {
 
     /// Returns the demand since the last call. Without ranks, all of it has the best rank.
     fn demand(&mut self, now: Time, by_rank: bool) -> Demand {
-        let service = self.engine.status(now).mean_service;
-        let demand = self.meter.sample(now, service, &self.waiting);
+        let Offered { arrivals, waiting, mean_service } = self.engine.offered();
+        let demand = self.meter.sample(now, mean_service, &arrivals, &waiting);
         if by_rank {
             return demand;
         }
         let whole = demand.thousandths().iter().fold(0, |sum: u32, one| sum.saturating_add(*one));
-        Demand::default().with(VALUABLE, whole)
-    }
-
-    /// Removes a waiting request.
-    fn leaves(&mut self, request: u32) {
-        let rank = self.requests.get_mut(request).rank();
-        self.waiting[usize::from(rank)] -= 1;
-        self.requests.free(request);
-    }
-}
-
-impl LiveRequest {
-    const fn rank(&self) -> Rank {
-        if self.is_valuable { VALUABLE } else { OTHER }
+        Demand::default().with(Rank::new(0), whole)
     }
 }
 

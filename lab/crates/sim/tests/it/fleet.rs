@@ -7,12 +7,14 @@ fn case() -> FleetCase {
     FleetCase {
         gateways: 4,
         slots: 64,
+        service: TimeSpan::from_millis(50),
         load: 3.0,
         skew: 10.0,
         own_mixes: true,
         moves: None,
         delay: TimeSpan::from_millis(5),
         lost: Ratio::new(0.0),
+        cuts: None,
         division: Division::ByRank,
         lasts: TimeSpan::from_secs(20),
         seed: 1,
@@ -47,6 +49,31 @@ fn the_gateways_never_have_more_slots_than_the_fleet() {
         let moves = Some(TimeSpan::from_secs(3));
         let output = play(&FleetCase { seed, delay, moves, lost: Ratio::new(0.1), ..case() });
         assert!(output.most_slots <= case().slots, "seed {seed}: {output:?}");
+    }
+}
+
+/// A gateway whose lease has become smaller goes on with the requests that run. Their slots must not
+/// be lent to others before they end.
+#[test]
+fn long_requests_keep_their_slots_when_leases_move() {
+    for seed in 1..=4 {
+        let service = TimeSpan::from_millis(1_500);
+        let moves = Some(TimeSpan::from_secs(3));
+        let output = play(&FleetCase { seed, service, moves, ..case() });
+        assert!(output.most_running <= case().slots, "seed {seed}: {output:?}");
+        assert!(output.answered > 0, "seed {seed}: {output:?}");
+    }
+}
+
+#[test]
+fn a_fleet_with_a_gateway_cut_off_serves_more_than_an_even_split() {
+    for seed in 1..=4 {
+        let cuts = Some(TimeSpan::from_secs(4));
+        let even = play(&FleetCase { seed, cuts, division: Division::Even, ..case() });
+        let leases = play(&FleetCase { seed, cuts, ..case() });
+        assert!(leases.most_slots <= case().slots, "seed {seed}: {leases:?}");
+        assert!(leases.most_running <= case().slots, "seed {seed}: {leases:?}");
+        assert!(leases.answered > even.answered, "seed {seed}: {leases:?} {even:?}");
     }
 }
 

@@ -8,6 +8,7 @@
 mod clients;
 mod config;
 mod elephants;
+mod fleet;
 mod process;
 mod requests;
 mod runtime;
@@ -21,6 +22,7 @@ use bywash_metrics::{Label, Subject, Words};
 pub(super) use clients::*;
 pub(super) use config::*;
 pub(super) use elephants::*;
+pub(super) use fleet::*;
 pub(super) use process::*;
 pub(super) use requests::*;
 pub(super) use runtime::*;
@@ -29,9 +31,10 @@ pub(super) use sessions::*;
 pub(super) use slots::*;
 
 /// All metrics of the gateway, by subject.
-pub static METRICS: [&Subject; 12] = [
+pub static METRICS: [&Subject; 13] = [
     &requests::SUBJECT,
     &slots::SUBJECT,
+    &fleet::SUBJECT,
     &servers::SUBJECT,
     &elephants::SUBJECT,
     &clients::GONE,

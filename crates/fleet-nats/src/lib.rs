@@ -1,0 +1,68 @@
+//! Carries the messages of a fleet of gateways over NATS.
+//!
+//! [`bywash_fleet`] decides which gateway has how many slots. This crate runs its state machines
+//! for one gateway: it measures the gateway's demand in each heartbeat, sends and receives the
+//! messages, and tells the gateway how many slots it has. Requests never wait for it. If the
+//! servers cannot be reached, the gateway uses its own share of the slots.
+//!
+//! Each message is signed with the fleet's key ([`bywash_token::FleetKeys`]). A message that is too
+//! long, not signed, of another version or not understood is ignored and counted, and the first of
+//! each kind is logged.
+//!
+//! # Modules
+//!
+//! The lowest come first. A module uses only modules before it in this list, which
+//! `scripts/check-modules` checks.
+//! - `message.rs`: the text of the messages.
+//! - `node.rs`: the state machines of one gateway, without input and output.
+//! - `liveness.rs`: proves that the process of a gateway has ended.
+//! - `link.rs`: the connection to the servers.
+#![forbid(unsafe_code)]
+
+mod link;
+mod liveness;
+mod message;
+mod node;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bywash_api::Fleet as FleetStatus;
+use bywash_engine::Offered;
+use bywash_fleet::Holding;
+use bywash_units::Time;
+
+pub use link::{Start, run, show_life};
+
+/// The gateway, as far as its fleet needs it.
+pub trait Gateway: Send + Sync + 'static {
+    /// Returns the time on a clock that also goes on while the machine is suspended.
+    fn now(&self) -> Time;
+
+    /// Returns the configured number of slots of all gateways together.
+    fn limit(&self) -> u32;
+
+    /// Returns the work that clients offer.
+    fn offered(&self) -> Offered;
+
+    /// Returns the number of requests that hold a slot.
+    fn running(&self) -> u32;
+
+    /// Sets the slots that the gateway has from now on. The gateway must start no request beyond
+    /// them, also after `holding.until`.
+    fn hold(&self, holding: Holding);
+}
+
+/// The state of the fleet as this gateway sees it, for operators. All clones share one state.
+#[derive(Clone, Debug, Default)]
+pub struct Board(Arc<Mutex<FleetStatus>>);
+
+impl Board {
+    /// Returns the present state.
+    pub fn status(&self) -> FleetStatus {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut FleetStatus)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

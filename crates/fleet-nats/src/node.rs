@@ -1,0 +1,271 @@
+//! The state machines of one gateway, without input and output.
+
+use std::collections::BTreeMap;
+
+use bywash_api::{Fleet as FleetStatus, FleetGateway};
+use bywash_config::Fleet;
+use bywash_fleet::{
+    Allocator, Announcement, DemandMeter, Identity, Ignored, Member, MemberId, Report, Settings,
+};
+use bywash_units::{Time, TimeSpan};
+
+use crate::Gateway;
+use crate::message::{Message, Presence, Rejected};
+
+/// The number of heartbeats between two messages about the state of this gateway.
+const PRESENCE_EVERY: u64 = 5;
+
+/// The time after which the state of another gateway is no longer told to be current.
+const STALE: TimeSpan = TimeSpan::from_secs(3);
+
+/// The receiver of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    All,
+    One(MemberId),
+}
+
+/// The state machines of one gateway: it takes part in the fleet, and divides the slots if the
+/// others follow it.
+pub(crate) struct Node {
+    me: Identity,
+    settings: Settings,
+    limit: u32,
+    names: BTreeMap<MemberId, String>,
+    member: Member,
+    allocator: Allocator,
+    meter: DemandMeter,
+    /// The number of heartbeats since the start.
+    beats: u64,
+    /// The state of this gateway at the last heartbeat.
+    present: Presence,
+    /// The last state of each other gateway, and the time at which it came.
+    others: BTreeMap<MemberId, (Presence, Time)>,
+}
+
+impl Node {
+    /// Creates the node of a gateway that has just started. `id` returns the number of a name.
+    pub(crate) fn new(
+        now: Time,
+        fleet: &Fleet,
+        id: impl Fn(&str) -> MemberId,
+        run: u64,
+        limit: u32,
+    ) -> Self {
+        let me = Identity { member: id(&fleet.name), run };
+        let settings = Settings::new(fleet.gateways.len() as u32);
+        let names: BTreeMap<_, _> =
+            fleet.gateways.iter().map(|name| (id(name), name.clone())).collect();
+        let share = settings.share(limit);
+        let present = Presence {
+            from: me,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            limit,
+            slots: 1,
+            running: 0,
+            waiting: 0,
+            demand: 0,
+        };
+        Self {
+            me,
+            settings,
+            limit,
+            member: Member::new(now, me, settings, share),
+            allocator: Allocator::new(me, settings, share, names.keys().copied()),
+            names,
+            meter: DemandMeter::new(now),
+            beats: 0,
+            present,
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the terms of the fleet.
+    pub(crate) const fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Does the work of one heartbeat: reports the gateway's demand, and divides the slots if this
+    /// gateway is the allocator. Appends the messages to send.
+    ///
+    /// `now` is at most the present time. The gateway's slots are set before its running requests
+    /// are counted, and both after `now`. So the report contains each request that may hold a slot.
+    pub(crate) fn beat(
+        &mut self,
+        now: Time,
+        gateway: &impl Gateway,
+        sent: &mut Vec<(To, Message)>,
+    ) {
+        self.set_limit(gateway.limit());
+        gateway.hold(self.member.holding(now));
+        let running = gateway.running();
+        let offered = gateway.offered();
+        let demand =
+            self.meter.sample(now, offered.mean_service, &offered.arrivals, &offered.waiting);
+        self.present.demand = demand.thousandths().iter().map(|slots| u64::from(*slots)).sum();
+        self.present.running = running;
+        self.present.waiting = offered.waiting.iter().sum();
+        let announces = self.member.should_announce(now);
+        let report = self.member.report(now, running, demand);
+        let mut grants = Vec::new();
+        self.allocator.divide(now, &mut grants);
+        if announces {
+            let announcement = Announcement { from: self.me };
+            self.member.on_announcement(now, &announcement);
+            sent.push((To::All, Message::Announcement(announcement)));
+        }
+        if let Some(report) = report {
+            if report.to == self.me {
+                // The allocator of this program knows its own gateway.
+                let _ = self.on_report(now, &report, sent);
+            } else {
+                sent.push((To::One(report.to.member), Message::Report(report)));
+            }
+        }
+        for grant in grants {
+            if grant.to == self.me {
+                self.member.on_grant(&grant);
+            } else {
+                sent.push((To::One(grant.to.member), Message::Grant(grant)));
+            }
+        }
+        gateway.hold(self.member.holding(now));
+        self.present.slots = self.member.slots(now);
+        if self.beats.is_multiple_of(PRESENCE_EVERY) {
+            sent.push((To::All, Message::Presence(self.present.clone())));
+        }
+        self.beats += 1;
+    }
+
+    /// Handles a message of another gateway, and appends the answers.
+    ///
+    /// # Errors
+    /// Returns the reason why the message was ignored.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        message: Message,
+        gateway: &impl Gateway,
+        sent: &mut Vec<(To, Message)>,
+    ) -> Result<(), Rejected> {
+        match message {
+            Message::Announcement(announcement) => {
+                self.is_known(announcement.from)?;
+                self.member.on_announcement(now, &announcement);
+            }
+            Message::Report(report) => return self.on_report(now, &report, sent),
+            Message::Grant(grant) => {
+                self.is_known(grant.from)?;
+                self.member.on_grant(&grant);
+                gateway.hold(self.member.holding(now));
+            }
+            Message::Refusal(refused) if refused == self.me => {
+                self.member.on_refusal(now);
+                gateway.hold(self.member.holding(now));
+                return Err(Rejected::TwoRuns);
+            }
+            Message::Refusal(_) => {}
+            Message::Presence(presence) => self.on_presence(now, presence)?,
+        }
+        Ok(())
+    }
+
+    fn is_known(&self, from: Identity) -> Result<(), Rejected> {
+        if self.names.contains_key(&from.member) { Ok(()) } else { Err(Rejected::Stranger) }
+    }
+
+    fn on_report(
+        &mut self,
+        now: Time,
+        report: &Report,
+        sent: &mut Vec<(To, Message)>,
+    ) -> Result<(), Rejected> {
+        match self.allocator.on_report(now, report) {
+            // A report to an earlier run of this program is no fault of its sender.
+            Ok(()) | Err(Ignored::NotForMe) => Ok(()),
+            Err(Ignored::Stranger) => Err(Rejected::Stranger),
+            Err(Ignored::Old | Ignored::UnknownGrant) => Err(Rejected::OutOfOrder),
+            Err(Ignored::TwoRuns) => {
+                let refused = report.from;
+                if refused == self.me {
+                    self.member.on_refusal(now);
+                } else {
+                    sent.push((To::One(refused.member), Message::Refusal(refused)));
+                }
+                Err(Rejected::TwoRuns)
+            }
+        }
+    }
+
+    fn on_presence(&mut self, now: Time, presence: Presence) -> Result<(), Rejected> {
+        self.is_known(presence.from)?;
+        if presence.from.member == self.me.member {
+            let is_other = presence.from.run != self.me.run;
+            return if is_other { Err(Rejected::TwoRuns) } else { Ok(()) };
+        }
+        self.others.insert(presence.from.member, (presence, now));
+        Ok(())
+    }
+
+    fn set_limit(&mut self, limit: u32) {
+        if limit != self.limit {
+            self.limit = limit;
+            self.present.limit = limit;
+            let share = self.settings.share(limit);
+            self.member.set_share(share);
+            self.allocator.set_share(share);
+        }
+    }
+
+    /// Returns the gateways that may have ended: those that were not heard for a while. Returns none
+    /// unless this gateway divides the slots.
+    pub(crate) fn silent(&self, now: Time) -> Vec<MemberId> {
+        if self.member.follows(now) != Some(self.me) {
+            return Vec::new();
+        }
+        let is_silent = |member: &MemberId| {
+            let heard = self.others.get(member).map(|(_, at)| now.since(*at));
+            *member != self.me.member && heard.is_none_or(|age| age > STALE)
+        };
+        self.names.keys().copied().filter(is_silent).collect()
+    }
+
+    /// Notes that the program of a gateway did not run at some time between `asked` and `answered`.
+    pub(crate) fn on_down(&mut self, asked: Time, answered: Time, member: MemberId) {
+        self.allocator.on_down(asked, answered, member);
+    }
+
+    /// Writes the state of the fleet, as this gateway sees it, into `status`.
+    pub(crate) fn describe(&self, now: Time, status: &mut FleetStatus) {
+        let name = |member: &MemberId| self.names.get(member).cloned().unwrap_or_default();
+        status.name = name(&self.me.member);
+        status.limit = self.limit;
+        status.share = self.member.share();
+        status.slots = self.member.slots(now);
+        status.allocator = self.member.follows(now).map(|allocator| name(&allocator.member));
+        let own = [(&self.me.member, (&self.present, now))];
+        let others = self.others.iter().map(|(member, (presence, at))| (member, (presence, *at)));
+        let known: BTreeMap<_, _> = others.chain(own).collect();
+        status.gateways = self
+            .names
+            .iter()
+            .map(|(member, name)| {
+                let known = known.get(member);
+                let of = |number: fn(&Presence) -> u32| known.map(|(presence, _)| number(presence));
+                FleetGateway {
+                    name: name.clone(),
+                    is_down: self.allocator.is_down(now, *member),
+                    is_current: known.is_some_and(|(_, at)| now.since(*at) <= STALE),
+                    heard_ms: known.map(|(_, at)| now.since(*at).as_millis()),
+                    version: known.map(|(presence, _)| presence.version.clone()),
+                    limit: of(|presence| presence.limit),
+                    slots: of(|presence| presence.slots),
+                    running: of(|presence| presence.running),
+                    waiting: of(|presence| presence.waiting),
+                    demand: known.map(|(presence, _)| presence.demand as f64 / 1_000.0),
+                }
+            })
+            .collect();
+        status.gateways.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+}

@@ -1,0 +1,138 @@
+//! A gateway without requests, whose waiting line a test sets.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use bywash_api::Fleet as FleetStatus;
+use bywash_config::Fleet;
+use bywash_engine::Offered;
+use bywash_fleet::Holding;
+use bywash_fleet_nats::{Board, Gateway, Start, run};
+use bywash_token::{FleetKeys, Secret, Secrets};
+use bywash_units::{Time, TimeSpan};
+use tokio::sync::oneshot;
+
+/// Returns the URLs of the servers; `None`, with a line on standard error, if there are none.
+pub(crate) fn servers() -> Option<Vec<String>> {
+    let servers = std::env::var("BYWASH_NATS").ok().filter(|servers| !servers.is_empty());
+    if servers.is_none() {
+        eprintln!("NOT TESTED: a fleet on NATS (BYWASH_NATS is not set; see scripts/test-fleet)");
+    }
+    Some(servers?.split(',').map(str::to_owned).collect())
+}
+
+pub(crate) fn keys() -> FleetKeys {
+    FleetKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])))
+}
+
+pub(crate) fn fleet(name: &str, subject: &str, servers: &[String]) -> Fleet {
+    Fleet {
+        name: name.to_owned(),
+        gateways: ["one", "two", "three"].map(str::to_owned).into(),
+        liveness: Vec::new(),
+        servers: servers.to_vec(),
+        subject: subject.to_owned(),
+        keys: keys(),
+        credentials: None,
+        ca_file: None,
+    }
+}
+
+struct State {
+    began: Instant,
+    limit: u32,
+    waiting: AtomicU32,
+    holding: Mutex<Holding>,
+}
+
+struct Link(Arc<State>);
+
+/// A running gateway. Dropping it ends its part in the fleet without a farewell.
+pub(crate) struct Fake {
+    state: Arc<State>,
+    board: Board,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl State {
+    fn now(&self) -> Time {
+        Time::ZERO + TimeSpan::from(self.began.elapsed())
+    }
+
+    fn slots(&self) -> u32 {
+        let holding = *self.holding.lock().unwrap();
+        let is_over = holding.until.is_some_and(|until| self.now() >= until);
+        if is_over { holding.then } else { holding.slots }
+    }
+}
+
+impl Gateway for Link {
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit
+    }
+
+    fn offered(&self) -> Offered {
+        let mut waiting = [0; _];
+        waiting[0] = self.0.waiting.load(Ordering::Relaxed);
+        Offered { arrivals: [0; _], waiting, mean_service: TimeSpan::from_millis(100) }
+    }
+
+    fn running(&self) -> u32 {
+        // All slots are in use as soon as the gateway has them.
+        self.0.slots()
+    }
+
+    fn hold(&self, holding: Holding) {
+        *self.0.holding.lock().unwrap() = holding;
+    }
+}
+
+impl Fake {
+    pub(crate) fn start(fleet: Fleet, limit: u32) -> Self {
+        let state = Arc::new(State {
+            began: Instant::now(),
+            limit,
+            waiting: AtomicU32::new(0),
+            holding: Mutex::new(Holding { slots: 1, until: None, then: 1 }),
+        });
+        let board = Board::default();
+        let (end, ended) = oneshot::channel();
+        let start = Start { fleet, gateway: Link(Arc::clone(&state)), board: board.clone() };
+        let thread = std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(run(start, async { drop(ended.await) })).unwrap();
+        });
+        Self { state, board, end: Some(end), thread: Some(thread) }
+    }
+
+    pub(crate) fn slots(&self) -> u32 {
+        self.state.slots()
+    }
+
+    pub(crate) fn status(&self) -> FleetStatus {
+        self.board.status()
+    }
+
+    /// Sets the number of waiting requests.
+    pub(crate) fn wait_in_line(&self, requests: u32) {
+        self.state.waiting.store(requests, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
