@@ -34,8 +34,8 @@ mod sessions;
 mod status;
 
 pub use elephants::{
-    Answers, Ask, Decision, Elephant, Elephants, Evidence, Lanes, WatchedResource, Preview, Previewed,
-    Route, RouteUse, Routes, Use,
+    Answers, Ask, Decision, Elephant, Elephants, Evidence, Lanes, Preview, Previewed, Route,
+    RouteUse, Routes, Use, WatchedResource,
 };
 pub use endpoints::{Access, Body, Endpoint, endpoints};
 pub use fleet::{Fleet, FleetGateway};

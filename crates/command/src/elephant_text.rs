@@ -327,7 +327,11 @@ mod tests {
     #[test]
     fn slots_beyond_the_limit_are_explained() {
         let head = |used: f64| {
-            let slots = WatchedResource { name: "slots".into(), used: Some(used), ..WatchedResource::default() };
+            let slots = WatchedResource {
+                name: "slots".into(),
+                used: Some(used),
+                ..WatchedResource::default()
+            };
             headline(&Elephants { resources: vec![slots], ..Elephants::default() })
         };
         assert!(head(0.87).contains("slots: 87 % used\n"), "{}", head(0.87));

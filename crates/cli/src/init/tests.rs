@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use bywash_config::{Config, Severity};
-use bywash_engine::classify::{RequestParts, HasField};
+use bywash_engine::classify::{HasField, RequestParts};
 
 use super::*;
 

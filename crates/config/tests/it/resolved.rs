@@ -149,7 +149,8 @@ hosts = ["*.blog.example.com", "blog.example.com"]
 "#;
     let (config, _) = Config::parse(text, "test").unwrap();
     let class = |host| {
-        let class = config.classifier.class(&RequestParts { host, ..RequestParts::new("GET", "/a?b") });
+        let class =
+            config.classifier.class(&RequestParts { host, ..RequestParts::new("GET", "/a?b") });
         config.classes[class.index()].class.name.clone()
     };
     let hosts = ["shop.example.com:8080", "blog.example.com", "my.blog.example.com", "x"];

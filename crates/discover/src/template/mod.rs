@@ -40,4 +40,4 @@ mod choices;
 mod learned;
 mod shape;
 
-pub use learned::{Sample, MOST, Templates};
+pub use learned::{MOST, Sample, Templates};

@@ -1,6 +1,6 @@
 //! Tests of the route names that are learned from requests.
 
-use bywash_discover::template::{Sample, MOST, Templates};
+use bywash_discover::template::{MOST, Sample, Templates};
 use bywash_engine::classify::{BadPattern, Pattern};
 use proptest::prelude::*;
 
@@ -9,7 +9,14 @@ fn learn(templates: &mut Templates, target: &str, client: u64) -> String {
 }
 
 fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> String {
-    templates.learn(&Sample { method: "GET", target, client, address, seconds: 0.01, is_good: true })
+    templates.learn(&Sample {
+        method: "GET",
+        target,
+        client,
+        address,
+        seconds: 0.01,
+        is_good: true,
+    })
 }
 
 /// Returns the route names of `targets`, after a thousand clients have each requested one of them,

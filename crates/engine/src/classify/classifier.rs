@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::query::QueryFit;
-use super::{RequestParts, Condition, PathReading, Pattern, RequestLine, Rule, Tie, readings};
+use super::{Condition, PathReading, Pattern, RequestLine, RequestParts, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
 /// The rules that give requests their classes, in the order in which they are tried. Rules with

@@ -253,7 +253,8 @@ fn a_field_adds_a_class_and_takes_none_away() {
         [under("/**", 0, &[], &crawls), under("/p", 1, &[], &[]), under("/p", 2, &host, &[])];
     let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
     let class = |host, fields: &'static [(&'static str, &'static [u8])]| {
-        let asked = RequestParts { host, fields: &Fields(fields), ..RequestParts::new("GET", "/p") };
+        let asked =
+            RequestParts { host, fields: &Fields(fields), ..RequestParts::new("GET", "/p") };
         classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
     };
     assert_eq!(class("", CRAWLER), [0, 1], "although its path is less specific");

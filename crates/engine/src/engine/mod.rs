@@ -239,7 +239,12 @@ impl Engine {
     }
 
     /// Returns whether an answer begins the session or advances it.
-    pub fn begins_or_advances(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
+    pub fn begins_or_advances(
+        &self,
+        now: Time,
+        session: Option<SessionKey>,
+        service: &Service,
+    ) -> bool {
         self.sessions.begins_or_advances(now, session, service)
     }
 

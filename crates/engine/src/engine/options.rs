@@ -3,6 +3,7 @@
 use bywash_units::{Ratio, TimeSpan};
 
 use crate::catalog::{LimitSettings, TerminationSettings};
+use crate::overload::GROUPS;
 use crate::value::Learn;
 
 /// The options of an engine.

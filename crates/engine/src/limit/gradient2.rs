@@ -49,8 +49,11 @@ impl Gradient2 {
     fn learn(&mut self, round: Round) {
         let short = round.latency;
         self.seen = (self.seen + 1).min(WARM_UP + 1);
-        let weight =
-            if self.seen <= WARM_UP { 1.0 / f64::from(self.seen) } else { 2.0 / (LONG_WINDOW + 1.0) };
+        let weight = if self.seen <= WARM_UP {
+            1.0 / f64::from(self.seen)
+        } else {
+            2.0 / (LONG_WINDOW + 1.0)
+        };
         self.long += weight * (short - self.long);
         if self.long / short > 2.0 {
             self.long *= 0.95;

@@ -62,7 +62,9 @@ impl Detector {
     ) -> bool {
         match self {
             Self::HeadAge(heads) => heads[group].observe(now, head, mean_service),
-            Self::Sojourn(sojourns, patience) => sojourns[group].update(now, mean_service, *patience),
+            Self::Sojourn(sojourns, patience) => {
+                sojourns[group].update(now, mean_service, *patience)
+            }
             Self::Loss(loss) => loss.update(now),
             Self::Thresholds(thresholds) => thresholds.overloaded(),
         }

@@ -156,7 +156,12 @@ impl Sessions {
 
     /// Returns whether an answer begins a session or advances one. The module documentation has the
     /// rules.
-    pub fn begins_or_advances(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
+    pub fn begins_or_advances(
+        &self,
+        now: Time,
+        key: Option<SessionKey>,
+        service: &Service,
+    ) -> bool {
         let begins = match service.answer {
             AnswerKind::Content => true,
             AnswerKind::Redirect => {

@@ -1,7 +1,7 @@
 //! Tests that mistakes in a list of patterns are found, wherever they are in the list.
 
 use bywash_engine::ClassId;
-use bywash_engine::classify::{RequestParts, Classifier, Rule};
+use bywash_engine::classify::{Classifier, RequestParts, Rule};
 
 fn rule(text: &str, class: u8) -> Rule {
     Rule::new(text.parse().expect("the pattern is well-formed"), ClassId(class))

@@ -2,7 +2,7 @@
 //! configuration.
 
 use bywash_engine::Bounds;
-use bywash_engine::classify::{RequestParts, Classifier, Rule, strict};
+use bywash_engine::classify::{Classifier, RequestParts, Rule, strict};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::{TimeSpan, Utility};
 use proptest::prelude::*;

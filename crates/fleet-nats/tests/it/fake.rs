@@ -64,7 +64,7 @@ impl State {
     }
 
     fn slots(&self) -> u32 {
-        let holding = *self.holding.lock().unwrap();
+        let holding = *self.holding.lock().expect("no test has panicked");
         let is_over = holding.until.is_some_and(|until| self.now() >= until);
         if is_over { holding.then } else { holding.slots }
     }
@@ -91,7 +91,7 @@ impl Gateway for Link {
     }
 
     fn hold(&self, holding: Holding) {
-        *self.0.holding.lock().unwrap() = holding;
+        *self.0.holding.lock().expect("no test has panicked") = holding;
     }
 }
 
@@ -107,9 +107,11 @@ impl Fake {
         let (end, ended) = oneshot::channel();
         let start = Start { fleet, gateway: Link(Arc::clone(&state)), board: board.clone() };
         let thread = std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(run(start, async { drop(ended.await) })).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(run(start, async { drop(ended.await) })).expect("random numbers");
         });
         Self { state, board, end: Some(end), thread: Some(thread) }
     }
@@ -132,7 +134,7 @@ impl Drop for Fake {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
+            thread.join().expect("the thread has not panicked");
         }
     }
 }

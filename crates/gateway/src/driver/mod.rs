@@ -37,7 +37,6 @@ pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
 use self::ticket::Claimed;
 pub(crate) use self::ticket::{LastDecision, Ticket};
-use crate::process::boot_clock;
 use crate::process::sync::Mutex;
 
 /// The maximum number of sessions that are copied during one hold of the lock.

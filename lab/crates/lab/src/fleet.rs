@@ -18,10 +18,18 @@ struct Fleet {
     slots: u32,
     own_mixes: bool,
     moves: bool,
-    /// Whether the network is bad: messages take up to 400 ms, and one in twenty is lost.
-    bad_network: bool,
-    /// Whether one gateway after the other is cut off from all others for 5 s.
-    cuts: bool,
+    network: Network,
+}
+
+/// The network between the gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    /// A message takes up to 5 ms.
+    Good,
+    /// A message takes up to 400 ms, and one in twenty is lost.
+    Bad,
+    /// One gateway after the other is cut off from all others for 5 s.
+    Cut,
 }
 
 /// The fleets of the table. The first number is that of the gateways, and the second that of all
@@ -31,8 +39,8 @@ const FLEETS: [Fleet; 11] = [
     Fleet::new(4, 64),
     Fleet { own_mixes: true, ..Fleet::new(4, 64) },
     Fleet { moves: true, ..Fleet::new(4, 64) },
-    Fleet { own_mixes: true, bad_network: true, ..Fleet::new(4, 64) },
-    Fleet { own_mixes: true, cuts: true, ..Fleet::new(4, 64) },
+    Fleet { own_mixes: true, network: Network::Bad, ..Fleet::new(4, 64) },
+    Fleet { own_mixes: true, network: Network::Cut, ..Fleet::new(4, 64) },
     Fleet::new(16, 64),
     Fleet { own_mixes: true, ..Fleet::new(16, 64) },
     Fleet { own_mixes: true, ..Fleet::new(16, 512) },
@@ -42,11 +50,11 @@ const FLEETS: [Fleet; 11] = [
 
 impl Fleet {
     const fn new(gateways: u32, slots: u32) -> Self {
-        Self { gateways, slots, own_mixes: false, moves: false, bad_network: false, cuts: false }
+        Self { gateways, slots, own_mixes: false, moves: false, network: Network::Good }
     }
 
     fn case(self, division: Division, lasts: TimeSpan, seed: u64) -> FleetCase {
-        let (delay, lost) = if self.bad_network { (400, 0.05) } else { (5, 0.0) };
+        let (delay, lost) = if self.network == Network::Bad { (400, 0.05) } else { (5, 0.0) };
         FleetCase {
             gateways: self.gateways,
             slots: self.slots,
@@ -57,7 +65,7 @@ impl Fleet {
             moves: self.moves.then_some(TimeSpan::from_secs(10)),
             delay: TimeSpan::from_millis(delay),
             lost: Ratio::new(lost),
-            cuts: self.cuts.then_some(TimeSpan::from_secs(5)),
+            cuts: (self.network == Network::Cut).then_some(TimeSpan::from_secs(5)),
             division,
             lasts,
             seed,
@@ -68,8 +76,8 @@ impl Fleet {
         let parts = [
             (self.own_mixes, "own mixes"),
             (self.moves, "moves every 10 s"),
-            (self.bad_network, "bad network"),
-            (self.cuts, "one cut off"),
+            (self.network == Network::Bad, "bad network"),
+            (self.network == Network::Cut, "one cut off"),
         ];
         let parts: Vec<&str> =
             parts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();

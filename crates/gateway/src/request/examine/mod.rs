@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use bywash_config::{Level, Mode, PrincipalKind, Session};
 use bywash_engine::RuleId;
-use bywash_engine::classify::{RequestParts, HasField};
+use bywash_engine::classify::{HasField, RequestParts};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
 use bywash_token::UnixTime;

@@ -5,7 +5,7 @@ use std::array;
 use std::hint;
 use std::time::Instant;
 
-use bywash_engine::classify::{RequestParts, Classifier, Rule};
+use bywash_engine::classify::{Classifier, RequestParts, Rule};
 use bywash_engine::terminate::{Marginal, Ran, RunOutcome, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_harness::stats;

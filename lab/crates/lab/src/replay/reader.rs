@@ -185,7 +185,8 @@ fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
         return config.classifier.default_class();
     };
     let request = classify::RequestParts::new(&logged.method, target.path_and_query());
-    let request = classify::RequestParts { host: logged.host.as_deref().unwrap_or_default(), ..request };
+    let request =
+        classify::RequestParts { host: logged.host.as_deref().unwrap_or_default(), ..request };
     config.lowest(config.classifier.classes(&request))
 }
 

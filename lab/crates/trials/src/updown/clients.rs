@@ -62,7 +62,8 @@ pub(super) struct Clients {
 impl Clients {
     /// Starts the clients of all manners against `port`.
     pub(super) fn start(port: u16) -> Self {
-        let (asked, stop) = (Arc::<Mutex<Vec<RequestParts>>>::default(), Arc::<AtomicBool>::default());
+        let (asked, stop) =
+            (Arc::<Mutex<Vec<RequestParts>>>::default(), Arc::<AtomicBool>::default());
         let manners = [[Manner::Kept; EACH], [Manner::New; EACH]].concat();
         let threads = manners.into_iter().map(|manner| {
             let (asked, stop) = (Arc::clone(&asked), Arc::clone(&stop));

@@ -17,7 +17,7 @@ use bywash_harness::stats::percentile;
 use bywash_harness::sys::{self, Signal};
 use bywash_harness::table::Table;
 use bywash_harness::upstream::{Behaviour, Upstream};
-use clients::{RequestParts, Clients, Manner};
+use clients::{Clients, Manner, RequestParts};
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
