@@ -176,16 +176,16 @@ impl<G: Gateway> Link<G> {
         let done = read.and_then(|message| {
             self.node.receive(now, message, &self.start.gateway, &mut self.sent)
         });
-        let mut is_first = None;
+        let mut logged = None;
         self.start.board.change(|status| {
             status.received += 1;
             if let Err(why) = done {
                 let count = status.rejected.entry(why.name().to_owned()).or_default();
                 *count += 1;
-                is_first = (*count == 1).then_some(why);
+                logged = (*count == why.logged_at()).then_some(why);
             }
         });
-        if let Some(why) = is_first {
+        if let Some(why) = logged {
             say(format_args!("fleet: {}; it was ignored, and later ones are counted", why.text()));
         }
     }

@@ -86,7 +86,21 @@ impl Rejected {
         }
     }
 
-    /// Returns what the log says about the first such message.
+    /// Returns the number of such messages at which the log names the reason.
+    pub(crate) const fn logged_at(self) -> u64 {
+        match self {
+            // A gateway that has just started again is taken for a second program for two seconds.
+            Self::TwoRuns => 25,
+            Self::TooLong
+            | Self::Unsigned
+            | Self::OtherVersion
+            | Self::Malformed
+            | Self::Stranger
+            | Self::OutOfOrder => 1,
+        }
+    }
+
+    /// Returns what the log says about such messages.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::TooLong => "a message is too long",
