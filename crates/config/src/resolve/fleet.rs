@@ -1,11 +1,11 @@
 //! Resolves `[fleet]`.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use bywash_engine::catalog::LimitSettings;
 use bywash_token::{FleetKeys, Secrets};
-use toml::Spanned;
 
 use crate::code;
 use crate::document::Document;
@@ -36,107 +36,163 @@ pub(super) fn fleet(
     report: &mut Report,
 ) -> Option<Fleet> {
     let values = document.section(&keys::FLEET, report);
-    let Some((name, at)) = values.given(&keys::FLEET_NAME) else {
-        if OTHERS.iter().any(|key| values.given(key).is_some())
-            && !values.refused(&keys::FLEET_NAME)
-        {
-            missing(&values, &keys::FLEET_NAME, "the gateway would belong to no fleet", report);
+    let credentials = credentials(&values, report);
+    let subject = text(&values, &keys::SUBJECT, "a subject of NATS", is_subject, report);
+    let gateways = gateways(&values, report);
+    let servers = servers(&values, report);
+    let keys = keys(&values, report);
+    let liveness = liveness(&values, gateways.as_deref(), report);
+    let Some((_, at)) = values.given(&keys::FLEET_NAME) else {
+        let other = OTHERS.iter().find_map(|key| values.given(key));
+        if let Some((_, at)) = other.filter(|_| !values.refused(&keys::FLEET_NAME)) {
+            missing(&keys::FLEET_NAME, at, "the gateway would belong to no fleet", report);
         }
         return None;
     };
-    let name = name.text().to_string();
-    let gateways = gateways(&values, report);
-    if let Some(gateways) = &gateways
-        && !gateways.contains(&name)
-    {
+    let name = text(&values, &keys::FLEET_NAME, "the name of a gateway", is_name, report)?;
+    let needed = [
+        (&keys::GATEWAYS, "the number of gateways is unknown"),
+        (&keys::NATS_SERVERS, "there is no way to the other gateways"),
+        (&keys::FLEET_KEY_FILE, "any program that reaches the NATS servers could take slots"),
+    ];
+    for (key, why) in needed {
+        if values.given(key).is_none() && !values.refused(key) {
+            missing(key, at.clone(), why, report);
+        }
+    }
+    if let Some(gateways) = gateways.as_ref().filter(|gateways| !gateways.contains(&name)) {
         let message = format!("`fleet.name` \"{}\" is not in `fleet.gateways`", shown(&name));
         let help = spelling::did_you_mean(&name, gateways.iter().map(String::as_str))
             .unwrap_or_else(|| "add it to the list of every gateway".to_string());
-        report.add(Finding::new(&code::FLEET, at, message).help(help));
+        report.add(Finding::new(&code::FLEET, at.clone(), message).help(help));
     }
     if limit.name() != "fixed" {
-        let message = "a fleet needs a fixed limit: `concurrency.policy` is not \"fixed\"";
+        let message = "a fleet needs a fixed limit, and `concurrency.policy` is another";
         let help = "write the limit of all gateways together as `upstream.limit`".to_string();
-        report.add(Finding::new(&code::FLEET, values.table(), message.into()).help(help));
+        report.add(Finding::new(&code::FLEET, at, message.to_string()).help(help));
     }
-    let servers = values.given(&keys::NATS_SERVERS).map(|(value, _)| texts(value.texts()));
-    if servers.is_none() && !values.refused(&keys::NATS_SERVERS) {
-        missing(&values, &keys::NATS_SERVERS, "there is no way to the other gateways", report);
-    }
-    let keys = keys(&values, report);
-    let gateways = gateways?;
     Some(Fleet {
         name,
-        liveness: liveness(&values, gateways.len(), report),
-        gateways,
+        gateways: gateways?,
+        liveness,
         servers: servers?,
-        subject: values.of(&keys::SUBJECT).text().to_string(),
+        subject: subject?,
         keys: keys?,
-        credentials: credentials(&values, report),
+        credentials,
         ca_file: path(&values, &keys::NATS_CA_FILE),
     })
 }
 
-fn gateways(values: &Values, report: &mut Report) -> Option<Vec<String>> {
-    let Some((value, _)) = values.given(&keys::GATEWAYS) else {
-        if !values.refused(&keys::GATEWAYS) {
-            missing(values, &keys::GATEWAYS, "the number of gateways is unknown", report);
-        }
+/// Returns the text of a key that has one. A text that `is_right` rejects is reported.
+fn text(
+    values: &Values,
+    key: &Key,
+    takes: &str,
+    is_right: fn(&str) -> bool,
+    report: &mut Report,
+) -> Option<String> {
+    let text = values.of(key).text();
+    if !is_right(text) {
+        let message = format!("`fleet.{}`: \"{}\" is not {takes}", key.name, shown(text));
+        let help = format!("write it like {}", key.line());
+        report.add(Finding::new(&code::FLEET, values.at(key), message).help(help));
         return None;
-    };
-    let mut names: Vec<String> = Vec::new();
-    for name in value.texts() {
-        if names.contains(name.get_ref()) {
-            let message = format!("\"{}\" is listed twice", shown(name.get_ref()));
-            let help = "each gateway needs a name of its own".to_string();
-            report.add(Finding::new(&code::FLEET, name.span(), message).help(help));
-        } else {
-            names.push(name.get_ref().clone());
-        }
     }
-    Some(names)
+    Some(text.to_string())
 }
 
-fn liveness(values: &Values, gateways: usize, report: &mut Report) -> Vec<SocketAddr> {
-    let Some((value, at)) = values.given(&keys::LIVENESS) else { return Vec::new() };
-    let mut addresses: Vec<SocketAddr> = Vec::new();
+/// Returns whether a text can name a gateway.
+fn is_name(text: &str) -> bool {
+    let is_first = |first: u8| first.is_ascii_lowercase() || first.is_ascii_digit();
+    let is_part = |byte: u8| is_first(byte) || b"._-".contains(&byte);
+    (1..=63).contains(&text.len()) && is_first(text.as_bytes()[0]) && text.bytes().all(is_part)
+}
+
+/// Returns whether a text is a subject of NATS without wildcards.
+fn is_subject(text: &str) -> bool {
+    let is_token = |token: &str| {
+        !token.is_empty()
+            && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    text.len() <= 200 && text.split('.').all(is_token)
+}
+
+fn is_user(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?')
+}
+
+/// Returns whether a text is the URL of a NATS server: a scheme and an authority without user.
+fn is_server(text: &str) -> bool {
+    let rest = text.strip_prefix("nats://").or_else(|| text.strip_prefix("tls://"));
+    rest.is_some_and(|rest| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:[]".contains(&byte);
+        !rest.is_empty() && rest.bytes().all(is_part)
+    })
+}
+
+/// Returns the texts of a list. Each that `is_right` rejects, and each that comes twice, is reported
+/// and left out.
+fn list(
+    values: &Values,
+    key: &Key,
+    takes: &str,
+    is_right: fn(&str) -> bool,
+    report: &mut Report,
+) -> Option<Vec<String>> {
+    let (value, _) = values.given(key)?;
+    let mut found: Vec<String> = Vec::new();
     for text in value.texts() {
-        match text.get_ref().parse() {
-            Ok(address) if !addresses.contains(&address) => addresses.push(address),
-            Ok(_) => {
-                let message = format!("{} is listed twice", shown(text.get_ref()));
-                let help = "each gateway needs an address of its own".to_string();
-                report.add(Finding::new(&code::FLEET, text.span(), message).help(help));
+        let why = match text.get_ref() {
+            text if !is_right(text) => format!("is not {takes}"),
+            text if found.contains(text) => "is listed twice".to_string(),
+            text => {
+                found.push(text.clone());
+                continue;
             }
-            Err(_) => {
-                let message =
-                    format!("\"{}\" is not an IP address with a port", shown(text.get_ref()));
-                let help = "write it like \"10.0.0.21:7073\"".to_string();
-                report.add(Finding::new(&code::FLEET, text.span(), message).help(help));
-            }
-        }
+        };
+        let message = format!("`fleet.{}`: \"{}\" {why}", key.name, shown(text.get_ref()));
+        let help = format!("write {}", key.line());
+        report.add(Finding::new(&code::FLEET, text.span(), message).help(help));
     }
-    if value.texts().len() != gateways {
-        let message = format!(
-            "`fleet.liveness` has {} addresses, and there are {gateways} gateways",
-            value.texts().len()
-        );
+    Some(found)
+}
+
+fn gateways(values: &Values, report: &mut Report) -> Option<Vec<String>> {
+    list(values, &keys::GATEWAYS, "the name of a gateway", is_name, report)
+}
+
+fn servers(values: &Values, report: &mut Report) -> Option<Vec<String>> {
+    let takes = "nats://HOST:PORT or tls://HOST:PORT";
+    let servers = list(values, &keys::NATS_SERVERS, takes, is_server, report)?;
+    let encrypted = servers.iter().filter(|server| server.starts_with("tls://")).count();
+    if (1..servers.len()).contains(&encrypted) {
+        let message = "some of `fleet.servers` use TLS, and some do not";
+        let help = "write tls:// for all of them, or nats:// for all".to_string();
+        let at = values.at(&keys::NATS_SERVERS);
+        report.add(Finding::new(&code::FLEET, at, message.to_string()).help(help));
+    }
+    Some(servers)
+}
+
+fn liveness(values: &Values, gateways: Option<&[String]>, report: &mut Report) -> Vec<SocketAddr> {
+    let is_address = |text: &str| text.parse::<SocketAddr>().is_ok();
+    let takes = "an IP address with a port";
+    let addresses = list(values, &keys::LIVENESS, takes, is_address, report).unwrap_or_default();
+    let count = addresses.len();
+    if let Some(gateways) = gateways.filter(|gateways| count > 0 && gateways.len() != count) {
+        let all = gateways.len();
+        let message = format!("`fleet.liveness` has {count} addresses for {all} gateways");
         let help = "write one address for each name of `fleet.gateways`".to_string();
+        let at = values.at(&keys::LIVENESS);
         report.add(Finding::new(&code::FLEET, at, message).help(help));
     }
-    addresses
+    addresses.iter().filter_map(|address| address.parse().ok()).collect()
 }
 
 /// Reads the keys that sign messages from their file. The finding never contains anything from the
 /// file.
 fn keys(values: &Values, report: &mut Report) -> Option<FleetKeys> {
-    let Some((value, at)) = values.given(&keys::FLEET_KEY_FILE) else {
-        if !values.refused(&keys::FLEET_KEY_FILE) {
-            let why = "any program that reaches the NATS servers could take slots";
-            missing(values, &keys::FLEET_KEY_FILE, why, report);
-        }
-        return None;
-    };
+    let (value, at) = values.given(&keys::FLEET_KEY_FILE)?;
     let secrets = bywash_files::secret(value.text().as_ref())
         .map_err(|why| why.to_string())
         .and_then(|text| Secrets::parse(&text).map_err(|fault| fault.to_string()));
@@ -154,26 +210,33 @@ fn keys(values: &Values, report: &mut Report) -> Option<FleetKeys> {
 
 fn credentials(values: &Values, report: &mut Report) -> Option<Credentials> {
     let user = values.given(&keys::NATS_USER);
-    let password = path(values, &keys::NATS_PASSWORD_FILE);
-    let nkey = path(values, &keys::NKEY_FILE);
-    match (user, password, nkey) {
-        (None, None, None) => None,
-        (None, None, Some(file)) => Some(Credentials::Nkey(file)),
-        (Some((user, _)), Some(file), None) => {
-            Some(Credentials::Password { user: user.text().to_string(), file })
+    let password = values.given(&keys::NATS_PASSWORD_FILE);
+    let nkey = values.given(&keys::NKEY_FILE);
+    if let (Some((_, at)), true) = (&nkey, user.is_some() || password.is_some()) {
+        let message = "`fleet.nkey_file` and a user with a password exclude each other";
+        let help = "remove one of them".to_string();
+        report.add(Finding::new(&code::FLEET, at.clone(), message.to_string()).help(help));
+        return None;
+    }
+    match (user, password) {
+        (Some(_), Some((file, _))) => {
+            let user = text(values, &keys::NATS_USER, "the name of a user", is_user, report)?;
+            Some(Credentials::Password { user, file: PathBuf::from(file.text()) })
         }
-        (_, _, Some(_)) => {
-            let message = "`fleet.nkey_file` and `fleet.user` exclude each other";
-            let help = "remove one of them".to_string();
-            let at = values.at(&keys::NKEY_FILE);
-            report.add(Finding::new(&code::FLEET, at, message.to_string()).help(help));
+        (Some((_, at)), None) => {
+            text(values, &keys::NATS_USER, "the name of a user", is_user, report)?;
+            if !values.refused(&keys::NATS_PASSWORD_FILE) {
+                missing(&keys::NATS_PASSWORD_FILE, at, "the user needs a password", report);
+            }
             None
         }
-        (user, _, None) => {
-            let absent = if user.is_some() { &keys::NATS_PASSWORD_FILE } else { &keys::NATS_USER };
-            missing(values, absent, "a user needs a name and a password", report);
+        (None, Some((_, at))) => {
+            if !values.refused(&keys::NATS_USER) {
+                missing(&keys::NATS_USER, at, "the password needs a user", report);
+            }
             None
         }
+        (None, None) => path(values, &keys::NKEY_FILE).map(Credentials::Nkey),
     }
 }
 
@@ -181,12 +244,9 @@ fn path(values: &Values, key: &Key) -> Option<PathBuf> {
     values.given(key).map(|(value, _)| PathBuf::from(value.text()))
 }
 
-fn texts(values: &[Spanned<String>]) -> Vec<String> {
-    values.iter().map(|value| value.get_ref().clone()).collect()
-}
-
-fn missing(values: &Values, key: &Key, why: &str, report: &mut Report) {
+/// Reports a missing key at the position of the key that needs it.
+fn missing(key: &Key, at: Range<usize>, why: &str, report: &mut Report) {
     let message = format!("`fleet.{}` is missing: {why}", key.name);
     let help = format!("write {} under [fleet]", key.line());
-    report.add(Finding::new(&code::MISSING, values.table(), message).help(help));
+    report.add(Finding::new(&code::MISSING, at, message).help(help));
 }
