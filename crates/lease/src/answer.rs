@@ -56,10 +56,12 @@ pub enum Refusal {
     NotLeased,
     /// The message arrived after the time in its `not-after`.
     Late,
+    /// A refusal of a newer daemon, for a reason that this version does not know.
+    Unknown,
 }
 
 impl Refusal {
-    /// All refusals.
+    /// All refusals that this version sends.
     pub const ALL: [Self; 7] = [
         Self::Malformed,
         Self::Forbidden,
@@ -80,6 +82,7 @@ impl Refusal {
             Self::Full => "full",
             Self::NotLeased => "not_leased",
             Self::Late => "late",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -102,9 +105,11 @@ impl Answer {
     fn of(text: &str) -> Option<Self> {
         // The explanation after a refusal contains spaces, so the line must not be split into
         // words.
-        if let Some(refused) = text.strip_prefix("ERR ") {
-            let (refusal, why) = refused.split_once(' ').unwrap_or((refused, ""));
-            let refusal = Refusal::ALL.into_iter().find(|one| one.name() == refusal)?;
+        let (verb, refused) = text.split_once(' ').unwrap_or((text, ""));
+        if verb == "ERR" {
+            let (word, why) = refused.split_once(' ').unwrap_or((refused, ""));
+            let known = Refusal::ALL.into_iter().find(|one| one.name() == word);
+            let (refusal, why) = known.map_or((Refusal::Unknown, refused), |known| (known, why));
             return Some(Self::Refused(refusal, why.to_owned()));
         }
         match text.split(' ').collect::<Vec<_>>()[..] {
@@ -172,7 +177,6 @@ mod tests {
             "7 what",
             "7 OK and more",
             "7 STOPPED because",
-            "7 ERR because",
             "7 OK cancelled=1",
             "7 OK cancelled=x spared=0",
             "7 STOPPED r/1 deadline 3",
@@ -182,6 +186,14 @@ mod tests {
         }
         assert_eq!(Answer::parse("OK").map_err(|wrong| wrong.number), Err(0));
         assert_eq!(Answer::parse("+7 OK").map_err(|wrong| wrong.number), Err(0));
+    }
+
+    #[test]
+    fn a_refusal_of_a_newer_daemon_is_one() {
+        for (line, why) in [("7 ERR because it is so", "because it is so"), ("7 ERR", "")] {
+            let refused = Answer::Refused(Refusal::Unknown, why.into());
+            assert_eq!(Answer::parse(line), Ok((7, refused)));
+        }
     }
 
     proptest! {
