@@ -26,15 +26,19 @@ type Class struct {
 	High float64
 	// Interval is the period over which the loss is counted.
 	Interval time.Duration
-	// RetryAfter is after how long clients of terminated requests may retry; zero means Interval.
+	// RetryAfter is after how long clients of terminated requests may retry. NewClass sets it to
+	// AfterInterval.
 	RetryAfter time.Duration
 }
+
+// AfterInterval as RetryAfter means the Interval of the class.
+const AfterInterval time.Duration = -1
 
 // NewClass returns a class with the defaults of the gateway.
 func NewClass(name string, runMin, runMax time.Duration) Class {
 	return Class{
 		Name: name, RunMin: runMin, RunMax: runMax,
-		Alpha: 4, Low: 0.05, High: 0.15, Interval: 10 * time.Second,
+		Alpha: 4, Low: 0.05, High: 0.15, Interval: 10 * time.Second, RetryAfter: AfterInterval,
 	}
 }
 
@@ -62,7 +66,7 @@ func (c *Class) check() error {
 		{"RunMin", c.RunMin, time.Millisecond, time.Hour},
 		{"RunMax", c.RunMax, time.Millisecond, time.Hour},
 		{"Interval", c.Interval, 100 * time.Millisecond, time.Hour},
-		{"RetryAfter", c.RetryAfter, 0, time.Hour},
+		{"RetryAfter", c.comeAgain(), 0, time.Hour},
 	} {
 		if span.value < span.least || span.value > span.most {
 			return wrong("%s is %v, and must be from %v to %v", span.field, span.value, span.least, span.most)
@@ -100,8 +104,8 @@ func (c *Class) granted(p float64) time.Duration {
 
 // comeAgain returns after how long the client of a terminated request may retry.
 func (c *Class) comeAgain() time.Duration {
-	if c.RetryAfter > 0 {
-		return c.RetryAfter
+	if c.RetryAfter == AfterInterval {
+		return c.Interval
 	}
-	return c.Interval
+	return c.RetryAfter
 }
