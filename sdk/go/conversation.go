@@ -170,6 +170,10 @@ func (c *conversation) hear(line string) error {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if number > c.number {
+		// It answers a line that was never sent.
+		return errNoAnswer
+	}
 	if answered := c.waiting[number]; answered != nil {
 		delete(c.waiting, number)
 		// The channel's buffer has room for the one answer.
@@ -184,8 +188,9 @@ func parseAnswer(words []string) (answer, error) {
 		return answer{isDone: true}, nil
 	case words[0] == "STOPPED" && len(words) == 2 && isReason(words[1]):
 		return answer{stopped: Reason(words[1])}, nil
-	case words[0] == "ERR" && len(words) >= 2:
-		return answer{fault: words[1]}, nil
+	case words[0] == "ERR":
+		// The word may be missing.
+		return answer{fault: append(words, "")[1]}, nil
 	}
 	return answer{}, errNoAnswer
 }

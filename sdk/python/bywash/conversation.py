@@ -229,7 +229,7 @@ class Conversation:
         self._came += came
         *lines, rest = self._came.split(b"\n")
         self._came = rest
-        if not came or len(rest) > LONGEST or not all([self._said(bytes(line)) for line in lines]):
+        if not came or len(rest) > LONGEST or not all(self._said(bytes(line)) for line in lines):
             return False
         with self._lock:
             return self._send()

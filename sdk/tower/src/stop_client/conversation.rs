@@ -159,7 +159,8 @@ impl Speaker {
                 }
             }
             // With the number 0, the daemon reports that it could not parse a line of this process.
-            _ if number == 0 => return false,
+            // A number above the last one answers a line that was never sent.
+            _ if number == 0 || number > self.number => return false,
             Answer::Done | Answer::Stopped(_) | Answer::Cancelled { .. } | Answer::Refused(..) => {
                 if let Some(answered) = self.waiting.remove(&number) {
                     let _ = answered.send(answer);
