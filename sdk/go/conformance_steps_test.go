@@ -6,6 +6,7 @@ package bywash
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -205,16 +206,23 @@ type leases struct {
 	desk       *desk
 	stopClient *StopClient
 	held       map[string]*Lease
+	// The mutex of the desk guards these: its answers, and a step before it answers the next LEASE.
+	answers   map[string]*string
+	meanwhile []any
 	// How many lines have been checked, and the time of the last lease.
 	checked       int
 	before, after time.Time
 }
 
 // reply returns the daemon's answer to a line; a space in front stands for its number.
-func (v *transcript) reply(words []string) []string {
-	answer, isOne := v.Answers[words[0]+" "+words[1]]
+func (l *leases) reply(words []string) []string {
+	if step := l.meanwhile; step != nil && words[0] == "LEASE" {
+		l.meanwhile = nil
+		l.walker.does(step[0].(string), step[1:])
+	}
+	answer, isOne := l.answers[words[0]+" "+words[1]]
 	if !isOne {
-		answer, isOne = v.Answers[words[0]]
+		answer, isOne = l.answers[words[0]]
 	}
 	if !isOne {
 		return []string{" OK"}
@@ -222,7 +230,7 @@ func (v *transcript) reply(words []string) []string {
 	if answer == nil {
 		return nil
 	}
-	return []string{strings.TrimPrefix(*answer, "N")}
+	return strings.Split(strings.Replace(*answer, "N", "", 1), "\n")
 }
 
 func (l *leases) does(name string, args []any) {
@@ -236,6 +244,19 @@ func (l *leases) does(name string, args []any) {
 		if isGood := l.held[args[0].(string)].Release(); isGood != (args[1] == "kept") {
 			l.t.Fatal("it is not", args[1])
 		}
+	case "cancelled":
+		l.cancelled(args[0].(string), args[1])
+	case "answers":
+		l.desk.mutex.Lock()
+		defer l.desk.mutex.Unlock()
+		for words, answer := range args[0].(map[string]any) {
+			text := answer.(string)
+			l.answers[words] = &text
+		}
+	case "meanwhile":
+		l.desk.mutex.Lock()
+		defer l.desk.mutex.Unlock()
+		l.meanwhile = args[0].([]any)
 	case "lines":
 		l.says(args[0].([]any))
 	case "not_after":
@@ -271,6 +292,23 @@ func (l *leases) lease(name string, request any, connection uint64, outcome stri
 	}
 	if !lease.Release() {
 		l.t.Fatal("no cancellation can be aimed at it")
+	}
+}
+
+// cancelled ends a query with the error of a driver while its rows are read, as the wrapper of
+// database/sql does.
+func (l *leases) cancelled(name string, outcome any) {
+	l.t.Helper()
+	lease, database := l.held[name], Postgres("shop")
+	token := l.tokens[lease.request][0]
+	ctx := token.In(context.Background())
+	of := &connection{stopClient: l.stopClient, database: &database, lease: lease, holds: 1}
+	use := &use{of: of, token: token, lease: lease, from: ctx, ctx: ctx, cancel: func() {}}
+	err, isOver := use.tells(said{"57014"}), outcome != nil
+	must(l.t, use.end(nil))
+	var over *Terminated
+	if errors.As(err, &over) != isOver || isOver && over.Reason != Reason(outcome.(string)) || of.isDoubtful {
+		l.t.Fatal(err, "is not", outcome)
 	}
 }
 
@@ -349,15 +387,18 @@ func (l *leases) counts() map[string]uint64 {
 }
 
 func TestTranscriptsAreThoseOfTheKit(t *testing.T) {
-	for _, one := range vectors[transcript](t, "leases.json", "transcripts") {
+	all := append(vectors[transcript](t, "leases.json", "transcripts"), vectors[transcript](t, "stops.json", "transcripts")...)
+	for _, one := range all {
 		vector := one
 		t.Run(vector.Why, func(t *testing.T) {
-			d := open(t, vector.reply)
-			socket := d.socket
+			l := &leases{walker: walk(t), held: map[string]*Lease{}, answers: map[string]*string{}}
+			maps.Copy(l.answers, vector.Answers)
+			l.desk = open(t, l.reply)
+			socket := l.desk.socket
 			if isOff(vector.Daemon) {
 				socket = filepath.Join(t.TempDir(), "nobody")
 			}
-			l := &leases{walker: walk(t), desk: d, stopClient: NewStopClient(socket), held: map[string]*Lease{}}
+			l.stopClient = NewStopClient(socket)
 			for _, step := range flat(vector.Steps) {
 				l.does(step[0].(string), step[1:])
 			}

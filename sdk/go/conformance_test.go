@@ -28,6 +28,7 @@ var listsOf = map[string][]string{
 	"statements.json": {"statements"},
 	"controller.json": {"sequences"},
 	"leases.json":     {"transcripts"},
+	"stops.json":      {"transcripts"},
 }
 
 // anyVector has the fields that each vector may have.

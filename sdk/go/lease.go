@@ -42,7 +42,8 @@ type Lease struct {
 // Lease leases a connection: from now on it works for the request that ctx belongs to. The argument
 // connection is the database's number of the connection. If the request cannot be stopped, or there
 // is no daemon, the lease does nothing. The error is a *Terminated if the request is over, in which
-// case the query must not begin; or it is ErrTaken.
+// case the query must not begin; or it is ErrTaken. After a *Terminated, close the connection if
+// Release returns false.
 func (s *StopClient) Lease(ctx context.Context, database string, connection uint64) (*Lease, error) {
 	return s.lease(ctx, database, connection, nil)
 }
@@ -56,7 +57,11 @@ func (s *StopClient) Own(ctx context.Context) (context.Context, *Lease, error) {
 		return ctx, &Lease{isGood: true}, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	lease, err := s.lease(ctx, ownDatabase, s.numbers.Add(1), func(reason Reason) { cancel(token.over(reason)) })
+	lease, err := s.lease(ctx, ownDatabase, s.numbers.Add(1), func(reason Reason) {
+		if over := token.stopped(reason); over != nil {
+			cancel(over)
+		}
+	})
 	if err != nil {
 		cancel(err)
 		return ctx, nil, err
@@ -68,6 +73,11 @@ func (s *StopClient) Own(ctx context.Context) (context.Context, *Lease, error) {
 func (s *StopClient) lease(ctx context.Context, database string, connection uint64, told func(Reason)) (*Lease, error) {
 	none := &Lease{isGood: true}
 	token := From(ctx)
+	if token != nil {
+		if over := s.checkpoint(token); over != nil {
+			return none, over
+		}
+	}
 	if token == nil || token.name == "" {
 		s.isOutside()
 		return none, nil
@@ -75,24 +85,18 @@ func (s *StopClient) lease(ctx context.Context, database string, connection uint
 	c := s.conversation()
 	if c == nil {
 		s.isUnreachable()
-		return none, token.Checkpoint()
+		return none, nil
 	}
 	lease := &Lease{stopClient: s, conversation: c, database: database, connection: connection, request: token.name}
 	if told != nil {
 		c.tells(connection, told)
 	}
-	answered, isSaid := make(chan answer, 1), false
-	may, err := token.leases(s, func(left time.Duration) {
-		isSaid = c.say("LEASE "+lease.words()+notAfter(left), answered)
-	})
-	if may {
-		given, fault := answer{}, errOver
-		if isSaid {
-			given, fault = c.hears(answered)
+	given, err := lease.ask(token)
+	if err = s.isLeased(lease, token, given, err); err == nil {
+		// The request may have come to its end meanwhile.
+		if err = s.checkpoint(token); err != nil {
+			lease.Release()
 		}
-		err = s.isLeased(lease, token, given, fault)
-	} else {
-		lease = none
 	}
 	if lease.conversation == nil && told != nil {
 		c.tells(connection, nil)
@@ -100,30 +104,60 @@ func (s *StopClient) lease(ctx context.Context, database string, connection uint
 	return lease, err
 }
 
+// checkpoint returns a *Terminated if the request is over, and counts the query that does not begin
+// because of that.
+func (s *StopClient) checkpoint(token *Token) error {
+	over := token.Checkpoint()
+	if over != nil {
+		s.stopped.Add(1)
+	}
+	return over
+}
+
+// ask sends the LEASE and waits for its answer. If no line was sent, the error is a *Terminated,
+// errNothing or errOver. If there is no answer, it is errNoAnswer.
+func (l *Lease) ask(token *Token) (answer, error) {
+	answered, isSaid := make(chan answer, 1), false
+	err := token.leases(l.stopClient, func(left time.Duration) {
+		isSaid = l.conversation.say("LEASE "+l.words()+notAfter(left), answered)
+	})
+	switch {
+	case err != nil:
+		return answer{}, err
+	case !isSaid:
+		return answer{}, errOver
+	}
+	return l.conversation.hears(answered)
+}
+
 // isLeased evaluates the answer to a lease.
 func (s *StopClient) isLeased(lease *Lease, token *Token, given answer, err error) error {
 	switch {
-	case err == errOver:
-		s.isUnreachable()
-		lease.conversation, lease.isGood = nil, true
-		return nil
-	case err != nil:
+	case err == errNoAnswer:
 		s.isUnreachable()
 		// A cancellation may be under way.
 		lease.isUnanswered = true
 		return nil
-	case given.isDone:
+	case err == nil && given.isDone:
 		s.leased.Add(1)
 		return nil
 	}
 	lease.conversation, lease.isGood = nil, true
 	switch {
-	case given.stopped != "":
-		s.stopped.Add(1)
-		return token.over(given.stopped)
+	case err == errNothing:
+		return nil
+	case err == errOver:
+		s.isUnreachable()
+		return nil
+	case err == nil && given.stopped != "":
+		err = token.stopped(given.stopped)
 	case given.fault == "taken":
 		s.taken.Add(1)
 		return ErrTaken
+	}
+	if err != nil {
+		s.stopped.Add(1)
+		return err
 	}
 	s.refused.Add(1)
 	return nil
@@ -167,6 +201,14 @@ func (l *Lease) release() {
 
 func (l *Lease) words() string {
 	return l.request + " " + l.database + " " + strconv.FormatUint(l.connection, 10)
+}
+
+// again returns a lease of the same connection for the same request, which was not requested yet.
+func (l *Lease) again() *Lease {
+	return &Lease{
+		stopClient: l.stopClient, conversation: l.conversation,
+		request: l.request, database: l.database, connection: l.connection,
+	}
 }
 
 // isHeld returns whether there is anything to release.

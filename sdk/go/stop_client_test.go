@@ -267,22 +267,19 @@ func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 }
 
 func TestALeaseOfOnesOwnIsTold(t *testing.T) {
-	d := open(t, func(words []string) []string {
-		if words[0] == "LEASE" && words[2] == "self" {
-			return []string{" OK", "0 STOPPED " + words[1] + " deadline " + words[3]}
-		}
-		return []string{" OK"}
-	})
+	d := open(t, agrees)
 	s := NewStopClient(d.socket)
 	c, _ := search(t)
-	ctx, _ := named(t, c, "r1")
+	ctx, token := named(t, c, "r1")
 	own, lease, err := s.Own(ctx)
 	must(t, err)
+	fmt.Fprintln(d.spoken[0], "0 STOPPED r1 deadline 1")
 	<-own.Done()
 	var over *Terminated
 	if !errors.As(context.Cause(own), &over) || over.Reason != Deadline || ctx.Err() != nil {
 		t.Error(context.Cause(own), ctx.Err())
 	}
+	ends(t, token, Deadline)
 	if !lease.Release() {
 		t.Error("what is told of its end stops, and nothing else")
 	}

@@ -13,6 +13,7 @@ package bywash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -308,20 +309,17 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	t.state, t.reason = terminated, reason
 	t.notBefore.Store(0)
 	t.disarm()
-	isLost := true
 	switch reason {
 	case RanTooLong:
 		t.granted.totals.Terminated++
 	case ClientLeft:
 		t.granted.totals.ClientLeft++
-		isLost = false
 	case Deadline:
 		t.granted.totals.Deadline++
-		// A deadline before RunMin is no loss: otherwise cheap requests with tiny deadlines would
-		// lower the threshold for all.
-		isLost = now-t.start >= t.granted.RunMin
 	}
-	if isLost {
+	// An end before RunMin is no loss: otherwise cheap requests with tiny deadlines would lower the
+	// threshold for all.
+	if reason != ClientLeft && now-t.start >= t.granted.RunMin {
 		t.granted.loses(now)
 	} else {
 		t.granted.departs(t.start, now)
@@ -337,14 +335,17 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	}
 }
 
-// leases returns whether connections of the request may be leased, which is not so if it is over or
-// nothing ends it any more. If so, the stop client will be notified when the request is over.
-// leases calls say with the longest time that can be left, under the lock, so that the lease is
+// errNothing says that nothing ends a request any more, and so its connections are not leased.
+var errNothing = errors.New("bywash: nothing ends the request any more")
+
+// leases calls say with the longest time that can be left, if connections of the request may be
+// leased. Otherwise it returns a *Terminated if the request is over, or errNothing. The stop client
+// will be notified when the request is over. leases calls say under the lock, so that the lease is
 // submitted before any stop of this process. A stop that came first would find nothing, and the
 // daemon would not remember it.
-func (t *Token) leases(stopClient *StopClient, say func(left time.Duration)) (bool, error) {
+func (t *Token) leases(stopClient *StopClient, say func(left time.Duration)) error {
 	if err := t.Checkpoint(); err != nil {
-		return false, err
+		return err
 	}
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -354,12 +355,28 @@ func (t *Token) leases(stopClient *StopClient, say func(left time.Duration)) (bo
 			t.stopClients = append(t.stopClients, stopClient)
 		}
 		say(t.leftAtMost(t.controller.now()))
-		return true, nil
+		return nil
 	case terminated:
-		return false, t.terminated()
+		return t.terminated()
 	case deferred, ended:
 	}
-	return false, nil
+	return errNothing
+}
+
+// stopped records that the stop daemon has stopped the request. It returns a *Terminated, or nil if
+// nothing ends the request any more.
+func (t *Token) stopped(reason Reason) error {
+	t.granted.mutex.Lock()
+	defer t.granted.mutex.Unlock()
+	if t.state == running || t.state == settled {
+		// The daemon need not be told.
+		t.stopClients = nil
+		t.terminate(reason, t.controller.now())
+	}
+	if t.state != terminated {
+		return nil
+	}
+	return t.terminated()
 }
 
 // leftAtMost returns the longest time that can be left, since the threshold may grow meanwhile;
@@ -371,11 +388,8 @@ func (t *Token) leftAtMost(now time.Duration) time.Duration {
 	return min(t.start+t.granted.RunMax, t.own) - now
 }
 
-func (t *Token) terminated() *Terminated { return t.over(t.reason) }
-
-// over returns the error of this request for a given reason.
-func (t *Token) over(reason Reason) *Terminated {
-	return &Terminated{t.granted.Name, reason, t.granted.comeAgain()}
+func (t *Token) terminated() *Terminated {
+	return &Terminated{t.granted.Name, t.reason, t.granted.comeAgain()}
 }
 
 type key struct{}

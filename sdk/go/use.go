@@ -98,8 +98,8 @@ func (c *connection) begin(ctx context.Context) (*use, error) {
 }
 
 func (c *connection) leaseFor(ctx context.Context, token *Token) error {
-	if c.lease != nil {
-		return token.Checkpoint()
+	if err := c.stopClient.checkpoint(token); err != nil || c.lease != nil {
+		return err
 	}
 	// Within a transaction, do not add a query of ours.
 	if c.number == 0 && !c.inTransaction && c.stopClient.conversation() != nil {
@@ -109,7 +109,7 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 	}
 	if c.number == 0 {
 		c.stopClient.unreachable.Add(1)
-		return token.Checkpoint()
+		return nil
 	}
 	lease, err := c.stopClient.Lease(ctx, c.database.name, c.number)
 	if errors.Is(err, ErrTaken) {
@@ -118,7 +118,9 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 		c.isDoubtful, c.request = true, "?"
 		return driver.ErrBadConn
 	}
-	if err == nil && lease.isHeld() {
+	if err != nil {
+		c.isDoubtful = !lease.Release() || c.isDoubtful
+	} else if lease.isHeld() {
 		c.lease, c.request = lease, token.name
 	}
 	return err
@@ -193,12 +195,11 @@ func (u *use) tells(err error) error {
 	if !isOfContext && !u.of.database.isCancelled(err) {
 		return err
 	}
-	if over := u.token.Checkpoint(); over != nil {
-		return over
+	over := u.token.Checkpoint()
+	if over == nil && !isOfContext {
+		over = u.asks()
 	}
-	// The cause of the context says so: the daemon has stopped a query in this process.
-	var over *Terminated
-	if errors.As(context.Cause(u.ctx), &over) {
+	if over != nil {
 		return over
 	}
 	// The driver has only seen that its own context was cancelled.
@@ -206,4 +207,31 @@ func (u *use) tells(err error) error {
 		return u.from.Err()
 	}
 	return err
+}
+
+// asks asks the daemon by another lease whether the request of a cancelled query was stopped: a
+// gateway may have told the daemon first. It returns a *Terminated, or nil if the request goes on.
+func (u *use) asks() error {
+	c := u.of
+	if u.lease == nil || c.database.number == "" {
+		return nil
+	}
+	if c.lease == u.lease && c.holds == 1 {
+		// Its rows are still open, but no more of them come.
+		c.release()
+	}
+	if c.lease != nil || c.isDoubtful {
+		return nil
+	}
+	again := u.lease.again()
+	given, err := again.ask(u.token)
+	if err == nil && given.stopped != "" {
+		return u.token.stopped(given.stopped)
+	}
+	if err == nil || err == errNoAnswer {
+		again.isUnanswered = err != nil
+		c.lease, c.request = again, again.request
+		c.release()
+	}
+	return u.token.Checkpoint()
 }

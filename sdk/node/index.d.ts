@@ -154,7 +154,7 @@ export interface StopClientStats {
    * (`ERR forbidden`).
    */
   refused: number
-  /** Queries that did not begin because their request had been stopped. */
+  /** Queries that did not begin because their request was over. */
   stopped: number
   /** Connections that were closed because another client of the daemon had leased them too. */
   taken: number
@@ -188,7 +188,7 @@ export class Taken extends Error {
 /** A query of the current request, on a connection of a driver that `leased` does not support. */
 export class Query {
   constructor (stopClient: StopClient, database: string, number: () => number | null | undefined, close: () => void)
-  /** Whether the query will be leased. */
+  /** Whether the query will be leased, or refused because its request is over. */
   readonly isLeased: boolean
   run<Result> (work: () => Promise<Result>): Promise<Result>
 }

@@ -55,7 +55,7 @@ class Query {
   }
 
   /**
-   * Whether the query will be leased: one that is not leased need not wait. It is determined once.
+   * Whether the query will be leased, or refused: another one need not wait. It is determined once.
    */
   get isLeased () {
     this.#isLeased ??= this.#mayLease()
@@ -64,12 +64,12 @@ class Query {
 
   #mayLease () {
     const token = this.#token
+    if (token?.isTerminated) return true
     if (!token?.request) {
       this.#stopClient.count('unnamed')
       return false
     }
-    if (token.told() === null && !token.leasesWith(this.#stopClient)) return false
-    if (this.#stopClient.conversation() !== null) return true
+    if (this.#stopClient.conversation() !== null) return token.leasesWith(this.#stopClient)
     this.#stopClient.count('unreachable')
     return false
   }
@@ -106,11 +106,8 @@ class Query {
   }
 
   async #begin () {
-    const over = this.#token.told()
-    if (over !== null) {
-      this.#stopClient.count('stopped')
-      throw over
-    }
+    const over = this.#refusal()
+    if (over !== null) throw over
     const conversation = this.#stopClient.conversation()
     const number = this.#number()
     if (conversation === null || !number || !this.#token.leasesWith(this.#stopClient)) return
@@ -118,25 +115,22 @@ class Query {
     this.#takes(conversation)
     const answer = await this.#lease(conversation)
     if (answer === UNSAID) this.#forgets()
-    if (!answer) return this.#stopClient.count('unreachable')
-    if (answer === 'OK') {
-      this.#stopClient.count('leased')
-      return this.#unlessOver()
-    }
-    this.#forgets()
-    this.#notLeased(answer)
+    if (!answer) this.#stopClient.count('unreachable')
+    else if (answer === 'OK') this.#stopClient.count('leased')
+    else this.#notLeased(answer)
+    const overMeanwhile = this.#refusal()
+    if (overMeanwhile === null) return
+    // The daemon may have read the stop before the lease, and it does not remember such a stop.
+    await this.#release()
+    throw overMeanwhile
   }
 
-  /**
-   * Ends the lease if the request is over. The daemon may have read the stop before the lease, and
-   * it does not remember such a stop.
-   */
-  async #unlessOver () {
+  /** Returns the error to throw if the request is over, so that its query must not begin. */
+  #refusal () {
+    this.#token.look()
     const over = this.#token.told()
-    if (over === null) return
-    await this.#release()
-    this.#stopClient.count('stopped')
-    throw over
+    if (over !== null) this.#stopClient.count('stopped')
+    return over
   }
 
   /** Records that a lease may hold from here on. */
@@ -159,6 +153,7 @@ class Query {
   }
 
   #notLeased (answer) {
+    this.#forgets()
     const reason = stopped(answer)
     const over = reason === null ? null : this.#token.stopped(reason)
     if (over !== null) {

@@ -11,6 +11,7 @@ const { isMade, microClock, vectors } = require('../testing/conformance')
 const { daemon } = require('../testing/daemon')
 const { listen, raw, row, until } = require('../testing/server')
 const { Steps, isAbout } = require('../testing/steps')
+const { cancelled } = require('../testing/stop-client')
 
 const STYLES = {
   plain: (controller, handle, options) => terminable(controller, 'search', handle, options),
@@ -130,16 +131,26 @@ test('sequences', async (t) => {
 /** The steps of a transcript. */
 class Transcript extends Steps {
   queries = {}
-  ends = []
+  ends = new Set()
   heard = []
   checked = 0
+  /** A step before the daemon answers the next lease. */
+  #meanwhile = null
+  #answers
 
   static async begun (t, { answers = {}, daemon: isThere = true }) {
     const self = new Transcript()
+    self.#answers = { ...answers }
     const said = await daemon(t)
     said.reply = (number, words) => {
       self.heard.push(words)
       const [verb, request] = words.split(' ')
+      if (verb === 'LEASE' && self.#meanwhile !== null) {
+        const [name, ...args] = self.#meanwhile
+        self.#meanwhile = null
+        self[name](...args)
+      }
+      const answers = self.#answers
       const answer = [answers[`${verb} ${request}`], answers[verb], 'N OK'].find((each) => each !== undefined)
       return answer === null ? null : answer.replace('N', number)
     }
@@ -151,7 +162,10 @@ class Transcript extends Steps {
     return self
   }
 
-  finish () { return Promise.all(this.ends.map((end) => end())) }
+  answers (answers) { Object.assign(this.#answers, answers) }
+  meanwhile (step) { this.#meanwhile = step }
+
+  finish () { return Promise.all([...this.ends].map((end) => end())) }
 
   begin_nameless (name) { this.tokens[name] = [this.controller.begin('search')] }
 
@@ -160,7 +174,7 @@ class Transcript extends Steps {
     this.queries[name] = query
     const before = Date.now()
     let end
-    const work = new Promise((resolve) => { end = resolve })
+    const work = new Promise((resolve, reject) => { [end, query.fail] = [resolve, reject] })
     let began
     const begins = new Promise((resolve) => { began = resolve })
     query.ran = requests.run(token === null ? undefined : this.tokens[token][0], () =>
@@ -174,7 +188,7 @@ class Transcript extends Steps {
     }
     if (outcome === 'runs') {
       await Promise.race([begins, query.ran])
-      this.ends.push(query.end)
+      this.ends.add(query.end)
     } else if (outcome === 'taken') {
       await assert.rejects(query.ran, Taken)
     } else {
@@ -188,6 +202,16 @@ class Transcript extends Steps {
     const query = this.queries[name]
     await query.end()
     assert.equal(query.closed.length, { kept: 0, closed: 1 }[end])
+  }
+
+  async cancelled (name, reason) {
+    const query = this.queries[name]
+    const error = cancelled()
+    this.ends.delete(query.end)
+    query.fail(error)
+    await assert.rejects(query.ran, (thrown) =>
+      reason === null ? thrown === error : thrown instanceof Terminated && thrown.reason === reason)
+    assert.deepEqual(query.closed, [])
   }
 
   async lines (expected) {
@@ -214,7 +238,7 @@ class Transcript extends Steps {
 }
 
 test('transcripts', async (t) => {
-  for (const vector of vectors('leases.json', 'transcripts')) {
+  for (const vector of [...vectors('leases.json', 'transcripts'), ...vectors('stops.json', 'transcripts')]) {
     await t.test(`${vector.why} ${JSON.stringify(vector.answers)}`, async (t) => {
       const transcript = await Transcript.begun(t, vector)
       await transcript.run(vector.steps)

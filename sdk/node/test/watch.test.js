@@ -8,9 +8,7 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { Controller, Terminated } = require('..')
 const { cancelled, stage } = require('../testing/stop-client')
 
-const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
-const STOP = 'STOP r1 client_left scope=own'
 // How long a test waits for a line before it fails.
 const PATIENT = { timeout: 60_000 }
 const short = (clock) => new Controller({ search: { runMin: 50, runMax: 50 } }, { clock })
@@ -30,24 +28,19 @@ test('a query that is longer than its request may run is told to the daemon, if 
 
 test('the timer of a lease that was released terminates nobody, and the next lease has one again', async (t) => {
   const { clock, daemon, run } = await stage(t)
-  const token = short(clock).begin('search', Infinity, 'r1')
-  await run(null, token)
-  clock.now += 50
+  const controller = short(clock)
+  const [token, other] = [1, 2].map(() => controller.begin('search', Infinity, 'r1'))
+  for (const each of [token, other]) await run(null, each)
   await sleep(80)
-  assert.equal(token.reason, null)
   daemon.lines()
-  await run(() => sleep(80), token).catch((error) => assert.ok(error instanceof Terminated))
-  assert.ok(daemon.lines().includes('STOP r1 ran_too_long scope=own'))
-})
-
-test('who is over by the time that he has a lease does not begin', async (t) => {
-  const { daemon, run, stopClient, token } = await stage(t)
-  daemon.answer = (words) => {
-    if (words.startsWith('LEASE')) token.leave()
-    return 'OK'
-  }
-  await assert.rejects(run(assert.fail), Terminated)
-  assert.deepEqual([daemon.lines(), stopClient.stats().stopped], [[LEASE, STOP, RELEASE], 1])
+  await assert.rejects(run(async () => {
+    clock.now += 50
+    assert.match(await daemon.next(), /^LEASE/)
+    assert.equal(await daemon.next(), 'STOP r1 ran_too_long scope=own')
+    throw cancelled()
+  }, token), Terminated)
+  await sleep(80)
+  assert.equal(other.reason, null)
 })
 
 test('the release of what was abandoned comes a moment after the stop', async (t) => {

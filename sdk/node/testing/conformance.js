@@ -18,7 +18,8 @@ const FIELDS = {
   },
   'statements.json': { statements: ['text', 'is_control'] },
   'controller.json': { sequences: ['steps'] },
-  'leases.json': { transcripts: ['answers', 'daemon', 'steps'] }
+  'leases.json': { transcripts: ['answers', 'daemon', 'steps'] },
+  'stops.json': { transcripts: ['answers', 'daemon', 'steps'] }
 }
 
 /** Returns the vectors of a file that hold for this library. */

@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, Generator, Optional, Union
 
 from .conversation import Conversation, stopped
 from .stop_client import StopClient
-from .token import Token, _current
+from .token import Terminated, Token, _current
 
 #: Seconds for which a lease outlasts the deadline of its request. The stop comes at that deadline
 #: and must find the lease.
@@ -100,6 +100,8 @@ class Query:
 
     def _begin(self) -> Steps:
         token = self._token
+        if token is not None and (over := self._refusal(token)):
+            raise over
         if token is None or token.request is None:
             self._stop_client.count("unnamed")
             return
@@ -108,9 +110,8 @@ class Query:
             self._stop_client.count("unreachable")
             return
         if not token.leases_with(self._stop_client):
-            over = token.told()
-            if over is not None:
-                self._stop_client.count("stopped")
+            # Its client may have left in this moment.
+            if over := self._refusal(token):
                 raise over
             return
         try:
@@ -120,6 +121,14 @@ class Query:
             return
         self._takes(conversation)
         yield from self._lease(token, conversation)
+
+    def _refusal(self, token: Token) -> Optional[Terminated]:
+        """Return the error to raise if the request is over, so that its query must not begin."""
+        token.look()
+        over = token.told()
+        if over is not None:
+            self._stop_client.count("stopped")
+        return over
 
     def _lease(self, token: Token, conversation: Conversation) -> Steps:
         try:
@@ -134,15 +143,13 @@ class Query:
             self._stop_client.count("unreachable")
         elif answer == "OK":
             self._stop_client.count("leased")
-            over = token.told()
-            if over is not None:
-                # The daemon may have read the stop before the lease, and it does not remember such
-                # a stop.
-                yield from self._release()
-                self._stop_client.count("stopped")
-                raise over
         else:
             yield from self._not_leased(token, answer)
+        if over := self._refusal(token):
+            # The daemon may have read the stop before the lease, and it does not remember such a
+            # stop.
+            yield from self._release()
+            raise over
 
     def _not_leased(self, token: Token, answer: str) -> Steps:
         self._forgets()
@@ -290,9 +297,14 @@ class OwnQuery(Query):
     def _spoils(self) -> Steps:
         yield from ()
 
+    def _release(self) -> Steps:
+        yield from super()._release()
+        if self._token is not None and self._told_why is not None:
+            self._token.stopped(self._told_why)
+
     def _reason(self, token: Token) -> Steps:
+        # The release has recorded it.
         yield from ()
-        return self._told_why
 
     def _stop(self, reason: str) -> None:
         self._told_why = reason

@@ -51,7 +51,7 @@ class StopClientStats:
     #: Refusals of the daemon: queries that ran without a lease, or requests that were not stopped
     #: (`ERR forbidden`).
     refused: int
-    #: Queries that did not begin because their request had been stopped.
+    #: Queries that did not begin because their request was over.
     stopped: int
     #: Connections that were closed because another client of the daemon had leased them too.
     taken: int

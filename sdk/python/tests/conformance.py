@@ -21,6 +21,7 @@ FIELDS = {
     "statements.json": {"statements": {"text", "is_control"}},
     "controller.json": {"sequences": {"steps"}},
     "leases.json": {"transcripts": {"answers", "daemon", "steps"}},
+    "stops.json": {"transcripts": {"answers", "daemon", "steps"}},
 }
 
 

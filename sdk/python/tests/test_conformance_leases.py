@@ -1,4 +1,4 @@
-"""Tests that run the transcripts of `sdk/conformance/leases.json` with a fake stop daemon."""
+"""Tests that run the transcripts of `sdk/conformance` with a fake stop daemon."""
 
 import time
 import unittest
@@ -9,6 +9,7 @@ from bywash.token import _current
 from .conformance import vectors
 from .daemon import PATIENCE, Daemon
 from .test_conformance import Steps
+from .test_stop_client import Cancelled
 
 
 class Transcript(Steps):
@@ -16,13 +17,14 @@ class Transcript(Steps):
 
     def __init__(self, case, vector):
         super().__init__(case)
-        self.answers = vector.get("answers", {})
+        self.said = dict(vector.get("answers", {}))
+        self.happens = None
         self.daemon = Daemon(case)
         self.daemon.reply = self.reply
         if not vector.get("daemon", True):
             self.daemon.die()
         # The default, if the daemon does not answer; else longer than anything takes.
-        self.stop_client = StopClient(self.daemon.path, patience=0.1 if None in self.answers.values() else PATIENCE)
+        self.stop_client = StopClient(self.daemon.path, patience=0.1 if None in self.said.values() else PATIENCE)
         case.addCleanup(self.stop_client.close)
         # By name: a query and the connections that it has closed. Those that are not released yet.
         self.queries, self.began = {}, []
@@ -31,12 +33,21 @@ class Transcript(Steps):
     def reply(self, number, words):
         self.heard.append(words)
         verb, request, *_ = words.split()
-        answer = self.answers.get(f"{verb} {request}", self.answers.get(verb, "N OK"))
+        if verb == "LEASE" and self.happens is not None:
+            step, self.happens = self.happens, None
+            self.run([step])
+        answer = self.said.get(f"{verb} {request}", self.said.get(verb, "N OK"))
         return "" if answer is None else answer.replace("N", number, 1) + "\n"
 
     def finish(self):
         for query in self.began:
             query.__exit__(None, None, None)
+
+    def answers(self, answers):
+        self.said.update(answers)
+
+    def meanwhile(self, step):
+        self.happens = step
 
     def begin_nameless(self, name):
         self.tokens[name] = [self.controller.begin("search")]
@@ -65,6 +76,17 @@ class Transcript(Steps):
         query.__exit__(None, None, None)
         self.began.remove(query)
         self.case.assertEqual(len(closed), {"kept": 0, "closed": 1}[end])
+
+    def cancelled(self, name, reason):
+        query, closed = self.queries[name]
+        self.began.remove(query)
+        if reason is None:
+            query.__exit__(Cancelled, Cancelled(), None)
+        else:
+            with self.case.assertRaises(Terminated) as caught:
+                query.__exit__(Cancelled, Cancelled(), None)
+            self.case.assertEqual(caught.exception.reason, reason)
+        self.case.assertEqual(closed, [])
 
     def lines(self, expected):
         self.case.until(lambda: len(self.heard) >= self.checked + len(expected))
@@ -100,7 +122,7 @@ class Transcripts(unittest.TestCase):
         self.fail(f"it did not come about: {what()}")
 
     def test_transcripts(self):
-        for vector in vectors("leases.json", "transcripts"):
+        for vector in vectors("leases.json", "transcripts") + vectors("stops.json", "transcripts"):
             with self.subTest(vector["why"], answers=vector.get("answers")):
                 transcript = Transcript(self, vector)
                 transcript.run(vector["steps"])

@@ -65,47 +65,11 @@ class Case(unittest.TestCase):
 
 
 class Leases(Case):
-
-    def test_who_is_stopped_does_not_begin_and_his_request_is_over_for_the_daemons_reason(self):
-        for reason in ("client_left", "deadline", "ran_too_long"):
-            self.answers(lease=f"STOPPED {reason}")
-            token = self.begin()
-            with self.assertRaises(Terminated) as caught, self.query():
-                self.fail("it began")
-            self.assertEqual((caught.exception.reason, token.reason), (reason, reason))
-            with self.assertRaises(Terminated), self.query():
-                self.fail("it began")
-            self.assertEqual(self.daemon.lines(), [LEASE], "it is known from then on, and need not be told")
-        self.assertEqual((self.stop_client.stats().stopped, self.closed), (6, []))
-
-    def test_who_is_not_to_be_ended_any_more_runs_although_he_is_stopped(self):
-        def answer(words):
-            self.token.cancel_termination()
-            return "STOPPED client_left"
-
-        self.daemon.answer = answer
-        with self.query():
-            ran = True
-        self.assertTrue(ran)
-        self.assertEqual(self.daemon.lines(), [LEASE])
-
-    def test_a_cancelled_query_is_a_request_that_is_over_if_it_is(self):
-        with self.assertRaises(Cancelled), self.query():
-            raise Cancelled
-        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE, LEASE, RELEASE], "the daemon is asked")
-        self.assertEqual(self.token.reason, None)
+    def test_the_error_of_a_cancelled_query_is_the_cause_of_that_of_its_request(self):
         with self.assertRaises(Terminated) as caught, self.query():
-            self.answers(lease="STOPPED client_left")
+            self.token.leave()
             raise Cancelled
         self.assertIsInstance(caught.exception.__cause__, Cancelled)
-        self.assertEqual((self.token.reason, self.closed), ("client_left", []))
-        self.daemon.lines()
-        left = self.begin()
-        self.answers()
-        with self.assertRaises(Terminated), self.query():
-            left.leave()
-            raise Cancelled
-        self.assertEqual(self.daemon.lines(), [LEASE, "STOP r1 client_left scope=own", RELEASE])
 
     def test_another_error_stays_what_it_is(self):
         with self.assertRaises(KeyError), self.query():
@@ -174,8 +138,8 @@ class Without(Case):
             pass
         self.assertEqual(self.daemon.lines(), [LEASE], "nobody waits again at once")
 
-    def test_what_is_no_answer_ends_the_conversation(self):
-        for answer in ("HELLO", "STOPPED bored", "OK\nx", "OK\n99 OK", "OK\n0 ERR malformed a line", "O" * 2000):
+    def test_what_is_no_answer_ends_the_conversation_also_after_one_and_before_its_end(self):
+        for answer in ("OK\nx", "O" * 2000):
             with self.subTest(answer[:20]):
                 self.watch.go(1)
                 self.answers(lease=answer)
@@ -346,6 +310,13 @@ class Own(Case):
             self.until(lambda: query._told_why)
             connection.execute(ENDLESS)
         connection.close()
+
+    def test_a_query_that_ends_before_it_is_interrupted_returns_and_its_request_is_over(self):
+        query = OwnQuery(self.stop_client, lambda: None)
+        with query:
+            self.tell()
+            self.until(lambda: query._told_why)
+        self.assertEqual(self.token.reason, "client_left")
 
     def test_what_comes_late_interrupts_nobody(self):
         interrupted = threading.Event()

@@ -62,17 +62,6 @@ class Watched(Case):
             self.assertEqual(conversation._held, {}, "it is settled")
         self.assertIsNone(conversation._patience_of_poll(), "nobody wakes for nothing")
 
-    def test_who_is_over_by_the_time_that_he_has_a_lease_does_not_begin(self):
-        def answer(words):
-            if words.startswith("LEASE"):
-                self.token.leave()
-            return "OK"
-
-        self.daemon.answer = answer
-        with self.assertRaises(Terminated), self.query():
-            self.fail("it began")
-        self.assertEqual([self.daemon.next() for _ in range(3)], [LEASE, STOP, RELEASE])
-
 class Abandoned(AsyncCase):
     async def cancelled_within(self, leave):
         """Return the seconds from the end of the request to the release."""

@@ -176,26 +176,20 @@ impl Granted {
     pub(crate) fn ended(&self, start: Time, reason: Option<Reason>) {
         self.at(|Counts { policy, totals }, now| {
             let took = now.since(start);
+            match reason {
+                None => {}
+                Some(Reason::RanTooLong) => totals.terminated += 1,
+                Some(Reason::ClientLeft) => totals.client_left += 1,
+                Some(Reason::Deadline) => totals.deadline += 1,
+            }
+            // An end before `run_min` is no loss: otherwise cheap requests with very short
+            // deadlines would lower the threshold for all requests.
+            let is_early = took < self.class.bounds().min;
             let outcome = match reason {
                 None => RunOutcome::Done,
-                Some(Reason::RanTooLong) => {
-                    totals.terminated += 1;
-                    RunOutcome::Stopped
-                }
-                Some(Reason::ClientLeft) => {
-                    totals.client_left += 1;
-                    RunOutcome::Cut
-                }
-                Some(Reason::Deadline) => {
-                    totals.deadline += 1;
-                    // A deadline before `run_min` is no loss: otherwise cheap requests with very
-                    // short deadlines would lower the threshold for all requests.
-                    if took >= self.class.bounds().min {
-                        RunOutcome::Stopped
-                    } else {
-                        RunOutcome::Cut
-                    }
-                }
+                Some(Reason::ClientLeft) => RunOutcome::Cut,
+                Some(Reason::RanTooLong | Reason::Deadline) if is_early => RunOutcome::Cut,
+                Some(Reason::RanTooLong | Reason::Deadline) => RunOutcome::Stopped,
             };
             match outcome {
                 RunOutcome::Done => {}

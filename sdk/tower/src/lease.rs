@@ -32,8 +32,8 @@ const HEAD_START: Duration = Duration::from_millis(100);
 /// The reason why a connection could not be leased.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// The request is over, so its query must not begin. The connection was dropped and not closed:
-    /// no cancellation is aimed at it.
+    /// The request is over, so its query must not begin. The connection was dropped. It was closed
+    /// only if a cancellation may be aimed at it.
     #[error(transparent)]
     Stopped(#[from] Terminated),
     /// Another client of the daemon has leased this connection. The connection was closed. The
@@ -112,6 +112,12 @@ impl StopClient {
             // Set the stage before the await below, because this future may be dropped there.
             leased.stage = Stage::Held(lease);
             leased.begin().await?;
+            // This second check is necessary because the daemon may have read the stop before the
+            // lease, and does not remember such a stop.
+            if let Err(over) = self.count_if_over(token.checkpoint()) {
+                leased.end().await;
+                return Err(over.into());
+            }
         }
         Ok(leased)
     }
@@ -133,15 +139,17 @@ impl StopClient {
             let (sender, told) = oneshot::channel();
             let answer = lease.ask_for(token, Some(sender)).await;
             if lease.is_held(token, &answer)? {
-                if let Some(over) = token.terminated() {
-                    lease.end().await;
-                    self.count(|stats| &mut stats.stopped);
-                    return Err(over.into());
-                }
                 (own.lease, own.told) = (Some(lease), Some(told));
             }
+            // If this fails, the drop of `own` releases the lease.
+            self.count_if_over(token.checkpoint())?;
         }
         Ok(own)
+    }
+
+    /// Counts the query that does not begin if `result` is the error of a request that is over.
+    fn count_if_over<T>(&self, result: Result<T, Terminated>) -> Result<T, Terminated> {
+        result.inspect_err(|_| self.count(|stats| &mut stats.stopped))
     }
 
     /// Returns the lease to request. Returns `None` if there is no daemon, the request has no name,
@@ -152,14 +160,15 @@ impl StopClient {
         database: DatabaseName,
         number: u64,
     ) -> Result<Option<Lease>, Terminated> {
+        self.count_if_over(token.checkpoint())?;
         let Some(request) = token.request().cloned() else { return Ok(None) };
         let Some(talk) = self.conversation().await else {
             self.count(|stats| &mut stats.unreachable);
-            return token.checkpoint().map(|()| None);
+            return Ok(None);
         };
         let (stop_client, is_answered) = (self.clone(), false);
         let lease = Lease { stop_client, talk, request, database, number, is_answered };
-        Ok(token.leases(self)?.then_some(lease))
+        Ok(self.count_if_over(token.leases(self))?.then_some(lease))
     }
 }
 
@@ -193,8 +202,10 @@ impl Lease {
                 Ok(true)
             }
             Ok(Answer::Stopped(reason)) => {
-                stop_client.count(|stats| &mut stats.stopped);
-                Err(token.over(Reason::of_line(*reason)).into())
+                stop_client.count_if_over(token.stopped(Reason::of_line(*reason)))?;
+                // Nothing can end the request any more.
+                stop_client.count(|stats| &mut stats.refused);
+                Ok(false)
             }
             Ok(Answer::Refused(Refusal::Taken, _)) => {
                 stop_client.count(|stats| &mut stats.taken);
@@ -235,7 +246,7 @@ impl<C: Send + 'static> Leased<C> {
         let Stage::Held(lease) = &mut self.stage else { return Ok(()) };
         let answer = lease.ask_for(&self.token, None).await;
         match lease.is_held(&self.token, &answer) {
-            Ok(true) => return self.end_if_over().await,
+            Ok(true) => {}
             Ok(false) => self.stage = Stage::Free,
             Err(error) => {
                 let is_taken = error == LeaseError::Taken;
@@ -246,30 +257,25 @@ impl<C: Send + 'static> Leased<C> {
         Ok(())
     }
 
-    /// Ends the lease and returns an error if the request is over. This check is necessary because
-    /// the daemon may have read the stop before the lease, and does not remember such a stop.
-    async fn end_if_over(&mut self) -> Result<(), LeaseError> {
-        let Some(over) = self.token.terminated() else { return Ok(()) };
-        if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
-            lease.stop_client.count(|stats| &mut stats.stopped);
-            if lease.end().await {
-                self.stage = Stage::Free;
-            }
-        }
-        Err(over.into())
-    }
-
     /// Releases the lease and returns the connection. Returns `None` if the release was not
     /// confirmed, so that the connection had to be closed.
     pub async fn release(mut self) -> Option<C> {
+        let is_good = self.end().await;
+        self.connection.take_if(|_| is_good)
+    }
+
+    /// Ends the lease. Returns whether the connection may be reused.
+    async fn end(&mut self) -> bool {
         // If this future is dropped at the await below, the answer to the release stays unknown.
-        let stage = std::mem::replace(&mut self.stage, Stage::Doubtful);
-        let is_good = match stage {
+        let is_good = match std::mem::replace(&mut self.stage, Stage::Doubtful) {
             Stage::Held(lease) => lease.end().await,
             Stage::Free => true,
             Stage::Doubtful => false,
         };
-        self.connection.take_if(|_| is_good)
+        if is_good {
+            self.stage = Stage::Free;
+        }
+        is_good
     }
 }
 
@@ -322,13 +328,15 @@ pub struct Own {
 }
 
 impl Own {
-    /// Returns when the daemon reports that the request has been stopped. If the daemon never
-    /// reports that, this future never completes.
+    /// Returns when the daemon reports that the request has been stopped, which ends the request.
+    /// If the daemon never reports that, or nothing can end the request any more, this future never
+    /// completes.
     pub async fn stopped(&mut self) -> Terminated {
         if let Some(told) = &mut self.told
             && let Ok(reason) = told.await
+            && let Err(over) = self.token.stopped(reason)
         {
-            return self.token.over(reason);
+            return over;
         }
         self.told = None;
         std::future::pending().await

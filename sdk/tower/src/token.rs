@@ -310,7 +310,7 @@ impl Token {
     }
 
     /// Creates the error of this request for a given reason. It does not change the state.
-    pub(crate) fn over(&self, reason: Reason) -> Terminated {
+    fn over(&self, reason: Reason) -> Terminated {
         let class = &self.0.granted.class;
         Terminated { class: class.name.clone(), reason, retry_after: class.come_again() }
     }
@@ -334,6 +334,21 @@ impl Token {
             State::Terminated { reason, .. } => Err(self.over(reason)),
             State::Deferred | State::Ended => Ok(false),
         }
+    }
+
+    /// Records that the stop daemon has stopped the request. Returns an error if the request is
+    /// terminated, and `Ok` if nothing can end it any more.
+    #[cfg(feature = "stop-client")]
+    pub(crate) fn stopped(&self, reason: Reason) -> Result<(), Terminated> {
+        {
+            let mut state = self.0.state.lock();
+            if matches!(*state, State::Running | State::Settled) {
+                // The daemon does not need to be notified.
+                self.0.stop_clients.lock().clear();
+                self.0.terminate(&mut state, reason);
+            }
+        }
+        self.tell()
     }
 
     /// Returns the time for which the request certainly cannot become overdue. Returns `None` if no

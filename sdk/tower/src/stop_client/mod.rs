@@ -33,7 +33,7 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 pub struct StopClientStats {
     /// The number of leases that the daemon has confirmed.
     pub leased: u64,
-    /// The number of leases that did not begin because their request had been stopped.
+    /// The number of leases that did not begin because their request was over.
     pub stopped: u64,
     /// The number of leases that the daemon refused because another client had leased the same
     /// connection.

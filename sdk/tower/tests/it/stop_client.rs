@@ -176,8 +176,10 @@ async fn a_lease_of_ones_own_is_told() {
         _ => vec!["N OK"],
     });
     let (search, stop_client) = (Search::new(), daemon.stop_client());
-    let mut own = stop_client.own(&named(&search, "r1")).await.unwrap();
+    let token = named(&search, "r1");
+    let mut own = stop_client.own(&token).await.unwrap();
     assert_eq!(own.stopped().await.reason, Reason::ClientLeft);
+    assert_eq!(token.reason(), Some(Reason::ClientLeft));
     drop(own);
     assert_eq!(daemon.hears(2).await, ["LEASE r1 self 1", "RELEASE r1 self 1"]);
 }

@@ -1,13 +1,14 @@
-//! Runs the transcripts of `leases.json` against a fake daemon.
+//! Runs the transcripts of `leases.json` and `stops.json` against a fake daemon.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bywash_tower::{LeaseError, Leased, StopClient, StopClientStats};
+use bywash_tower::{LeaseError, Leased, StopClient, StopClientStats, Token};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use super::steps::Steps;
+use super::steps::{Steps, step_of};
 use super::{flat, text, time, vectors, why};
 use crate::stop_client::{Connection, End, FakeDaemon, lease};
 
@@ -17,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The state of the transcript that is being run.
 struct Transcript {
     steps: Steps,
+    script: Arc<Mutex<Script>>,
     daemon: FakeDaemon,
     stop_client: StopClient,
     /// The leases by the names of their queries, each with the record of how its connection ended.
@@ -27,33 +29,49 @@ struct Transcript {
     during: [SystemTime; 2],
 }
 
-/// Starts a fake daemon with the answers of a vector. The answer to a line is looked up by the
-/// first two words of the line, then by its first word.
-fn daemon(vector: &Value) -> FakeDaemon {
-    let given = vector["answers"].as_object().into_iter().flatten();
-    let answers: HashMap<String, Option<&'static str>> = given
-        .map(|(words, answer)| {
+/// The behaviour of the fake daemon.
+#[derive(Default)]
+struct Script {
+    /// The answers by the first two words of a line, or by its first word.
+    answers: HashMap<String, Option<&'static str>>,
+    /// A step with its token that happens before the daemon answers the next lease request.
+    meanwhile: Option<(Token, Vec<Value>)>,
+}
+
+impl Script {
+    fn add_answers(&mut self, answers: &Value) {
+        for (words, answer) in answers.as_object().into_iter().flatten() {
             let answer = answer.as_str().map(|text| -> &'static str { text.to_owned().leak() });
-            (words.clone(), answer)
-        })
-        .collect();
-    FakeDaemon::new(move |words| {
-        let both = answers.get(&format!("{} {}", words[0], words[1]));
-        match both.or_else(|| answers.get(words[0])) {
+            self.answers.insert(words.clone(), answer);
+        }
+    }
+
+    fn reply(&mut self, words: &[&str]) -> Vec<&'static str> {
+        if words[0] == "LEASE"
+            && let Some((token, step)) = self.meanwhile.take()
+        {
+            step_of(&token, text(&step[0]), &step[2..]);
+        }
+        let both = self.answers.get(&format!("{} {}", words[0], words[1]));
+        match both.or_else(|| self.answers.get(words[0])) {
             Some(answer) => answer.iter().copied().collect(),
             None => vec!["N OK"],
         }
-    })
+    }
 }
 
 impl Transcript {
     fn new(vector: &Value) -> Self {
-        let daemon = daemon(vector);
+        let script = Arc::<Mutex<Script>>::default();
+        script.lock().unwrap().add_answers(&vector["answers"]);
+        let answering = Arc::clone(&script);
+        let daemon = FakeDaemon::new(move |words| answering.lock().unwrap().reply(words));
         let is_there = vector["daemon"].as_bool() != Some(false);
         let stop_client =
             if is_there { daemon.stop_client() } else { StopClient::at("/nowhere/at/all") };
         let (steps, queries) = (Steps::new(), HashMap::new());
-        Self { steps, daemon, stop_client, queries, checked: 0, during: [UNIX_EPOCH; 2] }
+        let during = [UNIX_EPOCH; 2];
+        Self { steps, script, daemon, stop_client, queries, checked: 0, during }
     }
 
     async fn step(&mut self, step: &[Value]) {
@@ -63,6 +81,12 @@ impl Transcript {
             ("lease", [query, token, connection, outcome]) => {
                 let number = connection.as_u64().unwrap();
                 self.lease(text(query), text(token), number, text(outcome)).await;
+            }
+            ("answers", [answers]) => self.script.lock().unwrap().add_answers(answers),
+            ("meanwhile", [step]) => {
+                let step = step.as_array().unwrap().clone();
+                let token = self.steps.tokens[text(&step[1])][0].clone();
+                self.script.lock().unwrap().meanwhile = Some((token, step));
             }
             ("release", [query, end]) => self.release(text(query), text(end)).await,
             ("lines", [expected]) => self.has_heard(expected).await,
@@ -162,7 +186,8 @@ fn counts(stop_client: &StopClient) -> [(&'static str, u64); 7] {
 
 #[tokio::test]
 async fn transcripts() {
-    for vector in vectors("leases.json", "transcripts") {
+    let files = ["leases.json", "stops.json"].map(|file| vectors(file, "transcripts"));
+    for vector in files.into_iter().flatten() {
         // The harness shows this output only if the test fails.
         println!("{} {}", why(&vector), vector["answers"]);
         let mut transcript = Transcript::new(&vector);

@@ -17,7 +17,7 @@ const COMMON: [&str; 4] = ["why", "source", "except", "in_memory"];
 
 /// The lists of vectors that this library runs: the file, the name of the list, and the fields that
 /// its vectors may have.
-const LISTS: [(&str, &str, &[&str]); 7] = [
+const LISTS: [(&str, &str, &[&str]); 8] = [
     ("names.json", "requests", &["values", "name", "trusts_names"]),
     ("names.json", "databases", &["name", "is_valid"]),
     ("deadlines.json", "requests", &["values", "left_ms", "trusts_deadlines"]),
@@ -29,6 +29,7 @@ const LISTS: [(&str, &str, &[&str]); 7] = [
     ),
     ("controller.json", "sequences", &["steps"]),
     ("leases.json", "transcripts", &["answers", "daemon", "steps"]),
+    ("stops.json", "transcripts", &["answers", "daemon", "steps"]),
 ];
 
 /// Returns the vectors of one list in a file that apply to this library. Panics on an unknown list

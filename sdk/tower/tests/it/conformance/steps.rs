@@ -77,7 +77,7 @@ impl Steps {
     }
 }
 
-fn step_of(token: &Token, step: &str, args: &[Value]) {
+pub(super) fn step_of(token: &Token, step: &str, args: &[Value]) {
     match (step, args) {
         ("settle", []) => token.settle(),
         ("leave", []) => token.leave(),
