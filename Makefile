@@ -11,7 +11,7 @@ SLOW = every_figure_of_paper a_trial_holds_back_for_its_time
 # The parts of `make test-all` beyond `make test` and `make check`. `.ci/run` runs one of them each
 # time.
 PARTS = slow databases sdk-databases servlet native torture console prometheus sanitizers shuttle \
-  fuzz packaging tutorials lab
+  fuzz packaging tutorials lab fleet
 
 # Where `cargo install` and scripts/tools put programs.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -92,6 +92,10 @@ test-databases:
 # The SDKs and the frameworks in common use, down to the query.
 test-sdk-databases: program
 	scripts/test-sdk-databases python node go
+
+# Gateways that share slots over three real NATS servers.
+test-fleet:
+	scripts/with-nats -n 3 -- $(CARGO) test --locked --workspace --test it -- on_nats::
 
 # The same for Tomcat and WordPress.
 test-servlet: program

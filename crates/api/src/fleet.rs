@@ -33,8 +33,8 @@ pub struct Fleet {
     pub rejected: BTreeMap<String, u64>,
 }
 
-/// One gateway of a fleet. The numbers are those of its last message; each is `null` if there was
-/// none.
+/// One gateway of a fleet. The numbers are those of its last message. Each is `null` if there was no
+/// message, or if the gateway's program has ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetGateway {
     /// The gateway's name.

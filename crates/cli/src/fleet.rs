@@ -67,7 +67,7 @@ fn table(fleet: &Fleet) -> Table {
 
 fn state(gateway: &FleetGateway, fleet: &Fleet) -> String {
     match gateway.heard_ms {
-        _ if gateway.is_down => "has ended".to_owned(),
+        None if gateway.is_down => "has ended".to_owned(),
         None => "not heard".to_owned(),
         Some(ms) if !gateway.is_current => format!("silent for {} s", ms / 1_000),
         Some(_) if gateway.limit != Some(fleet.limit) => "another limit".to_owned(),

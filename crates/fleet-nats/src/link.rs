@@ -29,7 +29,7 @@ const SEND: Duration = Duration::from_millis(20);
 /// The maximum number of messages that wait to be sent, and of received ones that wait to be read.
 const QUEUE: usize = 256;
 
-/// What a gateway needs to take part in its fleet.
+/// The parts that a gateway needs to take part in its fleet.
 pub struct Start<G> {
     /// The configured fleet.
     pub fleet: Fleet,
@@ -73,8 +73,8 @@ pub fn show_life(fleet: &Fleet) -> io::Result<()> {
 /// Takes part in the fleet until `end` is ready.
 ///
 /// # Errors
-/// Returns an error if the machine gives no random numbers. All other faults are told on the board,
-/// and tried again.
+/// Returns an error if the machine gives no random numbers. The board shows every other fault, and
+/// the connection is tried again.
 pub async fn run<G: Gateway>(start: Start<G>, end: impl Future<Output = ()>) -> io::Result<()> {
     let fleet = &start.fleet;
     let subjects = Subjects {

@@ -250,11 +250,13 @@ impl Node {
             .names
             .iter()
             .map(|(member, name)| {
-                let known = known.get(member);
+                let is_down = self.allocator.is_down(now, *member);
+                // A process that has ended has no slots.
+                let known = known.get(member).filter(|_| !is_down);
                 let of = |number: fn(&Presence) -> u32| known.map(|(presence, _)| number(presence));
                 FleetGateway {
                     name: name.clone(),
-                    is_down: self.allocator.is_down(now, *member),
+                    is_down,
                     is_current: known.is_some_and(|(_, at)| now.since(*at) <= STALE),
                     heard_ms: known.map(|(_, at)| now.since(*at).as_millis()),
                     version: known.map(|(presence, _)| presence.version.clone()),

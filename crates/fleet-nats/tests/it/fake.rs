@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 pub(crate) fn servers() -> Option<Vec<String>> {
     let servers = std::env::var("BYWASH_NATS").ok().filter(|servers| !servers.is_empty());
     if servers.is_none() {
-        eprintln!("NOT TESTED: a fleet on NATS (BYWASH_NATS is not set; see scripts/test-fleet)");
+        eprintln!("NOT TESTED: a fleet on NATS (BYWASH_NATS is not set; see `make test-fleet`)");
     }
     Some(servers?.split(',').map(str::to_owned).collect())
 }
