@@ -43,8 +43,15 @@ pub(super) fn fleet(
     let keys = keys(&values, report);
     let liveness = liveness(&values, gateways.as_deref(), report);
     let Some((_, at)) = values.given(&keys::FLEET_NAME) else {
+        let given = |keys: &[&Key]| keys.iter().any(|key| values.given(key).is_some());
+        // A value that was reported needs no second finding.
+        let is_reported = given(&[&keys::GATEWAYS]) && gateways.is_none()
+            || given(&[&keys::NATS_SERVERS]) && servers.is_none()
+            || given(&[&keys::LIVENESS]) && liveness.is_empty()
+            || given(&[&keys::NATS_USER, &keys::NATS_PASSWORD_FILE]) && credentials.is_none();
         let other = OTHERS.iter().find_map(|key| values.given(key));
-        if let Some((_, at)) = other.filter(|_| !values.refused(&keys::FLEET_NAME)) {
+        if let Some((_, at)) = other.filter(|_| !is_reported && !values.refused(&keys::FLEET_NAME))
+        {
             missing(&keys::FLEET_NAME, at, "the gateway would belong to no fleet", report);
         }
         return None;
@@ -130,8 +137,8 @@ fn is_server(text: &str) -> bool {
     })
 }
 
-/// Returns the texts of a list. Each that `is_right` rejects, and each that comes twice, is reported
-/// and left out.
+/// Returns the texts of a list; `None` if there is none. Each that `is_right` rejects, and each that
+/// comes twice, is reported, and the result is then `None`.
 fn list(
     values: &Values,
     key: &Key,
@@ -154,7 +161,7 @@ fn list(
         let help = format!("write {}", key.line());
         report.add(Finding::new(&code::FLEET, text.span(), message).help(help));
     }
-    Some(found)
+    (found.len() == value.texts().len()).then_some(found)
 }
 
 fn gateways(values: &Values, report: &mut Report) -> Option<Vec<String>> {
