@@ -67,6 +67,7 @@ check: tools
 	scripts/check-language --self-test
 	scripts/check-language
 	scripts/write-code-map --check
+	scripts/write-figures --check
 	scripts/check-modules --self-test
 	scripts/check-modules
 	scripts/check-python

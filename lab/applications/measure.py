@@ -18,6 +18,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import play
+from bywash_lab import figures as pages
 from bywash_lab.processes import Processes, exit_on_sigterm
 from bywash_lab.reports import fail, save
 from bywash_lab.summaries import quantile
@@ -156,19 +157,48 @@ def figures(ran, seconds):
     return [total("orders"), total("completed"), slowest, total("dropped"), total("timed_out"), total("failed")]
 
 
-def tables(root, kind):
+def runs_of(root):
+    """Returns the runs in a folder by load, program and seed."""
     runs = {}
-    for path in root.glob("run-*.json"):
-        ran = json.loads(path.read_text())
+    for path in sorted(root.glob("run-*.json")):
+        # Runs of earlier versions of this script do not have the date.
+        written = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC).date().isoformat()
+        ran = {"date": written} | json.loads(path.read_text())
         runs.setdefault(ran["load"], {}).setdefault(ran["program"], {})[ran["seed"]] = ran
+    return {load: dict(sorted(programs.items(), key=lambda one: PROGRAMS.index(one[0]))) for load, programs in sorted(runs.items())}
+
+
+def means_of(seeds):
+    return [statistics.mean(column) for column in zip(*(figures(ran, ran["seconds"]) for ran in seeds.values()))]
+
+
+def export(root, chosen):
+    """Writes the means over the seeds of each program to a result file of docs/figures."""
+    results, every = [], []
+    names = ("orders", "completed", "p95_ms", "dropped", "timed_out", "failed")
+    for load, programs in runs_of(root).items():
+        for program, seeds in programs.items():
+            orders = [figures(ran, ran["seconds"])[0] for _, ran in sorted(seeds.items())]
+            means = dict(zip(names, means_of(seeds)))
+            results.append({"load": load, "program": program, "seeds": len(seeds), **means, "orders_of_seeds": orders})
+            every += seeds.values()
+    origins = {key: {ran[key] for ran in every if key in ran} for key in ("commit", "date", "machine")}
+    if chosen.commit:
+        origins["commit"] = {chosen.commit}
+    known = {key: ", ".join(sorted(found)) for key, found in origins.items() if found}
+    knee = json.loads((root / "ramp.json").read_text())["knee"]
+    command = f"scripts/applications measure {chosen.application} FOLDER"
+    pages.write(chosen.export, command, results, **known, knee=f"{knee:.1f} responses a second")
+
+
+def tables(root, kind):
+    runs = runs_of(root)
     show_ramp(json.loads((root / "ramp.json").read_text()))
     means = {}
-    for load, programs in sorted(runs.items()):
+    for load, programs in runs.items():
         print(f"{load:g} times the knee:\n\n| | {kind.GOAL} | useful answers | p95 ms | refused | given up | failed | runs |\n|{'---|' * 8}")
-        for program in sorted(programs, key=PROGRAMS.index):
-            seeds = programs[program]
-            mean = [statistics.mean(column) for column in zip(*(figures(ran, ran["seconds"]) for ran in seeds.values()))]
-            means[load, program] = mean
+        for program, seeds in programs.items():
+            mean = means[load, program] = means_of(seeds)
             print(f"| {program} | " + " | ".join(f"{value:.0f}" for value in mean) + f" | {len(seeds)} |")
         for seed, ran in ((seed, ran) for seeds in programs.values() for seed, ran in seeds.items()):
             if ran.get("invalid"):
@@ -211,6 +241,8 @@ def arguments():
     parser.add_argument("--ramp", type=int, default=540, help="seconds of the ramp; advise needs three calm minutes")
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
     parser.add_argument("--tables", action="store_true", help="only print the tables")
+    parser.add_argument("--export", help=argparse.SUPPRESS)
+    parser.add_argument("--commit", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -222,6 +254,8 @@ def main():
         fail(f"unknown program: {', '.join(strangers)}; use {', '.join(PROGRAMS)}")
     if chosen.tables:
         return tables(root, kind)
+    if chosen.export:
+        return export(root, chosen)
     processes, visitors, found = Processes(root), play.Visitors(kind.SCENARIO), root / "ramp.json"
     runs = len(chosen.loads) * chosen.seeds * len(chosen.programs)
     minutes = (runs * (WARM + chosen.seconds + BETWEEN) + (0 if found.exists() else 2 * PROBE + chosen.ramp + 60)) / 60
@@ -240,7 +274,7 @@ def main():
                 if path.exists():
                     continue
                 ran = cell(program, kind, visitors, processes, url, files, load * rho, seed, chosen.seconds)
-                ran |= {"program": program, "load": load, "seed": seed, "seconds": chosen.seconds}
+                ran |= {"program": program, "load": load, "seed": seed, "seconds": chosen.seconds} | pages.origin(play.ROOT)
                 save(path, json.dumps(ran) + "\n")
                 print(f"played {path.name}: {figures(ran, chosen.seconds)}", file=sys.stderr)
     finally:
