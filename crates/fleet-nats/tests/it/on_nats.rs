@@ -66,7 +66,10 @@ fn a_gateway_that_ends_gives_back_what_it_borrowed() {
 fn each_gateway_shows_the_state_of_all() {
     let Some(gateways) = three("shown") else { return };
     until(&gateways, "all are heard", |all| {
-        all.iter().all(|gateway| gateway.status().gateways.iter().all(|other| other.is_current))
+        all.iter().all(|gateway| {
+            let known = gateway.status().gateways;
+            known.len() == 3 && known.iter().all(|other| other.is_current)
+        })
     });
     let status = gateways[0].status();
     let names: Vec<&str> = status.gateways.iter().map(|gateway| gateway.name.as_str()).collect();
