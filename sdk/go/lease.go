@@ -114,8 +114,8 @@ func (s *StopClient) checkpoint(token *Token) error {
 	return over
 }
 
-// ask sends the LEASE and waits for its answer. If no line was sent, the error is a *Terminated,
-// errNothing or errOver. If there is no answer, it is errNoAnswer.
+// ask sends the LEASE and waits for its answer. It returns a *Terminated, errNothing or errOver if it
+// sent no line, and errNoAnswer if the daemon did not answer.
 func (l *Lease) ask(token *Token) (answer, error) {
 	answered, isSaid := make(chan answer, 1), false
 	err := token.leases(l.stopClient, func(left time.Duration) {

@@ -112,7 +112,8 @@ impl LevelText {
 }
 
 impl fmt::Debug for LevelText {
-    /// Writes only the length of the text, because anyone who has the signature may use it.
+    /// Writes the length of the text, and not the text. A reader of the text could use its
+    /// signature.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LevelText({} characters)", self.length)
     }

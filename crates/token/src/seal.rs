@@ -39,7 +39,7 @@ impl Text {
 }
 
 impl fmt::Debug for Text {
-    /// Writes only the length of the token, because anyone who has the token may use it.
+    /// Writes the length of the token, and not the token. A reader of the token could use it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Text({} characters)", self.length)
     }

@@ -16,7 +16,7 @@ use crate::limit::{Completion, Ended, Limit, Load};
 use crate::mean_service::MeanService;
 use crate::overload::GROUPS;
 use crate::queue::{
-    Behaved, Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
+    Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
 };
 use crate::reason::Reason;
 use crate::request::{
@@ -27,10 +27,12 @@ use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
 use crate::throttle::Lanes;
 use crate::value::{Learning, Values};
-pub use options::{Offered, Options, Status};
+pub use fleet::Offered;
+pub use options::{Options, Status};
 use slow::SlowClients;
 
 mod departed;
+mod fleet;
 mod learn;
 mod options;
 mod reconfigure;
@@ -137,36 +139,6 @@ impl Engine {
     /// while this was off are stopped at the next timer.
     pub const fn may_stop(&mut self, may: bool) {
         self.stops = may;
-    }
-
-    /// Sets the number of slots that the fleet leases to this engine, at least one. With `None` the
-    /// concurrency policy decides.
-    ///
-    /// Running requests keep their slots if there are fewer now.
-    pub fn set_slot_lease(&mut self, now: Time, slots: Option<u32>, actions: &mut Vec<Action>) {
-        self.slot_lease = slots.map(|slots| slots.max(1));
-        self.fill(now, actions);
-    }
-
-    /// Returns the work that clients offer.
-    pub fn offered(&self) -> Offered {
-        let view = self.view(Time::ZERO);
-        Offered {
-            arrivals: self.arrivals,
-            waiting: self.scheduler.waiting_by_group(&view),
-            mean_service: self.mean_service.mean(),
-        }
-    }
-
-    fn count_arrival(&mut self, now: Time, id: RequestId) {
-        if self.slot_lease.is_none() {
-            return;
-        }
-        let view = view(now, self.mean_service, self.learning.values(), &self.requests);
-        let waiting = view.waiting(id);
-        if view.behaved(waiting) == Behaved::Well {
-            self.arrivals[self.scheduler.group(waiting)] += 1;
-        }
     }
 
     /// Returns the present number of slots.

@@ -3,7 +3,6 @@
 use bywash_units::{Ratio, TimeSpan};
 
 use crate::catalog::{LimitSettings, TerminationSettings};
-use crate::overload::GROUPS;
 use crate::value::Learn;
 
 /// The options of an engine.
@@ -64,15 +63,4 @@ pub struct Status {
     pub mean_service: TimeSpan,
     /// The number of sessions that are remembered now.
     pub sessions: u32,
-}
-
-/// The work that clients offer, by group. Better groups have lower numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offered {
-    /// The numbers of requests that have arrived since slots are leased.
-    pub arrivals: [u64; GROUPS],
-    /// The numbers of waiting requests.
-    pub waiting: [u32; GROUPS],
-    /// The recent mean time that a request holds its slot; zero while unknown.
-    pub mean_service: TimeSpan,
 }

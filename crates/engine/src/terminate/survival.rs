@@ -32,7 +32,8 @@ const FIRST: f64 = 1e-4;
 const STEPS_PER_DOUBLING: f64 = 4.0;
 /// The number of steps of age. The last one ends beyond an hour.
 const STEPS: usize = 104;
-/// The number of later completions after which a request counts 1/e (about a third) of the newest.
+/// The number of completions within which the weight of a request falls to 1/e, about a third. The
+/// newest request has a weight of 1.
 const FADING_COMPLETIONS: f64 = 10_000.0;
 /// The minimum fraction of requests that must be done in a span of time for the span to count for
 /// the promise. Shorter spans may look good by chance.

@@ -57,14 +57,20 @@ impl<'a> Locked<'a> {
     #[inline]
     pub(super) fn end_lease(&mut self, now: Time, wakers: &mut Wakers) {
         let core = &mut *self.core;
-        let Some((end, slots)) = core.lease_end else { return };
-        if boot_clock::now() >= end {
-            core.lease_end = None;
+        if is_over(core.lease_end)
+            && let Some((_, slots)) = core.lease_end.take()
+        {
             core.requests.carry_out(now, wakers, |engine, actions| {
                 engine.set_slot_lease(now, Some(slots), actions);
             });
         }
     }
+}
+
+/// Returns whether a lease has ended. A lease without an end goes on.
+#[inline]
+pub(super) fn is_over(lease_end: Option<(Time, u32)>) -> bool {
+    lease_end.is_some_and(|(end, _)| boot_clock::now() >= end)
 }
 
 impl Deref for Locked<'_> {

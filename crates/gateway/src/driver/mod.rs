@@ -34,7 +34,7 @@ use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
 
 pub(crate) use self::lock::LockTimes;
-use self::lock::Locked;
+use self::lock::{Locked, is_over};
 use self::ticket::Claimed;
 pub(crate) use self::ticket::{LastDecision, Ticket};
 use crate::process::sync::Mutex;
@@ -135,12 +135,14 @@ impl Driver {
     pub(crate) fn hold(&self, holding: Holding) {
         let mut wakers = Wakers::new();
         let mut requests = self.lock();
-        requests.core.lease_end = holding.until.map(|until| (until, holding.then));
+        let lease_end = holding.until.map(|until| (until, holding.then));
         let now = self.now();
+        // The lease may have ended while this thread waited for the lock.
+        let slots = if is_over(lease_end) { holding.then } else { holding.slots };
+        requests.core.lease_end = lease_end;
         requests.carry_out(now, &mut wakers, |engine, actions| {
-            engine.set_slot_lease(now, Some(holding.slots), actions);
+            engine.set_slot_lease(now, Some(slots), actions);
         });
-        requests.end_lease(now, &mut wakers);
         drop(requests);
         wakers.into_iter().for_each(Waker::wake);
     }

@@ -8,6 +8,7 @@ use bywash_config::Config;
 use bywash_engine::{AddressKey, Signals};
 
 use super::*;
+use crate::process::boot_clock;
 
 pub(crate) fn driver(sessions: u32) -> Arc<Driver> {
     let text = format!(
@@ -119,4 +120,37 @@ fn one_hold_in_61_is_timed_and_a_wait_is_if_there_is_one() {
     });
     let waited = driver.lock_times().waited.read();
     assert!(waited.1 > 0.0);
+}
+
+/// Returns the number of requests that run after three have arrived.
+fn run_of_three(driver: &Arc<Driver>) -> (Vec<Ticket>, u32) {
+    let arrive = |_| driver.arrive(Request::of(ClassId(0)), true);
+    ((0..3).map(arrive).collect(), driver.running())
+}
+
+#[test]
+fn a_lease_bounds_the_running_requests_until_it_ends() {
+    let driver = driver(16);
+    let until = Some(boot_clock::now() + TimeSpan::from_secs(3600));
+    driver.hold(Holding { slots: 2, until, then: 1 });
+    let (tickets, running) = run_of_three(&driver);
+    assert_eq!(running, 2);
+    drop(tickets);
+    let until = Some(boot_clock::now() + TimeSpan::from_millis(20));
+    driver.hold(Holding { slots: 2, until, then: 1 });
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(run_of_three(&driver).1, 1);
+    assert_eq!(driver.status().limit, 1);
+}
+
+#[test]
+fn a_lease_that_comes_after_its_end_starts_nothing() {
+    let driver = driver(16);
+    driver.hold(Holding { slots: 1, until: None, then: 1 });
+    let (_tickets, running) = run_of_three(&driver);
+    assert_eq!(running, 1);
+    driver.hold(Holding { slots: 3, until: Some(boot_clock::now()), then: 1 });
+    assert_eq!(driver.running(), 1);
+    driver.hold(Holding { slots: 3, until: None, then: 3 });
+    assert_eq!(driver.running(), 3);
 }

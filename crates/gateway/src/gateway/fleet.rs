@@ -49,15 +49,15 @@ impl Gateway for Member {
     }
 }
 
-/// Takes part in the configured fleet until the gateway drains. Does nothing if there is none.
+/// Takes part in `fleet` until the gateway drains.
 ///
 /// A gateway that drains keeps its own share for the requests that still wait, or less if it has
 /// lent slots. It reports no more, so that a new program with its name can report.
 pub(super) fn run(
     shared: &Arc<Shared>,
+    fleet: Fleet,
     mut lifecycle: watch::Receiver<Lifecycle>,
 ) -> io::Result<()> {
-    let Some(fleet) = shared.settings().config.fleet.clone() else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let gateway = Member(Arc::clone(shared));
     let start = Start { fleet, gateway, board: shared.fleet.clone() };

@@ -95,9 +95,9 @@ impl Gateway {
         };
         self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
         #[cfg(feature = "fleet")]
-        {
+        if let Some(fleet) = self.shared.settings().config.fleet.clone() {
             let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
-            let run = move || super::fleet::run(&shared, until);
+            let run = move || super::fleet::run(&shared, fleet, until);
             self.helpers.push(spawn(&self.shared, Thread::Fleet, None, run)?);
         }
         let (shared, until) = (Arc::clone(&self.shared), lifecycle.clone());
