@@ -52,7 +52,7 @@ pub(crate) struct Gauges {
     pub(crate) fleet_connected: Gauge,
     pub(crate) fleet_share: Gauge,
     pub(crate) fleet_gateways: Gauge,
-    pub(crate) fleet_ignored: Gauge,
+    pub(crate) fleet_ignored: Total,
     memory_level: Vec<Gauge>,
 }
 
@@ -79,13 +79,13 @@ impl Gauges {
             (&table::FLEET_CONNECTED, &this.fleet_connected),
             (&table::FLEET_SHARE, &this.fleet_share),
             (&table::FLEET_GATEWAYS, &this.fleet_gateways),
-            (&table::FLEET_IGNORED, &this.fleet_ignored),
             (&table::SESSIONS, &this.sessions),
             (&table::DRAINING, &this.draining),
         ] {
             metric.register(registry, gauge.clone());
         }
         this.memory_level = levels(registry);
+        table::FLEET_IGNORED.register(registry, this.fleet_ignored.0.clone());
         table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
         table::STDERR_DROPPED.register(registry, this.stderr_dropped.0.clone());
         let evicted = Family::<Labels, Counter>::default();

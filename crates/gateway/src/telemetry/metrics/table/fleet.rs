@@ -1,6 +1,6 @@
 //! The metrics of a fleet: gateways that share the slots of one application.
 
-use bywash_metrics::MetricKind::Gauge;
+use bywash_metrics::MetricKind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Metric, Subject};
 
@@ -43,7 +43,7 @@ pub(crate) static FLEET_GATEWAYS: Metric = Metric {
 };
 pub(crate) static FLEET_IGNORED: Metric = Metric {
     name: "bywash_fleet_ignored_messages",
-    kind: Gauge,
+    kind: Counter,
     unit: "messages",
     labels: &[],
     help: "Messages of the fleet that this gateway has ignored since its start",
