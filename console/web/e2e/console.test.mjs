@@ -46,6 +46,7 @@ const VIEWS = {
     saved: /How much work was useful/,
     sessions: /What do sessions do/,
     policy: /What is in force/,
+    fleet: /How do the gateways share/,
     lab: /What did the laboratory measure/,
 };
 const MORE = {

@@ -10,6 +10,7 @@ export const LETTERS: Record<View, string> = {
     saved: 's',
     sessions: 'i',
     policy: 'p',
+    fleet: 'f',
     lab: 'l',
 };
 

@@ -27,6 +27,10 @@ export function subjectOf(note: Note): string {
     return note.of === 'bypass' ? 'the bypass' : 'the configuration file';
 }
 
+/** Names the author of a decision, with the gateway if the decision holds for a fleet. */
+export const authorOf = (note: Note): string =>
+    visible(note.by) + (note.fleet ? ` at ${visible(note.fleet.gateway)}` : '');
+
 const VERBS: Record<Note['what'], string> = {
     proposed: 'proposed',
     asked: 'asked for the effect of a rule for',
@@ -43,4 +47,4 @@ const VERBS: Record<Note['what'], string> = {
 export const saidOf = (note: Note): string =>
     note.what === 'reloaded'
         ? 'the configuration was reloaded'
-        : `${visible(note.by)} ${VERBS[note.what]} ${subjectOf(note)}: ${visible(note.why)}`;
+        : `${authorOf(note)} ${VERBS[note.what]} ${subjectOf(note)}: ${visible(note.why)}`;

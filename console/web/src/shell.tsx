@@ -21,6 +21,7 @@ import { nextTheme, theme } from './theme';
 import { href, type Place, type View, VIEWS } from './view';
 import { Classes } from './views/classes';
 import { Elephants } from './views/elephants';
+import { Fleet } from './views/fleet';
 import { Lab } from './views/lab';
 import { Now } from './views/now';
 import { Policy } from './views/policy';
@@ -42,6 +43,7 @@ const NAMES: Record<View, string> = {
     saved: 'Saved',
     sessions: 'Sessions',
     policy: 'Policy',
+    fleet: 'Fleet',
     lab: 'Lab',
 };
 const PAGES: Record<View, (seen: Seen) => preact.JSX.Element> = {
@@ -52,6 +54,7 @@ const PAGES: Record<View, (seen: Seen) => preact.JSX.Element> = {
     saved: Saved,
     sessions: Sessions,
     policy: Policy,
+    fleet: Fleet,
     lab: Lab,
 };
 
@@ -86,7 +89,7 @@ export function Shell() {
                 Skip to the content
             </a>
             <Bar status={status.value} proposed={shut ? [] : proposed} onHelp={() => setHelp(true)} />
-            <Views at={at.view} asks={shut ? 0 : proposed.length} />
+            <Views at={at.view} asks={shut ? 0 : proposed.length} status={status.value} />
             <main id="main" ref={main} tabIndex={-1}>
                 {shut ? (
                     <Login why={shut} />
@@ -107,9 +110,13 @@ export function Shell() {
     );
 }
 
-const Views = ({ at, asks }: { at: View; asks: number }) => (
+/** The views that the menu lists. That of the fleet is listed only if the gateway belongs to one. */
+const listed = (status: Status | undefined): readonly View[] =>
+    VIEWS.filter(view => view !== 'fleet' || status?.fleet !== undefined);
+
+const Views = ({ at, asks, status }: { at: View; asks: number; status: Status | undefined }) => (
     <nav class="views" aria-label="Views">
-        {VIEWS.map(view => (
+        {listed(status).map(view => (
             <a key={view} href={href(view)} aria-current={view === at ? 'page' : undefined}>
                 {NAMES[view]}{' '}
                 {view === 'elephants' && asks > 0 && (

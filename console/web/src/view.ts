@@ -1,7 +1,7 @@
 // The views, and the addresses within them: `#/elephants/3?tab=…`. Everything that selects what a
 // page shows is in the fragment, so that a link shows the same to another person.
 
-export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'lab'] as const;
+export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'fleet', 'lab'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Place {

@@ -22,6 +22,8 @@ pub struct Fleet {
     pub share: u32,
     /// The slots that this gateway has now.
     pub slots: u32,
+    /// The differences between the gateways that an operator should mend. None of them stops service.
+    pub warnings: Vec<String>,
     /// The gateways of the fleet, by name.
     pub gateways: Vec<FleetGateway>,
     /// The number of messages that this gateway has sent since its start.
@@ -45,6 +47,9 @@ pub struct FleetGateway {
     pub is_current: bool,
     /// The age of the numbers.
     pub heard_ms: Option<u64>,
+    /// The time of the gateway's clock minus that of this gateway's clock; `null` for this gateway
+    /// itself.
+    pub clock_ms: Option<i64>,
     /// The version of the gateway's program.
     pub version: Option<String>,
     /// The limit of all gateways together, in slots, by the gateway's configuration.

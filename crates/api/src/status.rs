@@ -20,6 +20,9 @@ pub struct Status {
     /// The first 16 hexadecimal digits of the SHA-256 of the configuration file in force, as
     /// `sha256sum FILE | cut -c1-16` prints them.
     pub config_hash: String,
+    /// The gateway's name in its fleet; absent if it belongs to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<String>,
     /// Whether the process is draining: it finishes its requests and then ends.
     pub draining: bool,
     /// The time since the process started, in milliseconds.

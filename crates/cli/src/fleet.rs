@@ -4,6 +4,7 @@ use bywash_api::{Fleet, FleetGateway};
 use bywash_command::Failure;
 use bywash_command::admin_client;
 use bywash_command::streams::{print, print_json};
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
 use crate::args;
@@ -13,7 +14,13 @@ pub(crate) fn status(args: &args::FleetStatus) -> Result<(), Failure> {
         return print_json(&admin_client::get(&args.which, "/v1/fleet")?);
     }
     let fleet: Fleet = admin_client::get(&args.which, "/v1/fleet")?;
-    print(&format!("{}\n{}", headline(&fleet), table(&fleet)))
+    print(&format!("{}\n{}{}", headline(&fleet), table(&fleet), warnings(&fleet)))
+}
+
+fn warnings(fleet: &Fleet) -> String {
+    let line = |warning: &String| format!("warning: {}\n", escaped(warning));
+    let lines: String = fleet.warnings.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 fn headline(fleet: &Fleet) -> String {

@@ -24,6 +24,7 @@
 #[cfg(feature = "lab")]
 mod advise;
 mod args;
+mod audit;
 mod check;
 mod commands_page;
 mod console;
@@ -94,6 +95,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Fleet(args::Fleet::Status(status)) => fleet::status(&status),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),
+        Command::Audit(args) => audit::audit(&args),
         Command::Export(args) => policy::export(&args),
         Command::Console(args) => console::console(&args),
         Command::Openapi => print_json(&bywash_api::openapi()),

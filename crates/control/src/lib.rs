@@ -38,6 +38,7 @@
 //! - `rule_store/`: stores the entries, and is the only module that changes them.
 //! - `overrides/`: the other settings that operators change for a limited time, such as the mode of
 //!   a class.
+//! - `fleet_decisions.rs`: the decisions that hold at all gateways of a fleet.
 #![forbid(unsafe_code)]
 
 mod clients;
@@ -45,6 +46,7 @@ mod decision_meta;
 mod effect;
 mod elephant;
 mod entry;
+mod fleet_decisions;
 mod mode;
 mod note;
 mod overrides;
@@ -65,9 +67,10 @@ pub use decision_meta::{DecisionMeta, DecisionMetaError};
 pub use effect::{Effect, Gauge, ResponseStats, Unpredicted};
 pub use elephant::{Elephant, Resource};
 pub use entry::{Ended, Entry, Origin, Rule, State, Trial};
+pub use fleet_decisions::FleetDecisions;
 pub use jiff::Timestamp;
 pub use mode::Mode;
-pub use note::{Note, Subject, What};
+pub use note::{BYWASH, CONFIG_FILE, FleetStamp, Note, Subject, What, is_reserved};
 pub use overrides::{MOST_OVERRIDES, NotOverridden, Override, Overrides, OverridesError, Target};
 pub use part::Part;
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};

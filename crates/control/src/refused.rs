@@ -22,6 +22,9 @@ pub enum Refused {
     /// The limits of the rule are invalid, for this reason.
     #[error("{0}")]
     RuleLimits(&'static str),
+    /// The pattern of the requests, from another gateway, cannot be read.
+    #[error("the pattern of the requests cannot be read")]
+    Pattern,
     /// The duration of the trial is too long.
     #[error("a trial lasts 10s to 10m: approve the rule if it is to hold for longer")]
     Trial,

@@ -21,5 +21,5 @@ where
 /// that is larger. A process that has lost its earlier state therefore does not give a revision
 /// twice.
 pub(crate) fn next_revision(revision: u64, now: Timestamp) -> u64 {
-    (revision + 1).max(u64::try_from(now.as_millisecond()).unwrap_or(0))
+    revision.saturating_add(1).max(u64::try_from(now.as_millisecond()).unwrap_or(0))
 }

@@ -27,11 +27,19 @@ mod node;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_api::Fleet as FleetStatus;
+use bywash_control::Note;
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
 use bywash_units::Time;
 
 pub use link::{Start, run, show_life};
+
+/// Returns a digest of a text: the first eight bytes of its SHA-256.
+fn digest(text: &str) -> u64 {
+    let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let first = hash.as_ref().first_chunk().expect("SHA-256 has 32 bytes");
+    u64::from_be_bytes(*first)
+}
 
 /// The gateway, as far as its fleet needs it.
 pub trait Gateway: Send + Sync + 'static {
@@ -50,6 +58,24 @@ pub trait Gateway: Send + Sync + 'static {
     /// Sets the slots that the gateway has from now on. The gateway must start no request beyond
     /// them, also after `holding.until`.
     fn hold(&self, holding: Holding);
+
+    /// Returns the wall clock, in milliseconds since 1970.
+    fn clock(&self) -> u64;
+
+    /// Returns a text of the settings that must be the same at all gateways.
+    fn settings(&self) -> String;
+
+    /// Returns a text that is the same at gateways that know the same decisions.
+    fn decisions(&self) -> String;
+
+    /// Returns the decisions that the gateway knows.
+    fn known_decisions(&self) -> Vec<Note>;
+
+    /// Returns the decisions that operators have made at this gateway since the last call.
+    fn take_unsent_decisions(&self) -> Vec<Note>;
+
+    /// Puts a decision of another gateway in force, unless a newer one about its subject is known.
+    fn follow(&self, decision: Note);
 }
 
 /// The state of the fleet as this gateway sees it, for operators. All clones share one state.

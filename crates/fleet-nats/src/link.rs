@@ -13,14 +13,13 @@ use bywash_terminal::stderr::say;
 use bywash_terminal::text::excerpt;
 use bywash_units::Time;
 use futures_util::StreamExt;
-use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::liveness::{self, Answer, Questions};
 use crate::message::{self, MOST, Message, Rejected};
 use crate::node::{Node, To};
-use crate::{Board, Gateway};
+use crate::{Board, Gateway, digest};
 
 /// The pause after an attempt to read the files of the connection.
 const RETRY: Duration = Duration::from_secs(5);
@@ -93,11 +92,9 @@ pub async fn run<G: Gateway>(start: Start<G>, end: impl Future<Output = ()>) -> 
     Ok(())
 }
 
-/// Returns the number of a gateway: the first eight bytes of the SHA-256 of its name.
+/// Returns the number of a gateway, which follows from its name.
 fn id(name: &str) -> MemberId {
-    let hash = digest::digest(&digest::SHA256, name.as_bytes());
-    let first = hash.as_ref().first_chunk().expect("SHA-256 has 32 bytes");
-    MemberId(u64::from_be_bytes(*first))
+    MemberId(digest(name))
 }
 
 fn random() -> io::Result<u64> {
@@ -130,8 +127,7 @@ impl<G: Gateway> Link<G> {
                     self.node.beat(now, &self.start.gateway, &mut self.sent);
                     self.send(client.as_ref().map(|(client, ..)| client)).await;
                     self.ask_for_silent(now);
-                    let node = &self.node;
-                    self.start.board.change(|status| node.describe(now, status));
+                    self.describe(now);
                 }
                 Some(answer) = self.questions.answered.recv() => self.answered(&answer),
                 connected = &mut connecting, if client.is_none() => client = Some(connected),
@@ -140,6 +136,19 @@ impl<G: Gateway> Link<G> {
                     self.send(client.as_ref().map(|(client, ..)| client)).await;
                 }
             }
+        }
+    }
+
+    /// Shows the state of the fleet to operators, and logs each warning when it first appears.
+    fn describe(&self, now: Time) {
+        let mut added = Vec::new();
+        self.start.board.change(|status| {
+            let before = std::mem::take(&mut status.warnings);
+            self.node.describe(now, status);
+            added.extend(status.warnings.iter().filter(|one| !before.contains(one)).cloned());
+        });
+        for warning in added {
+            say(format_args!("fleet: {warning}"));
         }
     }
 

@@ -1,13 +1,15 @@
 //! The text of the messages: JSON with the version of the protocol.
 
+use bywash_control::Note;
 use bywash_fleet::{Announcement, Grant, Identity, Report};
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol. Gateways with different versions ignore each other's messages.
 const VERSION: u32 = 1;
 
-/// The maximum number of bytes of a message with its signature. The longest is a report.
-pub(crate) const MOST: usize = 4096;
+/// The maximum number of bytes of a message with its signature. The longest is a decision, with the
+/// name and the reason of its author and the pattern of its requests.
+pub(crate) const MOST: usize = 16 * 1024;
 
 /// A message between gateways.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,8 @@ pub(crate) enum Message {
     /// same name has pledged its share.
     Refusal(Identity),
     Presence(Presence),
+    /// A decision of an operator that holds at all gateways.
+    Decision(Box<Note>),
 }
 
 /// The state of a gateway, for operators. No decision depends on it.
@@ -38,6 +42,12 @@ pub(crate) struct Presence {
     pub(crate) waiting: u32,
     /// The demand of all ranks, in thousandths of a slot.
     pub(crate) demand: u64,
+    /// The wall clock, in milliseconds since 1970.
+    pub(crate) clock: u64,
+    /// The digest of the settings that must be the same at all gateways.
+    pub(crate) settings: u64,
+    /// The digest of the decisions that the gateway knows.
+    pub(crate) decisions: u64,
 }
 
 #[derive(Serialize)]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use bywash_api::{Fleet as FleetStatus, FleetGateway};
 use bywash_config::Fleet;
+use bywash_control::Note;
 use bywash_fleet::{
     Allocator, Announcement, DemandMeter, Identity, Ignored, Member, MemberId, Report, Settings,
 };
+use bywash_terminal::text::excerpt;
 use bywash_units::{Time, TimeSpan};
 
-use crate::Gateway;
+use crate::{Gateway, digest};
 use crate::message::{Message, Presence, Rejected};
 
 /// The number of heartbeats between two messages about the state of this gateway.
@@ -17,6 +19,13 @@ const PRESENCE_EVERY: u64 = 5;
 
 /// The time after which the state of another gateway is no longer told to be current.
 const STALE: TimeSpan = TimeSpan::from_secs(3);
+
+/// The number of states in a row that show other decisions before a gateway gets all of them. A
+/// single one may have crossed a decision.
+const DIFFERS: u32 = 2;
+
+/// The difference between two wall clocks that is no fault, in milliseconds.
+const CLOCKS_AGREE: u64 = 5_000;
 
 /// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +48,24 @@ pub(crate) struct Node {
     beats: u64,
     /// The state of this gateway at the last heartbeat.
     present: Presence,
-    /// The last state of each other gateway, and the time at which it came.
-    others: BTreeMap<MemberId, (Presence, Time)>,
+    others: BTreeMap<MemberId, Other>,
+}
+
+/// The last state of another gateway.
+struct Other {
+    presence: Presence,
+    /// The time at which the state came.
+    heard: Time,
+    /// The time of its wall clock minus that of this gateway's clock, in milliseconds.
+    clock: i64,
+    /// The number of its last states in a row that showed other decisions than this gateway knows.
+    differs: u32,
+}
+
+impl Other {
+    fn is_current(&self, now: Time) -> bool {
+        now.since(self.heard) <= STALE
+    }
 }
 
 impl Node {
@@ -65,6 +90,9 @@ impl Node {
             running: 0,
             waiting: 0,
             demand: 0,
+            clock: 0,
+            settings: 0,
+            decisions: 0,
         };
         Self {
             me,
@@ -131,10 +159,40 @@ impl Node {
         }
         gateway.hold(self.member.holding(now));
         self.present.slots = self.member.slots(now);
+        let decided = gateway.take_unsent_decisions();
+        sent.extend(decided.into_iter().map(|note| (To::All, Message::Decision(Box::new(note)))));
         if self.beats.is_multiple_of(PRESENCE_EVERY) {
+            self.present.clock = gateway.clock();
+            self.present.settings = digest(&gateway.settings());
+            self.present.decisions = digest(&gateway.decisions());
             sent.push((To::All, Message::Presence(self.present.clone())));
+            self.send_missing_decisions(now, gateway, sent);
         }
         self.beats += 1;
+    }
+
+    /// Sends all decisions to each gateway that has shown for a while that it knows others. Of the
+    /// gateways that know the same decisions, only the one with the lowest number does that.
+    fn send_missing_decisions(
+        &mut self,
+        now: Time,
+        gateway: &impl Gateway,
+        sent: &mut Vec<(To, Message)>,
+    ) {
+        let (me, mine) = (self.me.member, self.present.decisions);
+        let mut known = None;
+        let is_first = self.others.iter().all(|(member, other)| {
+            *member > me || other.presence.decisions != mine || !other.is_current(now)
+        });
+        for (member, other) in &mut self.others {
+            other.differs *= u32::from(other.presence.decisions != mine);
+            if is_first && other.differs >= DIFFERS && other.is_current(now) {
+                other.differs = 0;
+                let known = known.get_or_insert_with(|| gateway.known_decisions());
+                let message = |note: &Note| (To::One(*member), Message::Decision(note.clone().into()));
+                sent.extend(known.iter().map(message));
+            }
+        }
     }
 
     /// Handles a message of another gateway, and appends the answers.
@@ -165,7 +223,16 @@ impl Node {
                 return Err(Rejected::TwoRuns);
             }
             Message::Refusal(_) => {}
-            Message::Presence(presence) => self.on_presence(now, presence)?,
+            Message::Presence(presence) => self.on_presence(now, presence, gateway.clock())?,
+            Message::Decision(note) => {
+                let is_known = |name: &String| {
+                    note.fleet.as_ref().is_some_and(|stamp| stamp.gateway == *name)
+                };
+                if !self.names.values().any(is_known) {
+                    return Err(Rejected::Stranger);
+                }
+                gateway.follow(*note);
+            }
         }
         Ok(())
     }
@@ -197,13 +264,23 @@ impl Node {
         }
     }
 
-    fn on_presence(&mut self, now: Time, presence: Presence) -> Result<(), Rejected> {
+    fn on_presence(
+        &mut self,
+        now: Time,
+        presence: Presence,
+        clock: u64,
+    ) -> Result<(), Rejected> {
         self.is_known(presence.from)?;
         if presence.from.member == self.me.member {
             let is_other = presence.from.run != self.me.run;
             return if is_other { Err(Rejected::TwoRuns) } else { Ok(()) };
         }
-        self.others.insert(presence.from.member, (presence, now));
+        let before = self.others.get(&presence.from.member).map_or(0, |other| other.differs);
+        let is_other = presence.decisions != self.present.decisions;
+        let differs = if is_other { before.saturating_add(1) } else { 0 };
+        let clock = presence.clock.cast_signed().saturating_sub(clock.cast_signed());
+        let other = Other { heard: now, clock, differs, presence };
+        self.others.insert(other.presence.from.member, other);
         Ok(())
     }
 
@@ -224,8 +301,8 @@ impl Node {
             return Vec::new();
         }
         let is_silent = |member: &MemberId| {
-            let heard = self.others.get(member).map(|(_, at)| now.since(*at));
-            *member != self.me.member && heard.is_none_or(|age| age > STALE)
+            let other = self.others.get(member);
+            *member != self.me.member && other.is_none_or(|other| !other.is_current(now))
         };
         self.names.keys().copied().filter(is_silent).collect()
     }
@@ -244,7 +321,8 @@ impl Node {
         status.slots = self.member.slots(now);
         status.allocator = self.member.follows(now).map(|allocator| name(&allocator.member));
         let own = [(&self.me.member, (&self.present, now))];
-        let others = self.others.iter().map(|(member, (presence, at))| (member, (presence, *at)));
+        let others = self.others.iter();
+        let others = others.map(|(member, other)| (member, (&other.presence, other.heard)));
         let known: BTreeMap<_, _> = others.chain(own).collect();
         status.gateways = self
             .names
@@ -258,6 +336,7 @@ impl Node {
                     name: name.clone(),
                     is_down,
                     is_current: known.is_some_and(|(_, at)| now.since(*at) <= STALE),
+                    clock_ms: self.others.get(member).map(|other| other.clock),
                     heard_ms: known.map(|(_, at)| now.since(*at).as_millis()),
                     version: known.map(|(presence, _)| presence.version.clone()),
                     limit: of(|presence| presence.limit),
@@ -268,6 +347,35 @@ impl Node {
                 }
             })
             .collect();
+        status.warnings = self.warnings(now);
         status.gateways.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+
+    /// Returns what an operator should know of the current gateways that differ from this one.
+    fn warnings(&self, now: Time) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (member, other) in self.others.iter().filter(|(_, other)| other.is_current(now)) {
+            let name = self.names.get(member).map_or("", String::as_str);
+            let (is, mine) = (&other.presence, &self.present);
+            if is.version != mine.version {
+                let version = excerpt(&is.version, 40);
+                warnings.push(format!("{name} runs version {version}, not {}", mine.version));
+            } else if is.limit == mine.limit && is.settings != mine.settings {
+                // Only programs of one version write their settings alike.
+                warnings.push(format!("{name} has another configuration of its policies or classes"));
+            }
+            if is.limit != mine.limit {
+                warnings.push(format!("{name} has the limit {}, not {}", is.limit, mine.limit));
+            }
+            if other.clock.unsigned_abs() > CLOCKS_AGREE {
+                let side = if other.clock > 0 { "ahead of" } else { "behind" };
+                warnings.push(format!(
+                    "the clock of {name} is more than {} s {side} the clock here, so its decisions \
+                     begin and end at other times",
+                    CLOCKS_AGREE / 1_000
+                ));
+            }
+        }
+        warnings
     }
 }

@@ -207,6 +207,19 @@ impl Settings {
         &self.classes[class.index()].metrics
     }
 
+    /// Returns a text of the settings that must be the same at all gateways of a fleet: those of the
+    /// policies and of the classes, as the configuration file has them.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn for_fleet(&self) -> String {
+        let Config { mode, engine, scheduler, classes, .. } = &self.config;
+        let class = |class: &ClassConfig| {
+            let ClassConfig { class, patterns, patience, .. } = class;
+            format!("{class:?} {patterns:?} {patience:?}")
+        };
+        let classes: Vec<String> = classes.iter().map(class).collect();
+        format!("{mode:?} {engine:?} {scheduler:?} {classes:?} {:?}", self.of_file)
+    }
+
     /// Returns whether the address belongs to a trusted hop, whose statements about clients are
     /// believed.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {

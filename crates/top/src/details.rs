@@ -5,7 +5,7 @@ use std::fmt::Write;
 use bywash_terminal::text::escaped;
 
 use super::amount::{duration, percent, rate, short};
-use super::lists::{decision_id, subject};
+use super::lists::decision_id;
 use super::model::Model;
 
 pub(super) fn class(model: &Model, name: &str) -> String {
@@ -79,12 +79,12 @@ pub(super) fn decision(model: &Model, id: &str) -> String {
     let Some(note) = model.notes.iter().find(|note| decision_id(note) == id) else {
         return "This decision is too old: the gateway no longer has it.".into();
     };
-    let what = format!("{:?}", note.what).to_lowercase();
     let mut words = format!(
-        "{what} {}\nat        {}\nby        {}: {}\n",
-        subject(&note.subject),
+        "{} {}\nat        {}\nby        {}: {}\n",
+        note.what.name(),
+        note.subject.shown(),
         note.at,
-        escaped(&note.by),
+        note.author(),
         escaped(&note.why)
     );
     if let Some(limits) = &note.limits {

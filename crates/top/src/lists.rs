@@ -2,7 +2,7 @@
 //! the tables are made.
 
 use bywash_api::{ClassStatus, Elephant, Request};
-use bywash_control::{Note, Origin, State, Subject};
+use bywash_control::{Note, Origin, State};
 use bywash_terminal::Align;
 use bywash_terminal::text::escaped;
 
@@ -290,12 +290,11 @@ pub(super) fn decision_id(note: &Note) -> String {
 
 fn of_decision(note: &Note) -> Vec<Cell> {
     let (at, until) = (note.at.to_string(), note.until.map(|until| until.to_string()));
-    let what = format!("{:?}", note.what).to_lowercase();
     vec![
         Cell::number(note.at.as_millisecond() as f64, moment(&at)),
-        Cell::text(what),
-        Cell::text(subject(&note.subject)),
-        Cell::text(escaped(&note.by)),
+        Cell::text(note.what.name()),
+        Cell::text(note.subject.shown()),
+        Cell::text(note.author()),
         Cell::text(escaped(&note.why)),
         Cell::number(
             note.until.map(|until| until.as_millisecond() as f64),
@@ -307,15 +306,4 @@ fn of_decision(note: &Note) -> Vec<Cell> {
 /// Returns the day and the time (UTC) of a timestamp in RFC 3339 form, as text.
 fn moment(text: &str) -> String {
     text.get(5..16).unwrap_or(text).replace('T', " ")
-}
-
-pub(super) fn subject(subject: &Subject) -> String {
-    match subject {
-        Subject::Elephant { number, pattern } => format!("{number} {}", escaped(pattern)),
-        Subject::Class { class, mode, enforce_percent } => {
-            format!("{} {} {enforce_percent} %", escaped(class), mode.name())
-        }
-        Subject::Bypass => "bypass".into(),
-        Subject::File => "the file".into(),
-    }
 }

@@ -3,7 +3,7 @@ import { visible } from '../visible';
 import { useDocument } from '../document';
 import { moment } from '../format';
 import { gatewayNow, revisions } from '../live';
-import { subjectOf, symbolOf } from '../marks';
+import { authorOf, subjectOf, symbolOf } from '../marks';
 import { Panel } from '../page';
 import { Problem } from '../problem';
 import type { Note } from '../shapes';
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<Note>[] = [
             </span>
         ),
     },
-    { id: 'by', head: 'Author', isText: true, cell: note => <span class="hostile">{visible(note.by)}</span> },
+    { id: 'by', head: 'Author', isText: true, cell: note => <span class="hostile">{authorOf(note)}</span> },
     {
         id: 'why',
         head: 'Reason',

@@ -175,6 +175,8 @@ pub(crate) enum Command {
     /// Show the policy in force, and override it for a limited time
     #[command(subcommand)]
     Policy(policy::Policy),
+    /// Print the last decisions, with author and reason
+    Audit(Audit),
     /// Print active overrides and rules as TOML, or write them into the configuration file
     Export(policy::Export),
     /// Switch a running gateway's decisions off, or on again
@@ -362,6 +364,18 @@ pub(crate) struct Status {
 pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) which: Which,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print this many decisions at most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision_meta::{DecisionMeta, DecisionMetaError};
 use crate::mode::Mode;
-use crate::note::{Note, Subject, What};
+use crate::note::{BYWASH, Note, Subject, What};
 use crate::text::next_revision;
 use crate::time::{after, began_by};
 
@@ -207,17 +207,7 @@ impl Overrides {
     ) -> Result<Note, NotOverridden> {
         self.is_seen(seen)?;
         let meta = meta.checked()?;
-        if !is_percent(&target) {
-            return Err(NotOverridden::EnforcePercent);
-        }
-        if let Target::Class { mode: Mode::Observe, enforce_percent: ..100, .. } = &target {
-            return Err(NotOverridden::Observed);
-        }
-        if let Target::Class { class, .. } = &target
-            && !classes.contains(&class.as_str())
-        {
-            return Err(NotOverridden::NoClass(class.clone()));
-        }
+        is_possible(&target, classes)?;
         let is_same = |one: &Override| about(&one.target) == about(&target);
         self.list.retain(|one| !is_same(one));
         self.next += 1;
@@ -228,6 +218,40 @@ impl Overrides {
         let note = note(now, &target, What::Overridden, &by, &why, Some(until));
         self.list.push(Override { number: self.next, target, by, why, since: now, until });
         Ok(note)
+    }
+
+    /// Puts a decision in force that was made at another gateway of the fleet, and returns it as a
+    /// note for the audit log. An override that has ended since is not put in force, but an earlier
+    /// one of the same setting ends.
+    ///
+    /// # Errors
+    /// If the override is not possible here, or its author, reason or duration is invalid. Then
+    /// nothing has changed.
+    pub fn follow(
+        &mut self,
+        now: Timestamp,
+        decided: &Note,
+        classes: &[&str],
+    ) -> Result<(), NotOverridden> {
+        let target = match &decided.subject {
+            Subject::Class { class, mode, enforce_percent } => Target::Class {
+                class: class.clone(),
+                mode: *mode,
+                enforce_percent: *enforce_percent,
+            },
+            Subject::Bypass | Subject::Elephant { .. } | Subject::File => Target::Bypass,
+        };
+        is_possible(&target, classes)?;
+        decided.meta().checked()?;
+        self.list.retain(|one| about(&one.target) != about(&target));
+        self.decided = true;
+        self.revision = next_revision(self.revision, now);
+        if let Some((since, until)) = decided.holds(now) {
+            self.next += 1;
+            let (by, why) = (decided.by.clone(), decided.why.clone());
+            self.list.push(Override { number: self.next, target, by, why, since, until });
+        }
+        Ok(())
     }
 
     /// Ends an override: the setting of the configuration file is in force again. Returns the note
@@ -314,7 +338,7 @@ impl Overrides {
         if !ended.is_empty() {
             self.revision = next_revision(self.revision, now);
         }
-        ended.iter().map(|one| note(now, &one.target, What::Ended, "bywash", why, None)).collect()
+        ended.iter().map(|one| note(now, &one.target, What::Ended, BYWASH, why, None)).collect()
     }
 
     const fn is_seen(&self, seen: Option<u64>) -> Result<(), NotOverridden> {
@@ -331,6 +355,20 @@ fn about(target: &Target) -> Option<&str> {
     match target {
         Target::Class { class, .. } => Some(class),
         Target::Bypass => None,
+    }
+}
+
+/// Checks that there can be an override of `target`. `classes` are the names of all classes.
+fn is_possible(target: &Target, classes: &[&str]) -> Result<(), NotOverridden> {
+    let Target::Class { class, mode, enforce_percent } = target else { return Ok(()) };
+    if !is_percent(target) {
+        Err(NotOverridden::EnforcePercent)
+    } else if *mode == Mode::Observe && *enforce_percent < 100 {
+        Err(NotOverridden::Observed)
+    } else if !classes.contains(&class.as_str()) {
+        Err(NotOverridden::NoClass(class.clone()))
+    } else {
+        Ok(())
     }
 }
 
@@ -356,5 +394,5 @@ fn note(
         Target::Bypass => Subject::Bypass,
     };
     let (by, why) = (by.to_owned(), why.to_owned());
-    Note { at, subject, what, by, why, limits: None, until, unwritten: None }
+    Note { at, subject, what, by, why, limits: None, until, unwritten: None, fleet: None }
 }

@@ -1,5 +1,6 @@
 //! The operators' decisions about elephants.
 
+use bywash_engine::classify::Pattern;
 use bywash_units::TimeSpan;
 use jiff::Timestamp;
 
@@ -7,11 +8,11 @@ use super::RuleStore;
 use crate::decision_meta::DecisionMeta;
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
-use crate::entry::{Origin, State, Trial};
-use crate::note::{Note, What};
+use crate::entry::{Origin, Rule, State, Trial};
+use crate::note::{Note, Subject, What};
 use crate::refused::Refused;
 use crate::rule_limits::{Change, RuleLimits};
-use crate::time::after;
+use crate::time::{after, began_by};
 
 /// The time for which a finding holds. If the finding is not confirmed for this long, it is over.
 const FINDING_TIMEOUT: TimeSpan = TimeSpan::from_secs(60);
@@ -174,7 +175,50 @@ impl RuleStore {
         // back again at once.
         self.entries[at].left_alone = Some(after(now, meta.lasts));
         self.change(now, at, State::Proposed);
-        Ok(self.note(now, at, What::Undone, &meta.by, &meta.why))
+        let note = self.note(now, at, What::Undone, &meta.by, &meta.why);
+        Ok(Note { until: self.entries[at].left_alone, ..note })
+    }
+
+    /// Puts a decision in force that was made at another gateway of the fleet. Returns the number of
+    /// the elephant; `None` if the decision is about something else. A decision that has ended since
+    /// is not put in force, but an earlier one about the same elephant ends.
+    ///
+    /// # Errors
+    /// If the decision is not possible here. Then no decision has changed.
+    pub fn follow(&mut self, now: Timestamp, decided: &Note) -> Result<Option<u32>, Refused> {
+        let Subject::Elephant { pattern, .. } = &decided.subject else { return Ok(None) };
+        let meta = decided.meta().checked()?;
+        if pattern.parse::<Pattern>().is_err() {
+            return Err(Refused::Pattern);
+        }
+        let at = self.place_of(now, pattern).ok_or(Refused::Full)?;
+        self.not_in_file(at)?;
+        let number = self.entries[at].number;
+        let state = match (decided.what, decided.limits, decided.holds(now)) {
+            (What::Rejected, _, Some((_, until))) => State::Rejected { meta, until },
+            (What::Approved | What::Tried, Some(limits), Some((since, until))) => {
+                let is_ruled = matches!(self.entries[at].state, State::Ruled(_));
+                if !is_ruled && self.is_full() {
+                    return Err(Refused::Many);
+                }
+                if let Some(wrong) = limits.wrong() {
+                    return Err(Refused::RuleLimits(wrong));
+                }
+                let origin =
+                    if decided.what == What::Tried { Origin::Trial } else { Origin::Operator };
+                let DecisionMeta { by, why, .. } = meta;
+                let (exempt, until, before) = (Vec::new(), Some(until), None);
+                State::Ruled(Rule { limits, exempt, origin, by, why, since, until, before })
+            }
+            _ => State::Proposed,
+        };
+        self.decided = true;
+        self.change(now, at, state);
+        if decided.what == What::Undone {
+            let (_, until) = began_by(now, decided.at, decided.until.unwrap_or(decided.at));
+            self.entries[at].left_alone = Some(until);
+        }
+        Ok(Some(number))
     }
 
     /// Checks that `seen`, the revision that an operator has seen, is the current one. `None` is

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::RuleStore;
 use crate::entry::{Entry, Origin, Rule, State};
-use crate::note::{Note, What};
+use crate::note::{CONFIG_FILE, Note, What};
 use crate::refused::{MOST_RULES, Refused};
 use crate::rule_limits::RuleLimits;
 
@@ -45,7 +45,7 @@ impl RuleStore {
                 now,
                 at,
                 What::Undone,
-                "the file",
+                CONFIG_FILE,
                 "the rule is no longer in the configuration file",
             ));
         }
@@ -67,14 +67,14 @@ impl RuleStore {
             limits: *limits,
             exempt: Vec::new(),
             origin: Origin::File,
-            by: "the file".into(),
+            by: CONFIG_FILE.into(),
             why: why.clone(),
             since: now,
             until: None,
             before: None,
         };
         self.change(now, at, State::Ruled(rule));
-        let note = self.note(now, at, What::Approved, "the file", why);
+        let note = self.note(now, at, What::Approved, CONFIG_FILE, why);
         Some(Note { limits: Some(*limits), ..note })
     }
 }

@@ -9,7 +9,7 @@ use super::RuleStore;
 use crate::decision_meta::DecisionMeta;
 use crate::elephant::{Elephant, Resource};
 use crate::entry::{Entry, Origin, State};
-use crate::note::{Note, What};
+use crate::note::{BYWASH, Note, What};
 use crate::refused::MOST_ENTRIES;
 use crate::rule_limits::RuleLimits;
 
@@ -53,7 +53,7 @@ impl RuleStore {
                     now,
                     at,
                     What::Proposed,
-                    "bywash",
+                    BYWASH,
                     "these requests use much of a resource",
                 ));
             }
@@ -148,7 +148,7 @@ impl RuleStore {
             return None;
         }
         let meta = DecisionMeta {
-            by: "bywash".into(),
+            by: BYWASH.into(),
             why: "the configuration file says to hold back elephants without asking \
                   (`elephants.act`)"
                 .into(),

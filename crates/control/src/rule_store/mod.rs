@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision_meta::DecisionMeta;
 use crate::effect::Gauge;
 use crate::entry::{Ended, Entry, Origin, Rule, State};
-use crate::note::{Note, Subject, What};
+use crate::note::{BYWASH, Note, Subject, What};
 use crate::refused::{MOST_ENTRIES, MOST_RULES, Refused};
 use crate::rule_limits::RuleLimits;
 use crate::text::next_revision;
@@ -198,7 +198,7 @@ impl RuleStore {
                 trial.during = Some(during);
             }
             self.change(now, at, State::Proposed);
-            notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
+            notes.push(self.note(now, at, What::Ended, BYWASH, "its time is over"));
         }
         let kept = |entry: &Entry| {
             if entry.asked && entry.trial.is_none() { ASKED_RETENTION } else { RETENTION }
@@ -257,6 +257,7 @@ impl RuleStore {
             limits: None,
             until: None,
             unwritten: None,
+            fleet: None,
         }
     }
 

@@ -1,13 +1,14 @@
 //! A gateway without requests, whose waiting line a test sets.
 
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bywash_api::Fleet as FleetStatus;
 use bywash_config::Fleet;
+use bywash_control::{FleetDecisions, Mode, Note, Subject, Timestamp, What};
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
 use bywash_fleet_nats::{Board, Gateway, Start, run};
@@ -46,6 +47,9 @@ struct State {
     limit: u32,
     waiting: AtomicU32,
     holding: Mutex<Holding>,
+    clock_ahead: u64,
+    settings: String,
+    decisions: Mutex<FleetDecisions>,
 }
 
 struct Link(Arc<State>);
@@ -67,6 +71,12 @@ impl State {
         let holding = *self.holding.lock().expect("no test has panicked");
         let is_over = holding.until.is_some_and(|until| self.now() >= until);
         if is_over { holding.then } else { holding.slots }
+    }
+}
+
+impl State {
+    fn decisions(&self) -> MutexGuard<'_, FleetDecisions> {
+        self.decisions.lock().expect("no test has panicked")
     }
 }
 
@@ -93,15 +103,47 @@ impl Gateway for Link {
     fn hold(&self, holding: Holding) {
         *self.0.holding.lock().expect("no test has panicked") = holding;
     }
+
+    fn clock(&self) -> u64 {
+        u64::try_from(Timestamp::now().as_millisecond()).expect("after 1970") + self.0.clock_ahead
+    }
+
+    fn settings(&self) -> String {
+        self.0.settings.clone()
+    }
+
+    fn decisions(&self) -> String {
+        self.0.decisions().summary()
+    }
+
+    fn known_decisions(&self) -> Vec<Note> {
+        self.0.decisions().known(Timestamp::now())
+    }
+
+    fn take_unsent_decisions(&self) -> Vec<Note> {
+        self.0.decisions().take_unsent()
+    }
+
+    fn follow(&self, decision: Note) {
+        self.0.decisions().learn(&decision);
+    }
 }
 
 impl Fake {
     pub(crate) fn start(fleet: Fleet, limit: u32) -> Self {
+        Self::start_with(fleet, limit, "", 0)
+    }
+
+    /// Starts a gateway with these settings, whose wall clock is ahead by so many milliseconds.
+    pub(crate) fn start_with(fleet: Fleet, limit: u32, settings: &str, clock_ahead: u64) -> Self {
         let state = Arc::new(State {
             began: Instant::now(),
             limit,
             waiting: AtomicU32::new(0),
             holding: Mutex::new(Holding { slots: 1, until: None, then: 1 }),
+            clock_ahead,
+            settings: settings.to_owned(),
+            decisions: Mutex::default(),
         });
         let board = Board::default();
         let (end, ended) = oneshot::channel();
@@ -122,6 +164,33 @@ impl Fake {
 
     pub(crate) fn status(&self) -> FleetStatus {
         self.board.status()
+    }
+
+    /// Makes the decision that requests of a class are only observed for an hour.
+    pub(crate) fn decide(&self, name: &str, class: &str) {
+        let now = Timestamp::now();
+        let subject = Subject::Class {
+            class: class.to_owned(),
+            mode: Mode::Observe,
+            enforce_percent: 100,
+        };
+        let mut note = Note {
+            at: now,
+            subject,
+            what: What::Overridden,
+            by: "operator".to_owned(),
+            why: "a test".to_owned(),
+            limits: None,
+            until: Some(now + Duration::from_secs(3600)),
+            unwritten: None,
+            fleet: None,
+        };
+        self.state.decisions().stamp(name, now, &mut note);
+    }
+
+    /// Returns the decisions that the gateway knows.
+    pub(crate) fn decisions(&self) -> Vec<Note> {
+        self.state.decisions().known(Timestamp::now())
     }
 
     /// Sets the number of waiting requests.

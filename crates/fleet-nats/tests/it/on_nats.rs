@@ -38,6 +38,13 @@ fn share(gateways: &[Fake]) -> bool {
     gateways.iter().all(|gateway| gateway.slots() == LIMIT / 3)
 }
 
+fn all_are_heard(gateways: &[Fake]) -> bool {
+    gateways.iter().all(|gateway| {
+        let known = gateway.status().gateways;
+        known.len() == 3 && known.iter().all(|other| other.is_current)
+    })
+}
+
 #[test]
 fn slots_go_to_the_gateway_with_work_and_come_back() {
     let Some(gateways) = three("lent") else { return };
@@ -65,12 +72,7 @@ fn a_gateway_that_ends_gives_back_what_it_borrowed() {
 #[test]
 fn each_gateway_shows_the_state_of_all() {
     let Some(gateways) = three("shown") else { return };
-    until(&gateways, "all are heard", |all| {
-        all.iter().all(|gateway| {
-            let known = gateway.status().gateways;
-            known.len() == 3 && known.iter().all(|other| other.is_current)
-        })
-    });
+    until(&gateways, "all are heard", all_are_heard);
     let status = gateways[0].status();
     let names: Vec<&str> = status.gateways.iter().map(|gateway| gateway.name.as_str()).collect();
     assert_eq!(names, ["one", "three", "two"]);
@@ -96,6 +98,51 @@ fn a_second_program_with_a_name_gets_one_slot_and_is_told() {
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(second.slots(), 1);
     within_limit(&gateways);
+}
+
+#[test]
+fn a_decision_made_at_any_gateway_is_known_at_all() {
+    let Some(mut gateways) = three("decided") else { return };
+    until(&gateways, "all are heard", all_are_heard);
+    let began = Instant::now();
+    gateways[1].decide("two", "browse");
+    until(&gateways, "all know it", |all| all.iter().all(|gateway| gateway.decisions().len() == 1));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    gateways[0].decide("one", "search");
+    until(&gateways, "all know both", |all| {
+        all.iter().all(|gateway| gateway.decisions().len() == 2)
+    });
+    // A gateway that was away when they were made learns them from the others.
+    gateways.pop();
+    gateways.push(Fake::start(fleet("three", "decided", &servers().unwrap()), LIMIT));
+    until(&gateways, "the new one knows both", |all| all[2].decisions().len() == 2);
+    let stamps = |gateway: &Fake| -> Vec<_> {
+        gateway.decisions().into_iter().map(|note| note.fleet).collect()
+    };
+    assert_eq!(stamps(&gateways[2]), stamps(&gateways[0]));
+}
+
+#[test]
+fn differences_between_gateways_are_shown_and_stop_nothing() {
+    let Some(servers) = servers() else { return };
+    let gateways = [
+        Fake::start(fleet("one", "differs", &servers), LIMIT),
+        Fake::start_with(fleet("two", "differs", &servers), LIMIT, "other", 60_000),
+        Fake::start(fleet("three", "differs", &servers), LIMIT / 3),
+    ];
+    until(&gateways, "each difference is shown", |all| all[0].status().warnings.len() == 3);
+    let mut warnings = gateways[0].status().warnings;
+    warnings.sort();
+    assert_eq!(
+        warnings,
+        [
+            "the clock of two is more than 5 s ahead of the clock here, so its decisions begin and \
+             end at other times",
+            "three has the limit 16, not 48",
+            "two has another configuration of its policies or classes",
+        ]
+    );
+    until(&gateways, "each has slots", |all| all[..2].iter().all(|one| one.slots() == LIMIT / 3));
 }
 
 #[test]

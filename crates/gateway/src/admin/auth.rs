@@ -22,6 +22,7 @@
 use std::net::IpAddr;
 
 use bywash_api::{Access, Code, Proof};
+use bywash_control::is_reserved;
 use bywash_message::Request;
 use bywash_token::operator::{Operator, OperatorKeys, Unproven, read};
 use bywash_token::{Secrets, UnixTime};
@@ -49,19 +50,27 @@ impl Caller {
     }
 
     /// Returns the author of a decision. `stated` is the name that the operator states. Returns an
-    /// error if it differs from the name in the token.
+    /// error if it differs from the name in the token, or if no operator may have it.
     pub(super) fn author(&self, stated: Option<String>) -> Result<String, Refused> {
-        match self {
-            Self::Local => Ok(stated.unwrap_or_default()),
+        let author = match self {
+            Self::Local => stated.unwrap_or_default(),
             Self::Named(operator) => match stated {
-                Some(stated) if stated != operator.name() => Err(Refused::new(
-                    Code::Forbidden,
-                    "`by` differs from the name in the token: omit `by`, or use a token with your \
-                     own name",
-                )),
-                Some(_) | None => Ok(operator.name().to_owned()),
+                Some(stated) if stated != operator.name() => {
+                    return Err(Refused::new(
+                        Code::Forbidden,
+                        "`by` differs from the name in the token: omit `by`, or use a token with \
+                         your own name",
+                    ));
+                }
+                Some(_) | None => operator.name().to_owned(),
             },
+        };
+        if is_reserved(&author) {
+            return Err(Refused::invalid(format!(
+                "`{author}` is the author of decisions that no operator makes: give your own name"
+            )));
         }
+        Ok(author)
     }
 }
 

@@ -174,6 +174,7 @@ const fn code_of(why: &Undoable) -> Code {
         Undoable::Conflict { .. } => Code::Conflict,
         Undoable::DecisionMeta(_)
         | Undoable::Transacts
+        | Undoable::Pattern
         | Undoable::RuleLimits(_)
         | Undoable::Trial
         | Undoable::Many

@@ -26,6 +26,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         mode: if shared.is_bypassed() { "bypass" } else { config.mode.name() }.to_owned(),
         pid: std::process::id(),
         config_hash: config.hash.clone(),
+        fleet: config.fleet.as_ref().map(|fleet| fleet.name.clone()),
         draining: shared.is_leaving.load(Ordering::Relaxed),
         uptime_ms: shared.driver.now().since(Time::ZERO).as_millis(),
         limit: status.limit,
@@ -213,6 +214,7 @@ fn read_fleet(shared: &Shared) {
     let gauges = shared.metrics.gauges();
     gauges.fleet_connected.set(i64::from(fleet.is_connected));
     gauges.fleet_share.set(i64::from(fleet.share));
+    gauges.fleet_differences.set(fleet.warnings.len() as i64);
     let current = fleet.gateways.iter().filter(|gateway| gateway.is_current).count();
     gauges.fleet_gateways.set(i64::try_from(current).unwrap_or(i64::MAX));
     let ignored: u64 = fleet.rejected.values().sum();

@@ -4,9 +4,11 @@
 
 use std::path::Path;
 
-use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore};
+use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore, Subject};
 use bywash_terminal::stderr::say;
 
+#[cfg(feature = "fleet")]
+use super::watch::{MINUTE, before};
 use crate::process::wall_clock;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
@@ -74,6 +76,39 @@ pub(crate) fn decide(
     let version = findings.store.save(&shared.state_writer);
     shared.audit.note(&shared.state_writer, notes, version);
     Ok(version.filter(|_| has_notes))
+}
+
+/// Puts a decision of another gateway in force, unless a newer one about its subject is known.
+///
+/// # Errors
+/// Returns an error if the decision cannot be put in force. Then no decision has changed.
+#[cfg(feature = "fleet")]
+pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionError<Refused>> {
+    let is_news = |shared: &Shared| shared.audit.notes().fleet.is_news(&decision);
+    if !is_news(shared) {
+        return Ok(());
+    }
+    let now = shared.driver.now();
+    decide(shared, |store| {
+        // Another decision may have come first.
+        if !is_news(shared) {
+            return Ok(Vec::new());
+        }
+        let at = wall_clock::now();
+        let mut note = decision.clone();
+        if let Some(number) = store.follow(at, &decision)? {
+            let measured = store.entry(number).ok().and_then(|entry| {
+                before(&shared.elephants.watched(), entry, now, MINUTE)
+            });
+            store.was_before(at, number, measured);
+            // Each gateway has numbers of its own.
+            if let Subject::Elephant { number: shown, .. } = &mut note.subject {
+                *shown = number;
+            }
+        }
+        Ok(vec![note])
+    })
+    .map(|_| ())
 }
 
 /// Ends rules whose time is over. `tick` ends them in the store and returns the notes about them.

@@ -1,6 +1,8 @@
 //! Puts decisions in force, of operators and of the watch for elephants.
 
 pub(crate) mod elephants;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod overrides;
 pub(crate) mod watch;
 
@@ -13,7 +15,8 @@ pub(crate) fn open(shared: &Shared) {
     let settings = shared.settings();
     let directory = settings.config.state.as_ref().map(|state| &*state.directory);
     shared.state_writer.open(directory);
-    shared.audit.open(directory);
+    let gateway = settings.config.fleet.as_ref().map(|fleet| &*fleet.name);
+    shared.audit.open(directory, gateway);
     overrides::open(shared, directory);
     elephants::open(shared, directory);
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bywash_control::{DecisionMeta, Mode, NotOverridden, Note, Overrides, Target};
+use bywash_control::{BYWASH, DecisionMeta, Mode, NotOverridden, Note, Overrides, Target};
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::escaped;
 use bywash_units::TimeSpan;
@@ -58,7 +58,7 @@ fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<No
     }
     let why = format!("the saved overrides cannot be read: {}", escaped(why));
     let why = why.chars().take(200).collect();
-    let meta = DecisionMeta { by: "bywash".into(), why, lasts: BYPASSED };
+    let meta = DecisionMeta { by: BYWASH.into(), why, lasts: BYPASSED };
     overrides.set(wall_clock::now(), Target::Bypass, meta, None, &[]).ok()
 }
 
@@ -83,6 +83,27 @@ pub(crate) fn decide(
     let note = decision(&mut overrides, &settings)?;
     stored.set(overrides);
     Ok(decided(shared, &stored, vec![note], &settings))
+}
+
+/// Puts a decision of another gateway in force, unless a newer one about its subject is known.
+///
+/// # Errors
+/// Returns an error if the decision cannot be put in force. Then nothing has changed.
+#[cfg(feature = "fleet")]
+pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionError<NotOverridden>> {
+    let mut stored = shared.overrides();
+    if !shared.audit.notes().fleet.is_news(&decision) {
+        return Ok(());
+    }
+    if stored.is_handed_over() {
+        return Err(DecisionError::HandedOver);
+    }
+    let settings = shared.settings();
+    let mut overrides = stored.get().clone();
+    overrides.follow(wall_clock::now(), &decision, &settings.present_class_names())?;
+    stored.set(overrides);
+    decided(shared, &stored, vec![decision], &settings);
+    Ok(())
 }
 
 /// Ends the bypass, also one that the process was started with. `seen` is the revision of the

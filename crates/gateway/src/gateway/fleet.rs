@@ -4,15 +4,17 @@ use std::io;
 use std::sync::Arc;
 
 use bywash_config::Fleet;
+use bywash_control::Note;
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
 use bywash_fleet_nats::{Gateway, Start};
 use bywash_units::Time;
 use tokio::sync::watch;
 
+use crate::decisions;
 use crate::error::GatewayError;
-use crate::process::boot_clock;
 use crate::process::lifecycle::Lifecycle;
+use crate::process::{boot_clock, wall_clock};
 use crate::shared::Shared;
 
 /// Listens on the address that shows to the fleet that this process lives.
@@ -46,6 +48,30 @@ impl Gateway for Member {
 
     fn hold(&self, holding: Holding) {
         self.0.driver.hold(holding);
+    }
+
+    fn clock(&self) -> u64 {
+        wall_clock::unix_ms()
+    }
+
+    fn settings(&self) -> String {
+        self.0.settings().for_fleet()
+    }
+
+    fn decisions(&self) -> String {
+        self.0.audit.notes().fleet.summary()
+    }
+
+    fn known_decisions(&self) -> Vec<Note> {
+        self.0.audit.notes().fleet.known(wall_clock::now())
+    }
+
+    fn take_unsent_decisions(&self) -> Vec<Note> {
+        self.0.audit.notes().fleet.take_unsent()
+    }
+
+    fn follow(&self, decision: Note) {
+        decisions::fleet::follow(&self.0, decision);
     }
 }
 

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bywash_config::{AdminAddress, Config, Fleet};
-use bywash_control::{Note, Subject, What};
+use bywash_control::{CONFIG_FILE, Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_fleet::Holding;
 use bywash_handover::{Listener, Name, Sockets};
@@ -443,11 +443,12 @@ fn reloaded() -> Note {
         at: wall_clock::now(),
         subject: Subject::File,
         what: What::Reloaded,
-        by: "the file".into(),
+        by: CONFIG_FILE.into(),
         why: "the configuration file was reloaded and is in force".into(),
         limits: None,
         until: None,
         unwritten: None,
+        fleet: None,
     }
 }
 

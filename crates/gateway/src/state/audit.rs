@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bywash_control::Note;
+use bywash_control::{FleetDecisions, Note};
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::printable_json;
 
@@ -42,6 +42,10 @@ pub(crate) struct Notes {
     /// The last notes, newest last. Each has the version of the document that contains its
     /// decision; `None` for a note that was read from the audit log at start.
     last: VecDeque<(Note, Option<Version>)>,
+    /// The name of this gateway in its fleet; `None` if it belongs to none.
+    gateway: Option<String>,
+    /// The decisions that hold at all gateways of the fleet.
+    pub(crate) fleet: FleetDecisions,
     /// The number of notes so far: those read from the audit log at start and those added since.
     pub(crate) revision: u64,
 }
@@ -58,14 +62,17 @@ impl Audit {
     }
 
     /// Reads the notes that earlier processes wrote in this directory, if one is given. A missing
-    /// file is not an error; any other error is logged.
-    pub(crate) fn open(&self, directory: Option<&Path>) {
+    /// file is not an error; any other error is logged. `gateway` is the name of this gateway in its
+    /// fleet, if it belongs to one.
+    pub(crate) fn open(&self, directory: Option<&Path>, gateway: Option<&str>) {
         let mut notes = self.notes();
         notes.are_kept = directory.is_some();
+        notes.gateway = gateway.map(str::to_owned);
         let Some(directory) = directory else { return };
         match read(&directory.join(FILE)) {
             Ok(before) => {
                 notes.revision += before.len() as u64;
+                before.iter().for_each(|note| notes.fleet.learn(note));
                 let during = std::mem::take(&mut notes.last);
                 notes.last = before.into_iter().map(|note| (note, None)).chain(during).collect();
                 notes.bound();
@@ -79,7 +86,8 @@ impl Audit {
     /// Does not wait for the disk.
     pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
-        for note in decided {
+        for mut note in decided {
+            notes.share(&mut note);
             match &notes.reporter {
                 Some(reporter) => reporter(&note),
                 None => say(format_args!("decided {}", line(&note))),
@@ -106,6 +114,16 @@ impl Notes {
             Note { unwritten: unwritten.or_else(|| note.unwritten.clone()), ..note.clone() }
         };
         self.last.iter().rev().take(most).map(with_reason).collect()
+    }
+
+    /// Keeps a decision that holds for the fleet: one of another gateway, or one that an operator
+    /// has made at this gateway, which gets its stamp here.
+    fn share(&mut self, note: &mut Note) {
+        if note.fleet.is_some() {
+            self.fleet.learn(note);
+        } else if let Some(gateway) = &self.gateway {
+            self.fleet.stamp(gateway, note.at, note);
+        }
     }
 
     fn bound(&mut self) {
@@ -184,6 +202,7 @@ mod tests {
             limits: None,
             until: None,
             unwritten: None,
+            fleet: None,
         }
     }
 
@@ -201,7 +220,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         append(folder.path(), &line(&note(3))).unwrap();
         let next = Audit::default();
-        next.open(Some(folder.path()));
+        next.open(Some(folder.path()), None);
         let (notes, writer) = (next.notes(), StateWriter::new());
         assert_eq!(notes.newest(10, &writer), [note(3), note(2), note(1)]);
         assert_eq!(notes.newest(1, &writer), [note(3)]);

@@ -362,6 +362,7 @@ mod tests {
             limits: None,
             until: None,
             unwritten: None,
+            fleet: None,
         }
     }
 

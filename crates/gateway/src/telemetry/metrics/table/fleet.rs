@@ -8,7 +8,7 @@ pub(super) static SUBJECT: Subject = Subject {
     title: "Fleet",
     about: "Gateways that share the slots of one application (`[fleet]`). Without a fleet, all are \
             0.",
-    metrics: &[&FLEET_CONNECTED, &FLEET_SHARE, &FLEET_GATEWAYS, &FLEET_IGNORED],
+    metrics: &[&FLEET_CONNECTED, &FLEET_SHARE, &FLEET_GATEWAYS, &FLEET_DIFFERENCES, &FLEET_IGNORED],
 };
 
 pub(crate) static FLEET_CONNECTED: Metric = Metric {
@@ -40,6 +40,14 @@ pub(crate) static FLEET_GATEWAYS: Metric = Metric {
         "If it is below the number of `fleet.gateways`, the shares of the others are not used. \
          Start them again, or take them out of the list of every gateway.",
     ),
+};
+pub(crate) static FLEET_DIFFERENCES: Metric = Metric {
+    name: "bywash_fleet_differences",
+    kind: Gauge,
+    unit: "differences",
+    labels: &[],
+    help: "Differences of other gateways from this one: version, configuration, limit or clock",
+    remedy: Do("`bywash fleet status` lists them. Service goes on; make the gateways equal."),
 };
 pub(crate) static FLEET_IGNORED: Metric = Metric {
     name: "bywash_fleet_ignored_messages",

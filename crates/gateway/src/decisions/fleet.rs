@@ -1,0 +1,42 @@
+//! Puts decisions in force that operators have made at other gateways of the fleet.
+
+use bywash_control::{Note, Subject};
+use bywash_terminal::stderr::say;
+use bywash_terminal::text::excerpt;
+
+use super::{elephants, overrides};
+use crate::shared::Shared;
+use crate::state::stored::DecisionError;
+
+/// Puts a decision of another gateway in force, unless a newer one about its subject is known. A
+/// decision that is not possible here is logged, and then counts as known. While another process
+/// takes over, nothing changes: that process learns the decision from the other gateways.
+pub(crate) fn follow(shared: &Shared, decision: Note) {
+    let kept = decision.clone();
+    let followed = match &decision.subject {
+        Subject::Class { .. } | Subject::Bypass => {
+            overrides::follow(shared, decision).map_err(|why| refusal(&why))
+        }
+        Subject::Elephant { .. } => {
+            elephants::follow(shared, decision).map_err(|why| refusal(&why))
+        }
+        Subject::File => Ok(()),
+    };
+    if let Err(Some(why)) = followed {
+        let of = kept.fleet.as_ref().map_or("", |stamp| &stamp.gateway);
+        say(format_args!(
+            "fleet: a decision of {} at the gateway {} is not in force here: {why}",
+            excerpt(&kept.by, 200),
+            excerpt(of, 64)
+        ));
+        shared.audit.notes().fleet.learn(&kept);
+    }
+}
+
+/// Returns why a decision is not possible; `None` if it may be possible later.
+fn refusal<R: std::error::Error>(why: &DecisionError<R>) -> Option<String> {
+    match why {
+        DecisionError::Refused(why) => Some(why.to_string()),
+        DecisionError::HandedOver => None,
+    }
+}
