@@ -11,8 +11,8 @@ use bywash_fleet::{
 use bywash_terminal::text::excerpt;
 use bywash_units::{Time, TimeSpan};
 
-use crate::{Gateway, digest};
 use crate::message::{Message, Presence, Rejected};
+use crate::{Gateway, digest};
 
 /// The number of heartbeats between two messages about the state of this gateway.
 const PRESENCE_EVERY: u64 = 5;
@@ -189,7 +189,8 @@ impl Node {
             if is_first && other.differs >= DIFFERS && other.is_current(now) {
                 other.differs = 0;
                 let known = known.get_or_insert_with(|| gateway.known_decisions());
-                let message = |note: &Note| (To::One(*member), Message::Decision(note.clone().into()));
+                let message =
+                    |note: &Note| (To::One(*member), Message::Decision(note.clone().into()));
                 sent.extend(known.iter().map(message));
             }
         }
@@ -225,9 +226,8 @@ impl Node {
             Message::Refusal(_) => {}
             Message::Presence(presence) => self.on_presence(now, presence, gateway.clock())?,
             Message::Decision(note) => {
-                let is_known = |name: &String| {
-                    note.fleet.as_ref().is_some_and(|stamp| stamp.gateway == *name)
-                };
+                let is_known =
+                    |name: &String| note.fleet.as_ref().is_some_and(|stamp| stamp.gateway == *name);
                 if !self.names.values().any(is_known) {
                     return Err(Rejected::Stranger);
                 }
@@ -264,12 +264,7 @@ impl Node {
         }
     }
 
-    fn on_presence(
-        &mut self,
-        now: Time,
-        presence: Presence,
-        clock: u64,
-    ) -> Result<(), Rejected> {
+    fn on_presence(&mut self, now: Time, presence: Presence, clock: u64) -> Result<(), Rejected> {
         self.is_known(presence.from)?;
         if presence.from.member == self.me.member {
             let is_other = presence.from.run != self.me.run;
@@ -362,7 +357,8 @@ impl Node {
                 warnings.push(format!("{name} runs version {version}, not {}", mine.version));
             } else if is.limit == mine.limit && is.settings != mine.settings {
                 // Only programs of one version write their settings alike.
-                warnings.push(format!("{name} has another configuration of its policies or classes"));
+                warnings
+                    .push(format!("{name} has another configuration of its policies or classes"));
             }
             if is.limit != mine.limit {
                 warnings.push(format!("{name} has the limit {}, not {}", is.limit, mine.limit));

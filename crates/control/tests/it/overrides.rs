@@ -2,8 +2,8 @@
 //! seen.
 
 use bywash_control::{
-    DecisionMeta, DecisionMetaError, Mode, NotOverridden, Overrides, Subject, Target, Timestamp,
-    What,
+    DecisionMeta, DecisionMetaError, Mode, NotOverridden, Note, Overrides, Subject, Target,
+    Timestamp, What,
 };
 use bywash_units::TimeSpan;
 
@@ -169,4 +169,40 @@ fn a_bypass_ends_by_whoever_has_seen_it_and_says_why() {
     let revision = overrides.revision();
     assert!(end(&mut overrides, Some(revision), false).unwrap().is_some());
     assert!(!overrides.bypasses());
+}
+
+#[test]
+fn an_override_of_another_gateway_holds_until_it_is_undone_there() {
+    let (mut maker, mut follower) = (Overrides::default(), Overrides::default());
+    let set = maker.set(at(0), enforced("search", 10), meta(600), None, &CLASSES).unwrap();
+    follower.set(at(0), enforced("search", 90), meta(60), None, &CLASSES).unwrap();
+    follower.follow(at(1), &set, &CLASSES).unwrap();
+    let (one, mode, enforce_percent) = follower.of_class("search").unwrap();
+    assert_eq!((mode, enforce_percent, one.until), (Mode::Enforce, 10, at(600)));
+    assert_eq!((one.number, follower.list().len()), (2, 1));
+    let undone = maker.undo(at(5), 1, "bo", "enough", None).unwrap();
+    follower.follow(at(6), &undone, &CLASSES).unwrap();
+    assert_eq!(follower.list(), []);
+    let bypass = maker.set(at(7), Target::Bypass, meta(60), None, &CLASSES).unwrap();
+    follower.follow(at(8), &bypass, &CLASSES).unwrap();
+    assert!(follower.bypasses());
+    let ended = maker.end_bypass(at(9), meta(60), None, false).unwrap().unwrap();
+    follower.follow(at(10), &ended, &CLASSES).unwrap();
+    assert!(!follower.bypasses());
+}
+
+#[test]
+fn an_override_of_another_gateway_that_is_not_possible_here_changes_nothing() {
+    let mut maker = Overrides::default();
+    let note = maker.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();
+    let mut follower = Overrides::default();
+    let unknown = follower.follow(at(1), &note, &["other"]);
+    assert_eq!(unknown, Err(NotOverridden::NoClass("search".into())));
+    let subject =
+        Subject::Class { class: "search".into(), mode: Mode::Enforce, enforce_percent: 0 };
+    let nonsense = follower.follow(at(1), &Note { subject, ..note.clone() }, &CLASSES);
+    assert_eq!(nonsense, Err(NotOverridden::EnforcePercent));
+    let endless = Note { until: Some(at(86_400 * 31)), ..note };
+    assert!(follower.follow(at(1), &endless, &CLASSES).is_err());
+    assert_eq!(follower, Overrides::default());
 }

@@ -1,8 +1,8 @@
 //! A gateway without requests, whose waiting line a test sets.
 
 use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -169,11 +169,8 @@ impl Fake {
     /// Makes the decision that requests of a class are only observed for an hour.
     pub(crate) fn decide(&self, name: &str, class: &str) {
         let now = Timestamp::now();
-        let subject = Subject::Class {
-            class: class.to_owned(),
-            mode: Mode::Observe,
-            enforce_percent: 100,
-        };
+        let subject =
+            Subject::Class { class: class.to_owned(), mode: Mode::Observe, enforce_percent: 100 };
         let mut note = Note {
             at: now,
             subject,

@@ -97,9 +97,10 @@ pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionErro
         let at = wall_clock::now();
         let mut note = decision.clone();
         if let Some(number) = store.follow(at, &decision)? {
-            let measured = store.entry(number).ok().and_then(|entry| {
-                before(&shared.elephants.watched(), entry, now, MINUTE)
-            });
+            let measured = store
+                .entry(number)
+                .ok()
+                .and_then(|entry| before(&shared.elephants.watched(), entry, now, MINUTE));
             store.was_before(at, number, measured);
             // Each gateway has numbers of its own.
             if let Subject::Elephant { number: shown, .. } = &mut note.subject {

@@ -2,6 +2,7 @@
 
 mod asked;
 mod decided;
+mod followed;
 mod found;
 mod measured;
 mod undone;
