@@ -1,17 +1,18 @@
 //! The connection of one gateway to the NATS servers.
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, ready};
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, Event, Subscriber};
+use async_nats::{Client, ConnectOptions, Event, ReconnectToServer, Subscriber};
 use bywash_config::{Credentials, Fleet};
 use bywash_fleet::MemberId;
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::excerpt;
-use bywash_units::Time;
+use bywash_units::{Time, TimeSpan};
 use futures_util::StreamExt;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -25,6 +26,9 @@ use crate::{Board, Gateway, digest};
 const RETRY: Duration = Duration::from_secs(5);
 /// The maximum time for a message to enter the client's queue.
 const SEND: Duration = Duration::from_millis(20);
+/// The time without a message from another gateway after which the connection is made again, to
+/// another server. In contact, a gateway hears each other one at least once a second.
+const SILENCE: TimeSpan = TimeSpan::from_millis(1_300);
 /// The maximum number of messages that wait to be sent, and of received ones that wait to be read.
 const QUEUE: usize = 256;
 
@@ -56,6 +60,9 @@ struct Link<G> {
     sent: Vec<(To, Message)>,
     /// The questions whether other gateways have ended.
     questions: Questions,
+    /// When the last message came on the present connection; `None` if none has come.
+    heard: Option<Time>,
+    was_connected: bool,
 }
 
 /// Listens on the address that shows to the others that this process lives, until it ends. Call it
@@ -84,7 +91,15 @@ pub async fn run<G: Gateway>(start: Start<G>, end: impl Future<Output = ()>) -> 
     let now = start.gateway.now();
     let node = Node::new(now, fleet, id, random()?, start.gateway.limit());
     let questions = Questions::new(fleet.gateways.len());
-    let mut link = Link { start, subjects, node, sent: Vec::new(), questions };
+    let mut link = Link {
+        start,
+        subjects,
+        node,
+        sent: Vec::new(),
+        questions,
+        heard: None,
+        was_connected: false,
+    };
     tokio::select! {
         () = link.serve() => {}
         () = end => {}
@@ -124,8 +139,10 @@ impl<G: Gateway> Link<G> {
                 biased;
                 _ = beat.tick() => {
                     let now = self.start.gateway.now();
+                    let client = client.as_ref().map(|(client, ..)| client);
+                    self.check_connection(now, client).await;
                     self.node.beat(now, &self.start.gateway, &mut self.sent);
-                    self.send(client.as_ref().map(|(client, ..)| client)).await;
+                    self.send(client).await;
                     self.ask_for_silent(now);
                     self.describe(now);
                 }
@@ -174,8 +191,27 @@ impl<G: Gateway> Link<G> {
         }
     }
 
+    /// Has a new connection greet the others at once. Replaces a connection on which no message has
+    /// come for a while: its server may be stopped or cut off, which the client notices much later.
+    /// A new connection is not replaced before a message has come on it.
+    async fn check_connection(&mut self, now: Time, client: Option<&Client>) {
+        let client = client.filter(|client| client.connection_state() == State::Connected);
+        if client.is_some() && !self.was_connected {
+            self.node.greet();
+        }
+        self.was_connected = client.is_some();
+        if let Some(client) = client
+            && self.heard.is_some_and(|heard| now.since(heard) > SILENCE)
+        {
+            self.heard = None;
+            // The client's task ends only with the client.
+            let _ = timeout(SEND, client.force_reconnect()).await;
+        }
+    }
+
     fn receive(&mut self, subject: &str, bytes: &[u8]) {
         let now = self.start.gateway.now();
+        self.heard = Some(now);
         let read = if bytes.len() > MOST {
             Err(Rejected::TooLong)
         } else {
@@ -267,13 +303,22 @@ async fn client(
 
 fn options(fleet: &Fleet, board: &Board) -> Result<ConnectOptions, Box<dyn std::error::Error>> {
     let board = board.clone();
+    // Each attempt takes the next server, so that it does not wait for a stopped one again.
+    let next = AtomicUsize::new(digest(&fleet.name) as usize);
     let mut options = ConnectOptions::new()
         .name(format!("bywash {}", fleet.name))
         .no_echo()
+        .ignore_discovered_servers()
         .retry_on_initial_connect()
         .max_reconnects(None)
         .reconnect_delay_callback(|attempts| {
-            Duration::from_millis(100 * (attempts as u64).clamp(1, 20))
+            Duration::from_millis(100 * (attempts as u64).clamp(1, 10))
+        })
+        .reconnect_to_server_callback(move |servers, _| {
+            let addr = servers.get(next.fetch_add(1, Ordering::Relaxed) % servers.len().max(1));
+            let chosen =
+                addr.map(|server| ReconnectToServer { addr: server.addr.clone(), delay: None });
+            ready(chosen)
         })
         .connection_timeout(Duration::from_secs(2))
         .ping_interval(Duration::from_secs(2))

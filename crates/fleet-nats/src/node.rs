@@ -24,6 +24,9 @@ const STALE: TimeSpan = TimeSpan::from_secs(3);
 /// single one may have crossed a decision.
 const DIFFERS: u32 = 2;
 
+/// The time for which a gateway sends a decision again with each of its states.
+const REPEATED: TimeSpan = TimeSpan::from_secs(10);
+
 /// The difference between two wall clocks that is no fault, in milliseconds.
 const CLOCKS_AGREE: u64 = 5_000;
 
@@ -44,8 +47,11 @@ pub(crate) struct Node {
     member: Member,
     allocator: Allocator,
     meter: DemandMeter,
-    /// The number of heartbeats since the start.
+    /// The number of heartbeats since the last state of this gateway was sent.
     beats: u64,
+    /// The last decisions of this gateway, and when each was made. They are sent again, because a
+    /// connection may lose them.
+    decided: Vec<(Note, Time)>,
     /// The state of this gateway at the last heartbeat.
     present: Presence,
     others: BTreeMap<MemberId, Other>,
@@ -103,6 +109,7 @@ impl Node {
             names,
             meter: DemandMeter::new(now),
             beats: 0,
+            decided: Vec::new(),
             present,
             others: BTreeMap::new(),
         }
@@ -159,9 +166,13 @@ impl Node {
         }
         gateway.hold(self.member.holding(now));
         self.present.slots = self.member.slots(now);
-        let decided = gateway.take_unsent_decisions();
-        sent.extend(decided.into_iter().map(|note| (To::All, Message::Decision(Box::new(note)))));
-        if self.beats.is_multiple_of(PRESENCE_EVERY) {
+        let is_due = self.beats.is_multiple_of(PRESENCE_EVERY);
+        self.decided.retain(|(_, made)| now.since(*made) <= REPEATED);
+        let known = if is_due { 0 } else { self.decided.len() };
+        self.decided.extend(gateway.take_unsent_decisions().into_iter().map(|note| (note, now)));
+        let message = |(note, _): &(Note, _)| (To::All, Message::Decision(note.clone().into()));
+        sent.extend(self.decided[known..].iter().map(message));
+        if is_due {
             self.present.clock = gateway.clock();
             self.present.settings = digest(&gateway.settings());
             self.present.decisions = digest(&gateway.decisions());
@@ -169,6 +180,11 @@ impl Node {
             self.send_missing_decisions(now, gateway, sent);
         }
         self.beats += 1;
+    }
+
+    /// Has the next heartbeat send the state of this gateway.
+    pub(crate) fn greet(&mut self) {
+        self.beats = 0;
     }
 
     /// Sends all decisions to each gateway that has shown for a while that it knows others. Of the
