@@ -90,6 +90,10 @@ impl Endpoint {
         Self { query, problems: &[400, 401, 403], ..self }
     }
 
+    const fn remote(self) -> Self {
+        Self { problems: &[400, 401, 403, 404, 503], ..self }
+    }
+
     const fn named(self) -> Self {
         Self { problems: &[400, 401, 403, 404], ..self }
     }
@@ -214,6 +218,26 @@ static ENDPOINTS: &[Endpoint] = &[
         "Returns the gateways that share the application's slots, and what each has.",
     )
     .named(),
+    get(
+        "/v1/fleet/{name}/status",
+        Body::Json(of::<Status>),
+        "Returns `/v1/status` of the gateway with this name.",
+    )
+    .remote(),
+    get(
+        "/v1/fleet/{name}/sessions",
+        Body::Json(of::<Sessions>),
+        "Returns `/v1/sessions` of the gateway with this name.",
+    )
+    .remote(),
+    get(
+        "/v1/fleet/{name}/elephants",
+        Body::Json(of::<Elephants>),
+        "Returns `/v1/elephants` of the gateway with this name.",
+    )
+    .remote(),
+    get("/v1/fleet/{name}/policy", POLICY, "Returns `/v1/policy` of the gateway with this name.")
+        .remote(),
     get(
         "/v1/routes",
         Body::Json(of::<Routes>),

@@ -43,7 +43,8 @@ pub struct FleetGateway {
     pub name: String,
     /// Whether its program is proven to have ended. Only the gateway that divides the slots knows.
     pub is_down: bool,
-    /// Whether the numbers are at most three seconds old.
+    /// Whether the numbers are at most three seconds old, or in a fleet of more than 100 gateways at
+    /// most three times as old as the gateway sends them.
     pub is_current: bool,
     /// The age of the numbers.
     pub heard_ms: Option<u64>,

@@ -9,11 +9,12 @@ use bywash_command::{admin_client, operators};
 use bywash_control::Change;
 use bywash_units::TimeSpan;
 
-use crate::args::elephants::{Ask, Author, DecisionMeta, Elephants, List, Show};
+use crate::args::elephants::{Ask, Author, DecisionMeta, Elephants, Show};
+use crate::read::read;
 
 pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
-        Elephants::List(args) => list(args),
+        Elephants::List(args) => read(args, "/v1/elephants", listing),
         Elephants::Show(args) => show(args),
         Elephants::Ask(args) => ask(args),
         Elephants::Approve(args) => {
@@ -66,11 +67,4 @@ fn show(args: &Show) -> Result<(), Failure> {
         return print_json(&admin_client::get(&args.which, &path)?);
     }
     print(&details(&admin_client::get(&args.which, &path)?))
-}
-
-fn list(args: &List) -> Result<(), Failure> {
-    if args.json {
-        return print_json(&admin_client::get(&args.which, "/v1/elephants")?);
-    }
-    print(&listing(&admin_client::get(&args.which, "/v1/elephants")?))
 }

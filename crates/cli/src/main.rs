@@ -21,7 +21,7 @@
 //! - `manual.rs`, `commands_page.rs`: the description of the command line for shells, for `man` and
 //!   for the reference.
 
-#[cfg(feature = "lab")]
+#[cfg(feature = "advise")]
 mod advise;
 mod args;
 mod audit;
@@ -38,12 +38,14 @@ mod names;
 mod policy;
 mod presets;
 mod proposed;
+mod read;
 mod requests;
 mod run;
 mod sessions;
 mod shaper;
 mod state;
 mod status;
+#[cfg(feature = "stopd")]
 mod stopd;
 mod token_keys;
 mod watchdog;
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(run) => run::run(&run),
+        #[cfg(feature = "stopd")]
         Command::Stopd(args) => stopd::stopd(&args),
         Command::Shaper(command) => shaper::shaper(&command),
         Command::Check(check) => check::check(&check),
@@ -104,7 +107,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Explain(explain) => requests::explain(&explain),
         Command::TokenKeys(keys) => token_keys::token_keys(&keys),
         Command::Doctor(doctor) => bywash_doctor::doctor(&doctor),
-        #[cfg(feature = "lab")]
+        #[cfg(feature = "advise")]
         Command::Advise(args) => advise::advise(&args),
         #[cfg(feature = "lab")]
         Command::Demo(demo) => bywash_lab::demo(&demo),

@@ -15,7 +15,9 @@ it should be. [Alerts](../../examples/prometheus/alerts.yml) watch most of them,
 [a dashboard](../../examples/grafana/bywash.json) shows the most useful ones.";
 
 pub(crate) fn metrics_reference(as_json: bool) -> Result<(), Failure> {
-    let subjects: Vec<&Subject> =
-        bywash_gateway::METRICS.into_iter().chain(bywash_stopd::METRICS).collect();
+    let subjects = bywash_gateway::METRICS.into_iter();
+    #[cfg(feature = "stopd")]
+    let subjects = subjects.chain(bywash_stopd::METRICS);
+    let subjects: Vec<&Subject> = subjects.collect();
     if as_json { print_json(&json(&subjects)) } else { print(&reference(ABOUT, &subjects)) }
 }

@@ -3,22 +3,19 @@
 
 use bywash_api::{ClassLearned, Sessions, SignalsSeen};
 use bywash_command::Failure;
-use bywash_command::admin_client;
-use bywash_command::streams::{print, print_json};
 use bywash_terminal::{Align, Table};
 
-use crate::args;
+use crate::args::Read;
+use crate::read::read;
 
-pub(crate) fn sessions(args: &args::Sessions) -> Result<(), Failure> {
-    if args.json {
-        return print_json(&admin_client::get(&args.which, "/v1/sessions")?);
-    }
-    let learned: Sessions = admin_client::get(&args.which, "/v1/sessions")?;
-    print(&format!("{}\n{}", headline(&learned), classes(&learned.classes)))?;
-    if learned.signals.is_empty() {
-        return Ok(());
-    }
-    print(&format!("\n{}", signals_table(&learned.signals)))
+pub(crate) fn sessions(args: &Read) -> Result<(), Failure> {
+    read(args, "/v1/sessions", |learned: &Sessions| {
+        let text = format!("{}\n{}", headline(learned), classes(&learned.classes));
+        if learned.signals.is_empty() {
+            return text;
+        }
+        format!("{text}\n{}", signals_table(&learned.signals))
+    })
 }
 
 fn headline(learned: &Sessions) -> String {

@@ -3,7 +3,7 @@
 
 use bywash_api::{MemoryStatus, ServerStatus, SessionCookieStatus, SetBypass, Status};
 use bywash_command::Failure;
-use bywash_command::streams::{print, print_json};
+use bywash_command::streams::print;
 use bywash_command::{admin_client, operators};
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
@@ -11,21 +11,20 @@ use bywash_terminal::{Align, Table};
 use crate::args::{self, Bypass, Switch};
 
 use crate::policy;
+use crate::read::read;
 
 pub(crate) fn status(args: &args::Status) -> Result<(), Failure> {
     if args.ready {
-        let ready = admin_client::is_ready(&args.which.admin)?;
+        let ready = admin_client::is_ready(&args.read.which.admin)?;
         return if ready {
             print("ready\n")
         } else {
             Err(Failure::running("the gateway does not serve"))
         };
     }
-    if args.json {
-        return print_json(&admin_client::get(&args.which, "/v1/status")?);
-    }
-    let status: Status = admin_client::get(&args.which, "/v1/status")?;
-    print(&format!("{}{}\n{}", headline(&status), warnings(&status), classes(&status)))
+    read(&args.read, "/v1/status", |status: &Status| {
+        format!("{}{}\n{}", headline(status), warnings(status), classes(status))
+    })
 }
 
 /// Runs `bywash bypass on|off`, and prints the policy that is in force afterwards.

@@ -13,25 +13,33 @@
 //!
 //! The lowest come first. A module uses only modules before it in this list, which
 //! `scripts/check-modules` checks.
+//! - `documents.rs`: documents that operators read at other gateways.
 //! - `message.rs`: the text of the messages.
 //! - `node.rs`: the state machines of one gateway, without input and output.
 //! - `liveness.rs`: proves that the process of a gateway has ended.
 //! - `link.rs`: the connection to the servers.
 #![forbid(unsafe_code)]
 
+mod documents;
 mod link;
 mod liveness;
 mod message;
 mod node;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bywash_api::Fleet as FleetStatus;
 use bywash_control::Note;
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
 use bywash_units::Time;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
+use documents::Asked;
+
+pub use documents::Unread;
 pub use link::{Start, run, show_life};
 
 /// Returns a digest of a text: the first eight bytes of its SHA-256.
@@ -74,21 +82,61 @@ pub trait Gateway: Send + Sync + 'static {
     /// Returns the decisions that operators have made at this gateway since the last call.
     fn take_unsent_decisions(&self) -> Vec<Note>;
 
+    /// Returns the document of the API with this path, for an operator at another gateway; `None` if
+    /// there is none.
+    fn document(&self, path: &str) -> Option<String>;
+
     /// Puts a decision of another gateway in force, unless a newer one about its subject is known.
     fn follow(&self, decision: Note);
 }
 
 /// The state of the fleet as this gateway sees it, for operators. All clones share one state.
 #[derive(Clone, Debug, Default)]
-pub struct Board(Arc<Mutex<FleetStatus>>);
+pub struct Board(Arc<Mutex<Shown>>);
+
+#[derive(Debug, Default)]
+struct Shown {
+    status: FleetStatus,
+    /// The questions that the next heartbeat sends.
+    asked: Vec<Asked>,
+}
 
 impl Board {
     /// Returns the present state.
     pub fn status(&self) -> FleetStatus {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().status.clone()
+    }
+
+    /// Reads the document of the API with this path at another gateway.
+    ///
+    /// # Errors
+    /// Returns an error if the fleet has no such gateway, or if it does not answer within 3 s.
+    pub async fn read(&self, gateway: &str, path: &str) -> Result<String, Unread> {
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut shown = self.lock();
+            if shown.asked.len() >= MOST_ASKED {
+                return Err(Unread::Busy);
+            }
+            let (gateway, path) = (gateway.to_owned(), path.to_owned());
+            shown.asked.push(Asked { gateway, path, answer });
+        }
+        let answered = timeout(Duration::from_secs(4), answered).await;
+        answered.ok().and_then(Result::ok).unwrap_or(Err(Unread::Silent))
+    }
+
+    fn take_asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.lock().asked)
     }
 
     fn change(&self, change: impl FnOnce(&mut FleetStatus)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.lock().status);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The maximum number of questions that wait for a heartbeat.
+const MOST_ASKED: usize = 16;

@@ -142,6 +142,9 @@ impl<G: Gateway> Link<G> {
                     let client = client.as_ref().map(|(client, ..)| client);
                     self.check_connection(now, client).await;
                     self.node.beat(now, &self.start.gateway, &mut self.sent);
+                    for asked in self.start.board.take_asked() {
+                        self.node.ask(now, asked, &mut self.sent);
+                    }
                     self.send(client).await;
                     self.ask_for_silent(now);
                     self.describe(now);

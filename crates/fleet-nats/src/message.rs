@@ -4,6 +4,8 @@ use bywash_control::Note;
 use bywash_fleet::{Announcement, Grant, Identity, Report};
 use serde::{Deserialize, Serialize};
 
+use crate::documents::{Part, Question};
+
 /// The version of the protocol. Gateways with different versions ignore each other's messages.
 const VERSION: u32 = 1;
 
@@ -24,6 +26,10 @@ pub(crate) enum Message {
     Presence(Presence),
     /// A decision of an operator that holds at all gateways.
     Decision(Box<Note>),
+    /// An operator at another gateway reads a document.
+    Question(Question),
+    /// A part of the document.
+    Part(Part),
 }
 
 /// The state of a gateway, for operators. No decision depends on it.

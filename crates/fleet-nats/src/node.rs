@@ -11,14 +11,18 @@ use bywash_fleet::{
 use bywash_terminal::text::excerpt;
 use bywash_units::{Time, TimeSpan};
 
+use crate::documents::{self, Asked, OpenQuestions, Unread};
 use crate::message::{Message, Presence, Rejected};
 use crate::{Gateway, digest};
 
-/// The number of heartbeats between two messages about the state of this gateway.
+/// The number of heartbeats between two messages about the state of a gateway, in a fleet of up to
+/// [`FEW`] gateways. In a larger fleet it grows with the number of gateways, because each gateway
+/// receives the states of all others.
 const PRESENCE_EVERY: u64 = 5;
-
-/// The time after which the state of another gateway is no longer told to be current.
-const STALE: TimeSpan = TimeSpan::from_secs(3);
+/// The number of gateways up to which each tells its state once a second.
+const FEW: u64 = 100;
+/// The number of states in a row that may be missing before the last one is no longer current.
+const MISSED: u64 = 3;
 
 /// The number of states in a row that show other decisions before a gateway gets all of them. A
 /// single one may have crossed a decision.
@@ -29,6 +33,16 @@ const REPEATED: TimeSpan = TimeSpan::from_secs(10);
 
 /// The difference between two wall clocks that is no fault, in milliseconds.
 const CLOCKS_AGREE: u64 = 5_000;
+
+/// Returns the number of heartbeats between two messages about the state of a gateway.
+fn presence_every(settings: Settings) -> u64 {
+    PRESENCE_EVERY * u64::from(settings.gateways).div_ceil(FEW).max(1)
+}
+
+/// Returns the age from which on the state of another gateway is no longer current.
+fn stale(settings: Settings) -> TimeSpan {
+    settings.heartbeat * presence_every(settings) * MISSED
+}
 
 /// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +69,8 @@ pub(crate) struct Node {
     /// The state of this gateway at the last heartbeat.
     present: Presence,
     others: BTreeMap<MemberId, Other>,
+    /// The documents that operators read at other gateways.
+    open: OpenQuestions,
 }
 
 /// The last state of another gateway.
@@ -69,8 +85,8 @@ struct Other {
 }
 
 impl Other {
-    fn is_current(&self, now: Time) -> bool {
-        now.since(self.heard) <= STALE
+    fn is_current(&self, now: Time, settings: Settings) -> bool {
+        now.since(self.heard) <= stale(settings)
     }
 }
 
@@ -110,6 +126,7 @@ impl Node {
             meter: DemandMeter::new(now),
             beats: 0,
             decided: Vec::new(),
+            open: OpenQuestions::default(),
             present,
             others: BTreeMap::new(),
         }
@@ -166,7 +183,8 @@ impl Node {
         }
         gateway.hold(self.member.holding(now));
         self.present.slots = self.member.slots(now);
-        let is_due = self.beats.is_multiple_of(PRESENCE_EVERY);
+        self.open.end_old(now);
+        let is_due = self.beats.is_multiple_of(presence_every(self.settings));
         self.decided.retain(|(_, made)| now.since(*made) <= REPEATED);
         let known = if is_due { 0 } else { self.decided.len() };
         self.decided.extend(gateway.take_unsent_decisions().into_iter().map(|note| (note, now)));
@@ -182,6 +200,18 @@ impl Node {
         self.beats += 1;
     }
 
+    /// Asks another gateway for a document, for an operator at this one.
+    pub(crate) fn ask(&mut self, now: Time, asked: Asked, sent: &mut Vec<(To, Message)>) {
+        let named = self.names.iter().find(|(_, name)| **name == asked.gateway);
+        let Some(to) = named.map(|(member, _)| *member) else {
+            // The operator may have gone.
+            let _ = asked.answer.send(Err(Unread::Unknown));
+            return;
+        };
+        let question = self.open.ask(now, self.me.member, to, asked);
+        sent.extend(question.map(|question| (To::One(to), Message::Question(question))));
+    }
+
     /// Has the next heartbeat send the state of this gateway.
     pub(crate) fn greet(&mut self) {
         self.beats = 0;
@@ -195,14 +225,14 @@ impl Node {
         gateway: &impl Gateway,
         sent: &mut Vec<(To, Message)>,
     ) {
-        let (me, mine) = (self.me.member, self.present.decisions);
+        let (me, mine, settings) = (self.me.member, self.present.decisions, self.settings);
         let mut known = None;
         let is_first = self.others.iter().all(|(member, other)| {
-            *member > me || other.presence.decisions != mine || !other.is_current(now)
+            *member > me || other.presence.decisions != mine || !other.is_current(now, settings)
         });
         for (member, other) in &mut self.others {
             other.differs *= u32::from(other.presence.decisions != mine);
-            if is_first && other.differs >= DIFFERS && other.is_current(now) {
+            if is_first && other.differs >= DIFFERS && other.is_current(now, settings) {
                 other.differs = 0;
                 let known = known.get_or_insert_with(|| gateway.known_decisions());
                 let message =
@@ -249,6 +279,17 @@ impl Node {
                 }
                 gateway.follow(*note);
             }
+            Message::Question(question) => {
+                if !self.names.contains_key(&question.from) {
+                    return Err(Rejected::Stranger);
+                }
+                let document = gateway.document(&question.path).unwrap_or_default();
+                let parts = documents::split(self.me.member, question.number, &document);
+                sent.extend(
+                    parts.into_iter().map(|part| (To::One(question.from), Message::Part(part))),
+                );
+            }
+            Message::Part(part) => self.open.take(part),
         }
         Ok(())
     }
@@ -313,7 +354,8 @@ impl Node {
         }
         let is_silent = |member: &MemberId| {
             let other = self.others.get(member);
-            *member != self.me.member && other.is_none_or(|other| !other.is_current(now))
+            *member != self.me.member
+                && other.is_none_or(|other| !other.is_current(now, self.settings))
         };
         self.names.keys().copied().filter(is_silent).collect()
     }
@@ -346,7 +388,7 @@ impl Node {
                 FleetGateway {
                     name: name.clone(),
                     is_down,
-                    is_current: known.is_some_and(|(_, at)| now.since(*at) <= STALE),
+                    is_current: known.is_some_and(|(_, at)| now.since(*at) <= stale(self.settings)),
                     clock_ms: self.others.get(member).map(|other| other.clock),
                     heard_ms: known.map(|(_, at)| now.since(*at).as_millis()),
                     version: known.map(|(presence, _)| presence.version.clone()),
@@ -365,7 +407,9 @@ impl Node {
     /// Returns what an operator should know of the current gateways that differ from this one.
     fn warnings(&self, now: Time) -> Vec<String> {
         let mut warnings = Vec::new();
-        for (member, other) in self.others.iter().filter(|(_, other)| other.is_current(now)) {
+        let settings = self.settings;
+        let current = self.others.iter().filter(|(_, other)| other.is_current(now, settings));
+        for (member, other) in current {
             let name = self.names.get(member).map_or("", String::as_str);
             let (is, mine) = (&other.presence, &self.present);
             if is.version != mine.version {

@@ -26,7 +26,7 @@ author of each decision: --by, or the login name.";
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Elephants {
     /// List the requests that cause the load, and the decisions about them
-    List(List),
+    List(super::Read),
     /// Show one elephant with its evidence
     Show(Show),
     /// Name a route, found or not, so that a rule for it can be tried or approved
@@ -39,15 +39,6 @@ pub(crate) enum Elephants {
     Reject(Rejection),
     /// Undo a decision; `act = "auto"` leaves the elephant alone for --for
     Undo(Undoing),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct List {
-    #[command(flatten)]
-    pub(crate) which: Which,
-    /// Print the list as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

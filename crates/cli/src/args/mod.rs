@@ -1,6 +1,6 @@
 //! The command line.
 
-#[cfg(feature = "lab")]
+#[cfg(feature = "advise")]
 mod advise;
 pub(crate) mod cores;
 pub(crate) mod elephants;
@@ -16,7 +16,7 @@ use bywash_config::AdminAddress;
 use bywash_units::TimeSpan;
 use clap::{ArgGroup, Parser, Subcommand};
 
-#[cfg(feature = "lab")]
+#[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
 pub(crate) use init::Init;
 pub(crate) use shaper::{Lanes, Shaper};
@@ -57,6 +57,7 @@ The gateway writes one line of JSON per request to standard output. Signals:
 The gateway also reloads when the configuration file or a certificate changes. If the new
 configuration is wrong, the gateway logs what is wrong and keeps the old one.";
 
+#[cfg(feature = "stopd")]
 const STOPD_EXAMPLES: &str = "\
 Examples:
   bywash stopd --config bywash.toml
@@ -130,6 +131,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run the gateway in front of an application
     Run(Run),
+    #[cfg(feature = "stopd")]
     /// Run the stop daemon, which cancels database queries of clients that have left
     Stopd(StopdRun),
     /// Give answers that fill the network a lane of their own on a network device
@@ -165,7 +167,7 @@ pub(crate) enum Command {
     /// Watch a running gateway on a screen of this terminal, and take decisions
     Top(bywash_top::Top),
     /// Show what a running gateway has learned about sessions and their worth
-    Sessions(Sessions),
+    Sessions(Read),
     /// Show the gateways that share the slots of one application
     #[command(subcommand)]
     Fleet(Fleet),
@@ -189,7 +191,7 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Find what hinders the gateway: on this machine, in front of it or behind it
     Doctor(bywash_doctor::Doctor),
-    #[cfg(feature = "lab")]
+    #[cfg(feature = "advise")]
     /// Propose a configuration from the access logs of a site
     Advise(Advise),
     /// Make a file of keys for session tokens or for levels, or rotate the key in one
@@ -234,6 +236,7 @@ pub(crate) struct Run {
     pub(crate) bypass: bool,
 }
 
+#[cfg(feature = "stopd")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = STOPD_EXAMPLES)]
 pub(crate) struct StopdRun {
@@ -351,22 +354,23 @@ pub(crate) struct Explain {
 #[command(after_help = STATUS_EXAMPLES)]
 pub(crate) struct Status {
     #[command(flatten)]
-    pub(crate) which: Which,
-    /// Print the status as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) read: Read,
     /// Only check whether the gateway serves, and report it by the exit code; needs no key
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "fleet"])]
     pub(crate) ready: bool,
 }
 
+/// The gateway to read from, and the form of the result.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Sessions {
+pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Read from every gateway of the fleet, through this one
+    #[arg(long)]
+    pub(crate) fleet: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -407,6 +411,7 @@ pub(crate) struct TokenKeys {
 }
 
 /// Parses an address for operators. It must be loopback because that traffic is not encrypted.
+#[cfg(feature = "stopd")]
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
     let no = || "it must be a loopback address, because the traffic is not encrypted".to_owned();

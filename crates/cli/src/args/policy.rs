@@ -33,22 +33,13 @@ stay. If the result would not be a valid configuration, nothing is written.";
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Policy {
     /// Show the policy in force, and the overrides of the file in it
-    Show(Show),
+    Show(super::Read),
     /// Enforce the decisions about a class, for a while
     Enforce(Enforce),
     /// Only record the decisions about a class, for a while
     Observe(OfClass),
     /// End an override, so that the file applies again
     Undo(Undone),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Show {
-    #[command(flatten)]
-    pub(crate) which: Which,
-    /// Print the policy as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,29 +6,23 @@ use std::fmt::Write;
 
 use bywash_api::{ClassPolicy, Mode, Policy, SetClass, Undo};
 use bywash_command::Failure;
-use bywash_command::streams::{print, print_json};
+use bywash_command::streams::print;
 use bywash_command::{admin_client, operators};
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
-use crate::args::policy::{OfClass, Policy as What, Show, Undone};
+use crate::args::policy::{OfClass, Policy as What, Undone};
+use crate::read::read;
 
 pub(crate) use export::export;
 
 pub(crate) fn policy(what: &What) -> Result<(), Failure> {
     match what {
-        What::Show(args) => show(args),
+        What::Show(args) => read(args, "/v1/policy", describe),
         What::Enforce(args) => set(&args.class, Mode::Enforce, args.percent),
         What::Observe(args) => set(args, Mode::Observe, None),
         What::Undo(args) => undo(args),
     }
-}
-
-fn show(args: &Show) -> Result<(), Failure> {
-    if args.json {
-        return print_json(&admin_client::get(&args.which, "/v1/policy")?);
-    }
-    print(&describe(&admin_client::get(&args.which, "/v1/policy")?))
 }
 
 fn set(args: &OfClass, mode: Mode, enforce_percent: Option<u8>) -> Result<(), Failure> {

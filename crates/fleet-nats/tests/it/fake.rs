@@ -11,7 +11,7 @@ use bywash_config::Fleet;
 use bywash_control::{FleetDecisions, Mode, Note, Subject, Timestamp, What};
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
-use bywash_fleet_nats::{Board, Gateway, Start, run};
+use bywash_fleet_nats::{Board, Gateway, Start, Unread, run};
 use bywash_token::{FleetKeys, Secret, Secrets};
 use bywash_units::{Time, TimeSpan};
 use tokio::sync::oneshot;
@@ -124,6 +124,10 @@ impl Gateway for Link {
         self.0.decisions().take_unsent()
     }
 
+    fn document(&self, path: &str) -> Option<String> {
+        (path == "/long").then(|| "long ".repeat(10_000))
+    }
+
     fn follow(&self, decision: Note) {
         self.0.decisions().learn(&decision);
     }
@@ -183,6 +187,12 @@ impl Fake {
             fleet: None,
         };
         self.state.decisions().stamp(name, now, &mut note);
+    }
+
+    /// Reads a document at another gateway.
+    pub(crate) fn read(&self, gateway: &str, path: &str) -> Result<String, Unread> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(self.board.read(gateway, path))
     }
 
     /// Returns the decisions that the gateway knows.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::fake::{Fake, fleet, keys, servers};
 use async_nats::ConnectOptions;
+use bywash_fleet_nats::Unread;
 use bywash_token::{FleetKeys, Secret, Secrets};
 
 /// The slots of all gateways together.
@@ -120,6 +121,15 @@ fn a_decision_made_at_any_gateway_is_known_at_all() {
         gateway.decisions().into_iter().map(|note| note.fleet).collect()
     };
     assert_eq!(stamps(&gateways[2]), stamps(&gateways[0]));
+}
+
+#[test]
+fn a_document_is_read_at_any_gateway() {
+    let Some(gateways) = three("read") else { return };
+    until(&gateways, "all are heard", all_are_heard);
+    assert_eq!(gateways[0].read("three", "/long"), Ok("long ".repeat(10_000)));
+    assert_eq!(gateways[0].read("four", "/long"), Err(Unread::Unknown));
+    assert_eq!(gateways[0].read("two", "/none"), Err(Unread::Silent));
 }
 
 #[test]

@@ -61,7 +61,13 @@ pub(super) fn document(value: &impl Serialize) -> Reply {
     Reply::local(StatusCode::OK, fields("application/json"), written(value))
 }
 
-fn written(value: &impl Serialize) -> String {
+/// Returns an answer with the text of a document of the API.
+#[cfg(feature = "fleet")]
+pub(super) fn json(text: String) -> Reply {
+    Reply::local(StatusCode::OK, fields("application/json"), text)
+}
+
+pub(super) fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("made of numbers, texts and names")
 }
 

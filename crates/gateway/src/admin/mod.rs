@@ -10,7 +10,7 @@ mod auth;
 mod connections;
 mod console;
 mod elephants;
-mod fleet;
+pub(crate) mod fleet;
 mod history;
 mod input;
 mod lab;
@@ -307,6 +307,9 @@ impl Operator {
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
             "/v1/fleet" => fleet::fleet(shared),
+            path if path.starts_with("/v1/fleet/") => {
+                fleet::of_gateway(shared, path, parameter).await
+            }
             "/v1/routes" => Ok(document(&routes::routes(shared))),
             "/v1/use" => routes::used(shared, asked.get("resource").map(String::as_str)),
             "/v1/elephants" => Ok(document(&elephants::list(shared))),

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore, Subject};
+#[cfg(feature = "fleet")]
+use bywash_control::Subject;
+use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore};
 use bywash_terminal::stderr::say;
 
 #[cfg(feature = "fleet")]

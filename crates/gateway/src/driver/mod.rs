@@ -148,11 +148,13 @@ impl Driver {
     }
 
     /// Returns the work that clients offer.
+    #[cfg(feature = "fleet")]
     pub(crate) fn offered(&self) -> Offered {
         self.lock().engine.offered()
     }
 
     /// Returns the number of requests that hold a slot.
+    #[cfg(feature = "fleet")]
     pub(crate) fn running(&self) -> u32 {
         self.with(|requests, _, _| requests.engine.running())
     }

@@ -11,11 +11,11 @@ use bywash_fleet_nats::{Gateway, Start};
 use bywash_units::Time;
 use tokio::sync::watch;
 
-use crate::decisions;
 use crate::error::GatewayError;
 use crate::process::lifecycle::Lifecycle;
 use crate::process::{boot_clock, wall_clock};
 use crate::shared::Shared;
+use crate::{admin, decisions};
 
 /// Listens on the address that shows to the fleet that this process lives.
 pub(super) fn show_life(fleet: &Fleet) -> Result<(), GatewayError> {
@@ -68,6 +68,10 @@ impl Gateway for Member {
 
     fn take_unsent_decisions(&self) -> Vec<Note> {
         self.0.audit.notes().fleet.take_unsent()
+    }
+
+    fn document(&self, path: &str) -> Option<String> {
+        admin::fleet::text(&self.0, path)
     }
 
     fn follow(&self, decision: Note) {

@@ -17,6 +17,7 @@ pub(crate) enum Thread {
     Admin,
     Timekeeper,
     Elephants,
+    #[cfg_attr(not(feature = "fleet"), expect(dead_code, reason = "no gateway belongs to a fleet"))]
     Fleet,
     Probes,
     AccessLog,

@@ -93,7 +93,10 @@ struct Row {
 
 pub(crate) fn fleet(args: &FleetRun) -> Result<(), Failure> {
     let lasts = TimeSpan::from_secs(u64::from(args.seconds));
-    let cases: Vec<FleetCase> = FLEETS
+    let own = args.gateways.zip(args.slots);
+    let own = own.map(|(gateways, slots)| Fleet { own_mixes: true, ..Fleet::new(gateways, slots) });
+    let fleets = own.map_or(FLEETS.to_vec(), |fleet| vec![fleet]);
+    let cases: Vec<FleetCase> = fleets
         .iter()
         .flat_map(|fleet| Division::ALL.map(|division| (fleet, division)))
         .flat_map(|(fleet, division)| {
@@ -104,7 +107,7 @@ pub(crate) fn fleet(args: &FleetRun) -> Result<(), Failure> {
     let outputs = on_all_cores(&cases, &progress, play);
     bar.finish_and_clear();
     let seeds = args.seeds as usize;
-    let rows: Vec<Row> = FLEETS
+    let rows: Vec<Row> = fleets
         .into_iter()
         .zip(outputs.chunks(seeds * Division::ALL.len()))
         .map(|(fleet, outputs)| {

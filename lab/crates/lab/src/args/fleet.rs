@@ -32,6 +32,12 @@ pub(crate) struct FleetRun {
     /// Seconds of each run
     #[arg(long, default_value_t = 60, value_parser = RangedU64ValueParser::<u32>::new().range(10..=86_400))]
     pub(crate) seconds: u32,
+    /// Number of gateways: play only this fleet, with own mixes, and not those of the table
+    #[arg(long, requires = "slots", value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000))]
+    pub(crate) gateways: Option<u32>,
+    /// Number of slots of that fleet
+    #[arg(long, requires = "gateways", value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    pub(crate) slots: Option<u32>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
