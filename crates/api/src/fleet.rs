@@ -22,7 +22,7 @@ pub struct Fleet {
     pub share: u32,
     /// The slots that this gateway has now.
     pub slots: u32,
-    /// The differences between the gateways that an operator should mend. None of them stops service.
+    /// The differences between the gateways that an operator should correct. None of them stops service.
     pub warnings: Vec<String>,
     /// The gateways of the fleet, by name.
     pub gateways: Vec<FleetGateway>,

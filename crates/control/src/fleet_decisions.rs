@@ -21,6 +21,15 @@ use crate::time::after;
 /// The maximum number of subjects whose last decision is kept.
 const MOST_TOPICS: usize = MOST_OVERRIDES + 2 * MOST_ENTRIES;
 
+/// The last possible revision, which is the last millisecond of the year 9999. A larger one comes from
+/// a broken program. Its successors would have the same number.
+const LAST_REVISION: u64 = 253_402_300_799_999;
+
+/// Returns whether a decision is so old that it cannot hold.
+fn is_old(now: Timestamp, note: &Note) -> bool {
+    now >= after(note.at, DecisionMeta::LASTS.1)
+}
+
 /// The subject of a decision. Two decisions about one topic exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
@@ -72,19 +81,19 @@ impl FleetDecisions {
         self.insert(topic, note.clone());
     }
 
-    /// Returns whether the decision `note` replaces the known one about its subject. A note without
-    /// a stamp, or of another kind, replaces none.
-    pub fn is_news(&self, note: &Note) -> bool {
-        let Some(topic) = Topic::of(&note.subject).filter(|_| note.is_of_operator()) else {
-            return false;
-        };
+    /// Returns whether the decision `note` replaces the known one about its subject. None replaces
+    /// it that is of another kind, so old that it cannot hold, or without a possible revision.
+    pub fn is_news(&self, now: Timestamp, note: &Note) -> bool {
+        let topic =
+            Topic::of(&note.subject).filter(|_| note.is_of_operator() && !is_old(now, note));
+        let (Some(topic), Some(stamp)) = (topic, &note.fleet) else { return false };
         let known = self.last.get(&topic).and_then(|known| known.fleet.as_ref());
-        note.fleet.is_some() && note.fleet.as_ref() > known
+        stamp.revision <= LAST_REVISION && Some(stamp) > known
     }
 
     /// Keeps a decision of another gateway, or of an earlier process, if it replaces the known one.
-    pub fn learn(&mut self, note: &Note) {
-        if self.is_news(note)
+    pub fn learn(&mut self, now: Timestamp, note: &Note) {
+        if self.is_news(now, note)
             && let Some(topic) = Topic::of(&note.subject)
         {
             self.insert(topic, note.clone());
@@ -101,21 +110,26 @@ impl FleetDecisions {
         }
     }
 
+    /// Forgets the decisions that are older than any decision that may still hold.
+    fn forget_old(&mut self, now: Timestamp) {
+        self.last.retain(|_, note| !is_old(now, note));
+    }
+
     /// Returns the decisions of this gateway that were made since the last call.
     pub fn take_unsent(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.unsent)
     }
 
-    /// Forgets the decisions that are older than any decision that may still hold, and returns the
-    /// others.
+    /// Returns the decisions that may still hold or that replace one that may.
     pub fn known(&mut self, now: Timestamp) -> Vec<Note> {
-        self.last.retain(|_, note| now < after(note.at, DecisionMeta::LASTS.1));
+        self.forget_old(now);
         self.last.values().cloned().collect()
     }
 
     /// Returns a text that is the same at all gateways with the same decisions, and another one at
     /// gateways with others.
-    pub fn summary(&self) -> String {
+    pub fn summary(&mut self, now: Timestamp) -> String {
+        self.forget_old(now);
         let mut text = String::new();
         for (topic, note) in &self.last {
             let (kind, name) = topic.text();
@@ -163,10 +177,10 @@ mod tests {
         let second = made(&mut two, "two", 5, "second");
         assert_eq!(one.take_unsent(), [first.clone()]);
         assert_eq!(one.take_unsent(), []);
-        assert_ne!(one.summary(), two.summary());
-        one.learn(&second);
-        two.learn(&first);
-        assert_eq!(one.summary(), two.summary());
+        assert_ne!(one.summary(at(6)), two.summary(at(6)));
+        one.learn(at(6), &second);
+        two.learn(at(6), &first);
+        assert_eq!(one.summary(at(6)), two.summary(at(6)));
         assert_eq!(one.known(at(6)), [second.clone()]);
         assert_eq!(two.known(at(6)), [second]);
         assert_eq!(two.take_unsent().len(), 1);
@@ -176,10 +190,10 @@ mod tests {
     fn a_later_decision_replaces_one_that_was_made_by_a_clock_ahead() {
         let (mut ahead, mut right) = (FleetDecisions::default(), FleetDecisions::default());
         let early = made(&mut ahead, "ahead", 1_000_000, "early");
-        right.learn(&early);
+        right.learn(at(7), &early);
         let late = made(&mut right, "right", 7, "late");
-        assert!(ahead.is_news(&late));
-        assert!(!right.is_news(&early));
+        assert!(ahead.is_news(at(7), &late));
+        assert!(!right.is_news(at(7), &early));
     }
 
     #[test]
@@ -194,8 +208,8 @@ mod tests {
             known.stamp("one", at(1), &mut note);
             assert_eq!(note.fleet, None);
             note.fleet = Some(FleetStamp { revision: u64::MAX, gateway: "two".into() });
-            assert!(!known.is_news(&note));
-            known.learn(&note);
+            assert!(!known.is_news(at(1), &note));
+            known.learn(at(1), &note);
         }
         assert!(known.take_unsent().is_empty() && known.known(at(1)).is_empty());
     }
@@ -222,11 +236,24 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_at_the_end_of_the_numbers_does_no_harm() {
-        let mut known = FleetDecisions::default();
-        let stamp = Some(FleetStamp { revision: u64::MAX, gateway: "two".into() });
-        known.learn(&Note { fleet: stamp, ..note(1, "the operator", "broken") });
-        let later = made(&mut known, "three", 2, "later");
-        assert_eq!(later.fleet.map(|stamp| stamp.revision), Some(u64::MAX));
+    fn an_impossible_revision_does_not_block_its_subject() {
+        let (mut one, mut two) = (FleetDecisions::default(), FleetDecisions::default());
+        let stamp = |revision| Some(FleetStamp { revision, gateway: "two".into() });
+        one.learn(at(1), &Note { fleet: stamp(u64::MAX), ..note(1, "the operator", "broken") });
+        assert!(one.known(at(1)).is_empty());
+        let early = Note { fleet: stamp(LAST_REVISION - 1), ..note(1, "the operator", "early") };
+        one.learn(at(1), &early);
+        two.learn(at(1), &early);
+        let later = made(&mut one, "one", 2, "later");
+        assert!(two.is_news(at(2), &later));
+    }
+
+    #[test]
+    fn a_decision_that_cannot_hold_is_not_news() {
+        let known = FleetDecisions::default();
+        let fleet = Some(FleetStamp { revision: 7, gateway: "two".into() });
+        let one = Note { fleet, ..note(0, "the operator", "old") };
+        assert!(known.is_news(at(30 * 86_400 - 1), &one));
+        assert!(!known.is_news(at(30 * 86_400), &one));
     }
 }

@@ -129,7 +129,9 @@ impl OpenQuestions {
             *place = Some(part.text);
         }
         let whole: Option<String> = open.parts.iter().map(Option::as_deref).collect();
-        if let Some((document, open)) = whole.zip(self.open.remove(&part.number)) {
+        if let Some(document) = whole
+            && let Some(open) = self.open.remove(&part.number)
+        {
             let _ = open.answer.send(Ok(document));
         }
     }

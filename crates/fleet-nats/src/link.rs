@@ -60,7 +60,8 @@ struct Link<G> {
     sent: Vec<(To, Message)>,
     /// The questions whether other gateways have ended.
     questions: Questions,
-    /// When the last message came on the present connection; `None` if none has come.
+    /// When the last message of another gateway came on the present connection; `None` if none has
+    /// come.
     heard: Option<Time>,
     was_connected: bool,
 }
@@ -194,33 +195,38 @@ impl<G: Gateway> Link<G> {
         }
     }
 
-    /// Has a new connection greet the others at once. Replaces a connection on which no message has
-    /// come for a while: its server may be stopped or cut off, which the client notices much later.
-    /// A new connection is not replaced before a message has come on it.
+    /// Lets this gateway send its state at the next heartbeat if the connection is new. Replaces a
+    /// connection on which no message has come for a while: its server may be stopped or cut off,
+    /// which the client notices much later. A new connection is not replaced before a message has
+    /// come on it.
     async fn check_connection(&mut self, now: Time, client: Option<&Client>) {
         let client = client.filter(|client| client.connection_state() == State::Connected);
         if client.is_some() && !self.was_connected {
             self.node.greet();
+            self.heard = None;
         }
         self.was_connected = client.is_some();
         if let Some(client) = client
             && self.heard.is_some_and(|heard| now.since(heard) > SILENCE)
         {
-            self.heard = None;
-            // The client's task ends only with the client.
-            let _ = timeout(SEND, client.force_reconnect()).await;
+            let reconnects = timeout(SEND, client.force_reconnect()).await;
+            if matches!(reconnects, Ok(Ok(()))) {
+                self.heard = None;
+            }
         }
     }
 
     fn receive(&mut self, subject: &str, bytes: &[u8]) {
         let now = self.start.gateway.now();
-        self.heard = Some(now);
         let read = if bytes.len() > MOST {
             Err(Rejected::TooLong)
         } else {
             let text = self.start.fleet.keys.read(subject, bytes);
             text.ok_or(Rejected::Unsigned).and_then(message::read)
         };
+        if read.is_ok() {
+            self.heard = Some(now);
+        }
         let done = read.and_then(|message| {
             self.node.receive(now, message, &self.start.gateway, &mut self.sent)
         });
@@ -244,18 +250,21 @@ impl<G: Gateway> Link<G> {
         let client = client.filter(|client| client.connection_state() == State::Connected);
         let is_connected = client.is_some();
         let mut count = 0;
-        for (to, message) in self.sent.drain(..) {
+        for (to, message) in &self.sent {
             let Some(client) = client else { continue };
             let subject = match to {
                 To::All => self.subjects.all.clone(),
-                To::One(member) => subject_of(&self.subjects.prefix, member),
+                To::One(member) => subject_of(&self.subjects.prefix, *member),
             };
-            let bytes = self.start.fleet.keys.sign(&subject, &message::write(&message));
+            let bytes = self.start.fleet.keys.sign(&subject, &message::write(message));
             let publish = client.publish(subject, bytes.into());
-            if matches!(timeout(SEND, publish).await, Ok(Ok(()))) {
-                count += 1;
+            if !matches!(timeout(SEND, publish).await, Ok(Ok(()))) {
+                // The client's queue is full. The others would wait as well.
+                break;
             }
+            count += 1;
         }
+        self.sent.clear();
         self.start.board.change(|status| {
             status.sent += count;
             status.is_connected = is_connected;

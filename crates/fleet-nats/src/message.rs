@@ -32,7 +32,8 @@ pub(crate) enum Message {
     Part(Part),
 }
 
-/// The state of a gateway, for operators. No decision depends on it.
+/// The state of a gateway, for operators and for the exchange of their decisions. The division of
+/// the slots does not depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Presence {
     pub(crate) from: Identity,
@@ -147,12 +148,29 @@ pub(crate) fn read(text: &[u8]) -> Result<Message, Rejected> {
 
 #[cfg(test)]
 mod tests {
+    use bywash_control::{FleetStamp, Subject, Timestamp, What};
     use bywash_fleet::{Demand, MemberId, RANKS, Rank};
     use bywash_units::TimeSpan;
 
     use super::*;
 
     const ONE: Identity = Identity { member: MemberId(u64::MAX), run: u64::MAX };
+
+    /// Returns a decision with texts of the longest form in JSON.
+    fn longest_decision() -> Note {
+        let quotes = "\"".repeat(200);
+        Note {
+            at: Timestamp::MAX,
+            subject: Subject::Elephant { number: u32::MAX, pattern: "\"".repeat(1_000) },
+            what: What::Approved,
+            by: quotes.clone(),
+            why: quotes.clone(),
+            limits: None,
+            until: Some(Timestamp::MAX),
+            unwritten: None,
+            fleet: Some(FleetStamp { revision: u64::MAX, gateway: quotes }),
+        }
+    }
 
     fn messages() -> Vec<Message> {
         let mut demand = Demand::default();
@@ -182,6 +200,19 @@ mod tests {
                 term: TimeSpan::from_millis(1_875),
             }),
             Message::Refusal(ONE),
+            Message::Presence(Presence {
+                from: ONE,
+                version: "x".repeat(40),
+                limit: u32::MAX,
+                slots: u32::MAX,
+                running: u32::MAX,
+                waiting: u32::MAX,
+                demand: u64::MAX,
+                clock: u64::MAX,
+                settings: u64::MAX,
+                decisions: u64::MAX,
+            }),
+            Message::Decision(Box::new(longest_decision())),
         ]
     }
 

@@ -28,6 +28,9 @@ const MISSED: u64 = 3;
 /// single one may have crossed a decision.
 const DIFFERS: u32 = 2;
 
+/// The number of decisions that a gateway gets at once.
+const MOST_RESENT: usize = 100;
+
 /// The time for which a gateway sends a decision again with each of its states.
 const REPEATED: TimeSpan = TimeSpan::from_secs(10);
 
@@ -69,6 +72,8 @@ pub(crate) struct Node {
     /// The state of this gateway at the last heartbeat.
     present: Presence,
     others: BTreeMap<MemberId, Other>,
+    /// The number of decisions that were sent to gateways that lacked some.
+    resent: usize,
     /// The documents that operators read at other gateways.
     open: OpenQuestions,
 }
@@ -126,6 +131,7 @@ impl Node {
             meter: DemandMeter::new(now),
             beats: 0,
             decided: Vec::new(),
+            resent: 0,
             open: OpenQuestions::default(),
             present,
             others: BTreeMap::new(),
@@ -237,7 +243,10 @@ impl Node {
                 let known = known.get_or_insert_with(|| gateway.known_decisions());
                 let message =
                     |note: &Note| (To::One(*member), Message::Decision(note.clone().into()));
-                sent.extend(known.iter().map(message));
+                // The receiver's queue is bounded, so a long list goes in several rounds.
+                let next = known.iter().cycle().skip(self.resent % known.len().max(1));
+                sent.extend(next.take(known.len().min(MOST_RESENT)).map(message));
+                self.resent = self.resent.wrapping_add(MOST_RESENT);
             }
         }
     }
@@ -271,14 +280,8 @@ impl Node {
             }
             Message::Refusal(_) => {}
             Message::Presence(presence) => self.on_presence(now, presence, gateway.clock())?,
-            Message::Decision(note) => {
-                let is_known =
-                    |name: &String| note.fleet.as_ref().is_some_and(|stamp| stamp.gateway == *name);
-                if !self.names.values().any(is_known) {
-                    return Err(Rejected::Stranger);
-                }
-                gateway.follow(*note);
-            }
+            // A decision of a gateway that has left the fleet holds as well.
+            Message::Decision(note) => gateway.follow(*note),
             Message::Question(question) => {
                 if !self.names.contains_key(&question.from) {
                     return Err(Rejected::Stranger);

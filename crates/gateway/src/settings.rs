@@ -1,6 +1,8 @@
 //! The settings in force: the configuration and the values derived from it. A reload makes a new
 //! value. A request keeps the settings with which it began.
 
+#[cfg(feature = "fleet")]
+use std::collections::BTreeSet;
 use std::iter::once;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use bywash_config::{ClassConfig, Config, Mode, Timeouts, Upstream};
 use bywash_control::Overrides;
+#[cfg(feature = "fleet")]
+use bywash_engine::Class;
 use bywash_engine::{ClassId, Request};
 use bywash_message::Limits;
 use bywash_tls::Expiry;
@@ -207,17 +211,25 @@ impl Settings {
         &self.classes[class.index()].metrics
     }
 
-    /// Returns a text of the settings that must be the same at all gateways of a fleet: those of the
-    /// policies and of the classes, as the configuration file has them.
+    /// Returns a text of the settings that must be the same at all gateways of a fleet: the policies
+    /// and the classes, as the configuration file has them.
     #[cfg(feature = "fleet")]
     pub(crate) fn for_fleet(&self) -> String {
-        let Config { mode, engine, scheduler, classes, .. } = &self.config;
-        let class = |class: &ClassConfig| {
+        let Config { mode, scheduler, classes, .. } = &self.config;
+        let class = |(class, mode): (&ClassConfig, &(Mode, u8))| {
             let ClassConfig { class, patterns, patience, .. } = class;
-            format!("{class:?} {patterns:?} {patience:?}")
+            let Class { name, tier, utility, revenue, queue, requires, stop, fixed_value } = class;
+            // The numbers of classes differ between processes.
+            let requires = requires.iter().map(|class| &*self.classes[class.index()].name);
+            let requires: BTreeSet<&str> = requires.collect();
+            format!(
+                "{name} {mode:?} {patterns:?} {patience:?} {tier:?} {utility:?} {revenue:?} \
+                 {queue:?} {requires:?} {stop:?} {fixed_value:?}\n"
+            )
         };
-        let classes: Vec<String> = classes.iter().map(class).collect();
-        format!("{mode:?} {engine:?} {scheduler:?} {classes:?} {:?}", self.of_file)
+        let present = classes.iter().zip(&self.of_file).filter(|(class, _)| !class.is_removed);
+        let classes: BTreeSet<String> = present.map(class).collect();
+        format!("{mode:?} {scheduler:?} {classes:?}")
     }
 
     /// Returns whether the address belongs to a trusted hop, whose statements about clients are

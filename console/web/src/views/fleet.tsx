@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
         by: one => one.demand ?? undefined,
         cell: one => number(one.demand ?? undefined),
     },
-    { id: 'limit', head: 'Limit', means: 'The limit of all gateways together, by this gateway.', cell: one => count(one.limit ?? undefined) },
+    { id: 'limit', head: 'Limit', means: 'The limit of all gateways together, as the file of that gateway states it.', cell: one => count(one.limit ?? undefined) },
     { id: 'version', head: 'Version', isText: true, cell: one => <span class="hostile">{visible(one.version ?? '–')}</span> },
 ];
 

@@ -220,9 +220,10 @@ impl Overrides {
         Ok(note)
     }
 
-    /// Puts a decision in force that was made at another gateway of the fleet, and returns it as a
-    /// note for the audit log. An override that has ended since is not put in force, but an earlier
-    /// one of the same setting ends.
+    /// Puts a decision in force that was made at another gateway of the fleet, and returns whether
+    /// the overrides have changed. An override that has ended since is not put in force, but an
+    /// earlier one of the same setting ends. A bypass that bypasses the gateway because its state
+    /// could not be read ends only by a later decision, and is not shortened.
     ///
     /// # Errors
     /// If the override is not possible here, or its author, reason or duration is invalid. Then
@@ -232,7 +233,7 @@ impl Overrides {
         now: Timestamp,
         decided: &Note,
         classes: &[&str],
-    ) -> Result<(), NotOverridden> {
+    ) -> Result<bool, NotOverridden> {
         let target = match &decided.subject {
             Subject::Class { class, mode, enforce_percent } => Target::Class {
                 class: class.clone(),
@@ -243,15 +244,34 @@ impl Overrides {
         };
         is_possible(&target, classes)?;
         decided.meta().checked()?;
+        let holds = decided.holds(now);
+        let present = self.list.iter().find(|one| about(&one.target) == about(&target));
+        let is_own = present.is_some_and(|one| {
+            let ends_later = holds.is_some_and(|(_, until)| until < one.until);
+            one.by == BYWASH && (decided.at < one.since || ends_later)
+        });
+        if is_own || (present.is_none() && holds.is_none()) {
+            return Ok(false);
+        }
         self.list.retain(|one| about(&one.target) != about(&target));
         self.decided = true;
         self.revision = next_revision(self.revision, now);
-        if let Some((since, until)) = decided.holds(now) {
+        if let Some((since, until)) = holds {
             self.next += 1;
             let (by, why) = (decided.by.clone(), decided.why.clone());
             self.list.push(Override { number: self.next, target, by, why, since, until });
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Returns whether the decision `decided` holds at `now`, and no override of its setting is in
+    /// force.
+    pub fn lacks(&self, now: Timestamp, decided: &Note) -> bool {
+        let is_same = |one: &Override| match (&one.target, &decided.subject) {
+            (Target::Class { class, .. }, Subject::Class { class: of, .. }) => class == of,
+            (target, subject) => *target == Target::Bypass && *subject == Subject::Bypass,
+        };
+        decided.holds(now).is_some() && !self.list.iter().any(is_same)
     }
 
     /// Ends an override: the setting of the configuration file is in force again. Returns the note

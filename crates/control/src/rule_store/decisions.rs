@@ -16,6 +16,8 @@ use crate::time::{after, began_by};
 
 /// The time for which a finding holds. If the finding is not confirmed for this long, it is over.
 const FINDING_TIMEOUT: TimeSpan = TimeSpan::from_secs(60);
+/// The longest duration of a trial.
+const LONGEST_TRIAL: TimeSpan = TimeSpan::from_secs(600);
 
 impl RuleStore {
     /// Adds the elephant `found` because an operator has named its pattern, however little it uses.
@@ -75,8 +77,12 @@ impl RuleStore {
     pub fn was_before(&mut self, now: Timestamp, number: u32, measured: Option<Gauge>) {
         let Ok(at) = self.at(number) else { return };
         let before = self.entries[at].without_rule(now, measured);
-        if let State::Ruled(rule) = &mut self.entries[at].state {
+        let entry = &mut self.entries[at];
+        if let State::Ruled(rule) = &mut entry.state {
             rule.before = before.map(Box::new);
+            if let Some(trial) = entry.trial.as_mut().filter(|_| rule.origin == Origin::Trial) {
+                trial.before = before.unwrap_or_default();
+            }
         }
     }
 
@@ -95,17 +101,15 @@ impl RuleStore {
         before: Option<Gauge>,
     ) -> Result<Note, Refused> {
         let (at, limits, meta) = self.decided(number, change, meta)?;
-        if meta.lasts > TimeSpan::from_secs(600) {
+        if meta.lasts > LONGEST_TRIAL {
             return Err(Refused::Trial);
         }
         let found = self.entries[at].found.as_ref();
         let predicted = found.and_then(|found| Effect::of(found, &limits).ok());
         let note = self.rule(now, at, limits, Origin::Trial, meta);
+        let trial = Trial { limits, predicted, before: Gauge::default(), during: None };
+        self.entries[at].trial = Some(trial);
         self.was_before(now, number, before);
-        let entry = &mut self.entries[at];
-        let before = entry.rule().and_then(|rule| rule.before.as_deref()).copied();
-        let before = before.unwrap_or_default();
-        entry.trial = Some(Trial { limits, predicted, before, during: None });
         Ok(note)
     }
 
@@ -180,8 +184,8 @@ impl RuleStore {
     }
 
     /// Puts a decision in force that was made at another gateway of the fleet. Returns the number of
-    /// the elephant; `None` if the decision is about something else. A decision that has ended since
-    /// is not put in force, but an earlier one about the same elephant ends.
+    /// the elephant; `None` if nothing has changed. A decision that has ended since is not put in
+    /// force, but an earlier one about the same elephant ends.
     ///
     /// # Errors
     /// If the decision is not possible here. Then no decision has changed.
@@ -191,21 +195,27 @@ impl RuleStore {
         if pattern.parse::<Pattern>().is_err() {
             return Err(Refused::Pattern);
         }
+        let holds = decided.holds(now);
+        let left_alone = decided.until.filter(|until| decided.what == What::Undone && now < *until);
+        let is_known = self.entries.iter().any(|entry| entry.pattern == *pattern);
+        if !is_known && holds.is_none() && left_alone.is_none() {
+            return Ok(None);
+        }
         let at = self.place_of(now, pattern).ok_or(Refused::Full)?;
         self.not_in_file(at)?;
-        let number = self.entries[at].number;
-        let state = match (decided.what, decided.limits, decided.holds(now)) {
+        let mut trial = None;
+        let state = match (decided.what, decided.limits, holds) {
             (What::Rejected, _, Some((_, until))) => State::Rejected { meta, until },
             (What::Approved | What::Tried, Some(limits), Some((since, until))) => {
-                let is_ruled = matches!(self.entries[at].state, State::Ruled(_));
-                if !is_ruled && self.is_full() {
-                    return Err(Refused::Many);
-                }
-                if let Some(wrong) = limits.wrong() {
-                    return Err(Refused::RuleLimits(wrong));
-                }
-                let origin =
-                    if decided.what == What::Tried { Origin::Trial } else { Origin::Operator };
+                let origin = self.is_rule_possible(at, decided.what, limits, meta.lasts)?;
+                let predicted = self.entries[at].found.as_ref();
+                let predicted = predicted.and_then(|found| Effect::of(found, &limits).ok());
+                trial = (origin == Origin::Trial).then(|| Trial {
+                    limits,
+                    predicted,
+                    before: Gauge::default(),
+                    during: None,
+                });
                 let DecisionMeta { by, why, .. } = meta;
                 let (exempt, until, before) = (Vec::new(), Some(until), None);
                 State::Ruled(Rule { limits, exempt, origin, by, why, since, until, before })
@@ -214,11 +224,43 @@ impl RuleStore {
         };
         self.decided = true;
         self.change(now, at, state);
-        if decided.what == What::Undone {
-            let (_, until) = began_by(now, decided.at, decided.until.unwrap_or(decided.at));
-            self.entries[at].left_alone = Some(until);
+        let entry = &mut self.entries[at];
+        entry.trial = trial.or(entry.trial.take());
+        if let Some(until) = left_alone {
+            entry.left_alone = Some(began_by(now, decided.at, until).1);
         }
-        Ok(Some(number))
+        Ok(Some(entry.number))
+    }
+
+    /// Returns the origin of a rule of another gateway. Returns an error if the rule is not possible
+    /// for the elephant at index `at`.
+    fn is_rule_possible(
+        &self,
+        at: usize,
+        what: What,
+        limits: RuleLimits,
+        lasts: TimeSpan,
+    ) -> Result<Origin, Refused> {
+        let origin = if what == What::Tried { Origin::Trial } else { Origin::Operator };
+        let entry = &self.entries[at];
+        if !matches!(entry.state, State::Ruled(_)) && self.is_full() {
+            Err(Refused::Many)
+        } else if entry.found.as_ref().is_some_and(|found| found.transacts) {
+            Err(Refused::Transacts)
+        } else if origin == Origin::Trial && lasts > LONGEST_TRIAL {
+            Err(Refused::Trial)
+        } else {
+            limits.wrong().map_or(Ok(origin), |wrong| Err(Refused::RuleLimits(wrong)))
+        }
+    }
+
+    /// Returns whether the decision `decided` holds at `now`, and none is in force about the same
+    /// elephant.
+    pub fn lacks(&self, now: Timestamp, decided: &Note) -> bool {
+        let Subject::Elephant { pattern, .. } = &decided.subject else { return false };
+        let entry = self.entries.iter().find(|entry| entry.pattern == *pattern);
+        let is_open = entry.is_none_or(|entry| entry.state == State::Proposed);
+        decided.holds(now).is_some() && is_open
     }
 
     /// Checks that `seen`, the revision that an operator has seen, is the current one. `None` is

@@ -192,6 +192,24 @@ fn an_override_of_another_gateway_holds_until_it_is_undone_there() {
 }
 
 #[test]
+fn a_bypass_because_of_unreadable_state_ends_only_by_a_later_decision() {
+    let failed = DecisionMeta { by: "bywash".into(), ..meta(86_400) };
+    let mut follower = Overrides::default();
+    follower.set(at(100), Target::Bypass, failed, None, &CLASSES).unwrap();
+    let mut maker = Overrides::default();
+    let early = maker.set(at(50), Target::Bypass, meta(600), None, &CLASSES).unwrap();
+    let undone = maker.end_bypass(at(60), meta(60), None, false).unwrap().unwrap();
+    let shorter = maker.set(at(200), Target::Bypass, meta(600), None, &CLASSES).unwrap();
+    for note in [early, undone, shorter] {
+        assert_eq!(follower.follow(at(210), &note, &CLASSES), Ok(false));
+    }
+    assert_eq!(follower.list()[0].until, at(100 + 86_400));
+    let ended = maker.end_bypass(at(300), meta(60), None, false).unwrap().unwrap();
+    assert_eq!(follower.follow(at(301), &ended, &CLASSES), Ok(true));
+    assert!(!follower.bypasses());
+}
+
+#[test]
 fn an_override_of_another_gateway_that_is_not_possible_here_changes_nothing() {
     let mut maker = Overrides::default();
     let note = maker.set(at(0), enforced("search", 10), meta(60), None, &CLASSES).unwrap();

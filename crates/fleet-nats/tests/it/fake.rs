@@ -113,7 +113,7 @@ impl Gateway for Link {
     }
 
     fn decisions(&self) -> String {
-        self.0.decisions().summary()
+        self.0.decisions().summary(Timestamp::now())
     }
 
     fn known_decisions(&self) -> Vec<Note> {
@@ -129,7 +129,7 @@ impl Gateway for Link {
     }
 
     fn follow(&self, decision: Note) {
-        self.0.decisions().learn(&decision);
+        self.0.decisions().learn(Timestamp::now(), &decision);
     }
 }
 

@@ -4,12 +4,9 @@
 
 use std::path::Path;
 
-#[cfg(feature = "fleet")]
-use bywash_control::Subject;
-use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore};
+use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore, Subject};
 use bywash_terminal::stderr::say;
 
-#[cfg(feature = "fleet")]
 use super::watch::{MINUTE, before};
 use crate::process::wall_clock;
 use crate::shared::Shared;
@@ -48,6 +45,7 @@ pub(crate) fn configured(shared: &Shared) {
     if let Err(why) = decided {
         say(format_args!("the [throttle] rules of the configuration file are not in force: {why}"));
     }
+    catch_up(shared);
 }
 
 /// Changes the rule store and puts its rules in force at once, even if the store cannot be saved.
@@ -85,33 +83,59 @@ pub(crate) fn decide(
 /// # Errors
 /// Returns an error if the decision cannot be put in force. Then no decision has changed.
 #[cfg(feature = "fleet")]
-pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionError<Refused>> {
-    let is_news = |shared: &Shared| shared.audit.notes().fleet.is_news(&decision);
-    if !is_news(shared) {
+pub(super) fn follow(shared: &Shared, decision: &Note) -> Result<(), DecisionError<Refused>> {
+    let now = wall_clock::now();
+    if !shared.audit.notes().fleet.is_news(now, decision) {
         return Ok(());
     }
-    let now = shared.driver.now();
     decide(shared, |store| {
         // Another decision may have come first.
-        if !is_news(shared) {
+        if !shared.audit.notes().fleet.is_news(now, decision) {
             return Ok(Vec::new());
         }
-        let at = wall_clock::now();
-        let mut note = decision.clone();
-        if let Some(number) = store.follow(at, &decision)? {
-            let measured = store
-                .entry(number)
-                .ok()
-                .and_then(|entry| before(&shared.elephants.watched(), entry, now, MINUTE));
-            store.was_before(at, number, measured);
-            // Each gateway has numbers of its own.
-            if let Subject::Elephant { number: shown, .. } = &mut note.subject {
-                *shown = number;
-            }
+        let note = follow_in(shared, store, decision)?;
+        if note.is_none() {
+            shared.audit.notes().fleet.learn(now, decision);
         }
-        Ok(vec![note])
+        Ok(note.into_iter().collect())
     })
     .map(|_| ())
+}
+
+/// Puts a decision of another gateway in force in `store`. Returns the note for the audit log;
+/// `None` if nothing has changed.
+fn follow_in(
+    shared: &Shared,
+    store: &mut RuleStore,
+    decision: &Note,
+) -> Result<Option<Note>, Refused> {
+    let now = wall_clock::now();
+    let Some(number) = store.follow(now, decision)? else { return Ok(None) };
+    let measured = store
+        .entry(number)
+        .ok()
+        .and_then(|entry| before(&shared.elephants.watched(), entry, shared.driver.now(), MINUTE));
+    store.was_before(now, number, measured);
+    let mut note = decision.clone();
+    // Each gateway has numbers of its own.
+    if let Subject::Elephant { number: shown, .. } = &mut note.subject {
+        *shown = number;
+    }
+    Ok(Some(note))
+}
+
+/// Puts the decisions of the fleet in force that hold and are not in force, because they were not
+/// possible or could not be read when they were learned.
+fn catch_up(shared: &Shared) {
+    let now = wall_clock::now();
+    let known = shared.audit.notes().fleet.known(now);
+    let caught_up = decide(shared, |store| {
+        let lacking = known.iter().filter(|note| store.lacks(now, note)).collect::<Vec<_>>();
+        let followed = lacking.into_iter().filter_map(|note| follow_in(shared, store, note).ok());
+        Ok(followed.flatten().collect())
+    });
+    // Nothing is refused here. A process that takes over catches up itself.
+    drop(caught_up);
 }
 
 /// Ends rules whose time is over. `tick` ends them in the store and returns the notes about them.

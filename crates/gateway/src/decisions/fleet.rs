@@ -5,14 +5,16 @@ use bywash_terminal::stderr::say;
 use bywash_terminal::text::excerpt;
 
 use super::{elephants, overrides};
+use crate::process::wall_clock;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;
 
 /// Puts a decision of another gateway in force, unless a newer one about its subject is known. A
-/// decision that is not possible here is logged, and then counts as known. While another process
-/// takes over, nothing changes: that process learns the decision from the other gateways.
+/// decision that is not possible here is logged, and tried again after each reload. While another
+/// process takes over, nothing changes: that process learns the decision from the other gateways.
 pub(crate) fn follow(shared: &Shared, decision: Note) {
-    let kept = decision.clone();
+    // Whether another gateway could save it is of no interest here.
+    let decision = &Note { unwritten: None, ..decision };
     let followed = match &decision.subject {
         Subject::Class { .. } | Subject::Bypass => {
             overrides::follow(shared, decision).map_err(|why| refusal(&why))
@@ -23,13 +25,13 @@ pub(crate) fn follow(shared: &Shared, decision: Note) {
         Subject::File => Ok(()),
     };
     if let Err(Some(why)) = followed {
-        let of = kept.fleet.as_ref().map_or("", |stamp| &stamp.gateway);
+        let of = decision.fleet.as_ref().map_or("", |stamp| &stamp.gateway);
         say(format_args!(
             "fleet: a decision of {} at the gateway {} is not in force here: {why}",
-            excerpt(&kept.by, 200),
+            excerpt(&decision.by, 200),
             excerpt(of, 64)
         ));
-        shared.audit.notes().fleet.learn(&kept);
+        shared.audit.notes().fleet.learn(wall_clock::now(), decision);
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let mut notes = overrides.get_mut().tick(now);
     notes.extend(overrides.get_mut().configured(now, &settings.present_class_names()));
     notes.extend(unreadable.and_then(|why| fail_safe(shared, overrides.get_mut(), &why)));
+    notes.extend(catch_up(shared, overrides.get_mut(), &settings));
     let must_save = must_save || !notes.is_empty();
     let version = must_save.then(|| overrides.save(&shared.state_writer)).flatten();
     shared.audit.note(&shared.state_writer, notes, version);
@@ -90,9 +91,10 @@ pub(crate) fn decide(
 /// # Errors
 /// Returns an error if the decision cannot be put in force. Then nothing has changed.
 #[cfg(feature = "fleet")]
-pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionError<NotOverridden>> {
+pub(super) fn follow(shared: &Shared, decision: &Note) -> Result<(), DecisionError<NotOverridden>> {
     let mut stored = shared.overrides();
-    if !shared.audit.notes().fleet.is_news(&decision) {
+    let now = wall_clock::now();
+    if !shared.audit.notes().fleet.is_news(now, decision) {
         return Ok(());
     }
     if stored.is_handed_over() {
@@ -100,10 +102,25 @@ pub(super) fn follow(shared: &Shared, decision: Note) -> Result<(), DecisionErro
     }
     let settings = shared.settings();
     let mut overrides = stored.get().clone();
-    overrides.follow(wall_clock::now(), &decision, &settings.present_class_names())?;
-    stored.set(overrides);
-    decided(shared, &stored, vec![decision], &settings);
+    if overrides.follow(now, decision, &settings.present_class_names())? {
+        stored.set(overrides);
+        decided(shared, &stored, vec![decision.clone()], &settings);
+    } else {
+        shared.audit.notes().fleet.learn(now, decision);
+    }
     Ok(())
+}
+
+/// Puts the decisions of the fleet in force that hold and are not in force, because their class was
+/// unknown or they could not be read when they were learned. Returns their notes for the audit log.
+fn catch_up(shared: &Shared, overrides: &mut Overrides, settings: &Settings) -> Vec<Note> {
+    let now = wall_clock::now();
+    let mut known = shared.audit.notes().fleet.known(now);
+    let classes = settings.present_class_names();
+    known.retain(|note| {
+        overrides.lacks(now, note) && overrides.follow(now, note, &classes).unwrap_or(false)
+    });
+    known
 }
 
 /// Ends the bypass, also one that the process was started with. `seen` is the revision of the
@@ -166,7 +183,11 @@ pub(super) fn end(shared: &Shared) {
 /// longer exist.
 pub(crate) fn configured(shared: &Shared, settings: &Settings) {
     let mut overrides = shared.overrides();
-    let notes = overrides.get_mut().configured(wall_clock::now(), &settings.present_class_names());
+    let classes = settings.present_class_names();
+    let mut notes = overrides.get_mut().configured(wall_clock::now(), &classes);
+    if !overrides.is_handed_over() {
+        notes.extend(catch_up(shared, overrides.get_mut(), settings));
+    }
     if notes.is_empty() || overrides.is_handed_over() {
         put_in_force(shared, overrides.get(), settings);
     } else {

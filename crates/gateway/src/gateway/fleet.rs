@@ -59,7 +59,7 @@ impl Gateway for Member {
     }
 
     fn decisions(&self) -> String {
-        self.0.audit.notes().fleet.summary()
+        self.0.audit.notes().fleet.summary(wall_clock::now())
     }
 
     fn known_decisions(&self) -> Vec<Note> {
@@ -91,8 +91,11 @@ pub(super) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let gateway = Member(Arc::clone(shared));
     let start = Start { fleet, gateway, board: shared.fleet.clone() };
+    // Before that, an earlier process may still decide, and its decisions are not read yet. An error
+    // means that the gateway has ended.
+    let runs = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Runs);
+    let _ = runtime.block_on(runs);
     let end = async move {
-        // An error means that the gateway has ended.
         let _ = lifecycle.wait_for(|lifecycle| *lifecycle >= Lifecycle::Drains).await;
     };
     let done = runtime.block_on(bywash_fleet_nats::run(start, end));

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use bywash_control::Note;
 use bywash_engine::{ClassId, ClassSet, Counts, MeanService, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::driver::Knowledge;
 use crate::process::secret::Secret;
-use crate::process::wall_clock::unix_ms;
+use crate::process::wall_clock::{self, unix_ms};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::state::quarantine::Inherited;
@@ -60,6 +61,8 @@ pub(crate) struct Decided {
     overrides: Option<String>,
     /// The text of the rule store.
     elephants: Option<String>,
+    /// The decisions that hold at all gateways of the fleet: an array of notes.
+    fleet: Value,
     /// The folder in which the process that hands over saved the overrides and the rule store;
     /// `None` if it has no state directory.
     #[serde(rename = "decided_in")]
@@ -75,7 +78,11 @@ impl Decided {
 
     /// Hands the decisions to the stores of the gateway, which puts them in force when it opens.
     pub(crate) fn restore(self, shared: &Shared) {
-        let Self { overrides, elephants, directory } = self;
+        let Self { overrides, elephants, fleet, directory } = self;
+        // The gateway does not need them: it gets those that it lacks from the other gateways.
+        for note in Vec::<Note>::deserialize(fleet).unwrap_or_default() {
+            shared.audit.notes().fleet.learn(wall_clock::now(), &note);
+        }
         let inherited = Inherited::kept_in(directory);
         if let Some(overrides) = overrides {
             shared.overrides().inherit(&overrides, inherited.clone());
@@ -115,6 +122,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     });
     if let For::Successor = reader {
         rest["overrides"] = shared.overrides().get().text().into();
+        rest["fleet"] = json!(shared.audit.notes().fleet.known(wall_clock::now()));
         rest["elephants"] = shared.elephants.findings().store.get().text().into();
         let state = settings.config.state.as_ref();
         let directory = state.map(|state| Inherited::place(&state.directory));

@@ -17,6 +17,7 @@ use bywash_control::{FleetDecisions, Note};
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::printable_json;
 
+use crate::process::wall_clock;
 use crate::state::writer::{StateWriter, Version};
 
 /// The name of the audit log in `state.directory`.
@@ -65,6 +66,7 @@ impl Audit {
     /// file is not an error; any other error is logged. `gateway` is the name of this gateway in its
     /// fleet, if it belongs to one.
     pub(crate) fn open(&self, directory: Option<&Path>, gateway: Option<&str>) {
+        let now = wall_clock::now();
         let mut notes = self.notes();
         notes.are_kept = directory.is_some();
         notes.gateway = gateway.map(str::to_owned);
@@ -72,7 +74,7 @@ impl Audit {
         match read(&directory.join(FILE)) {
             Ok(before) => {
                 notes.revision += before.len() as u64;
-                before.iter().for_each(|note| notes.fleet.learn(note));
+                before.iter().for_each(|note| notes.fleet.learn(now, note));
                 let during = std::mem::take(&mut notes.last);
                 notes.last = before.into_iter().map(|note| (note, None)).chain(during).collect();
                 notes.bound();
@@ -120,7 +122,7 @@ impl Notes {
     /// has made at this gateway, which gets its stamp here.
     fn share(&mut self, note: &mut Note) {
         if note.fleet.is_some() {
-            self.fleet.learn(note);
+            self.fleet.learn(wall_clock::now(), note);
         } else if let Some(gateway) = &self.gateway {
             self.fleet.stamp(gateway, note.at, note);
         }

@@ -51,6 +51,8 @@ mod modes;
 mod mutated;
 mod names;
 mod numbers;
+#[cfg(feature = "fleet")]
+mod on_nats;
 mod orphans;
 mod overrides;
 mod proxy_protocol;

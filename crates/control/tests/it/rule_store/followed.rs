@@ -1,6 +1,6 @@
 //! Tests of decisions that were made at another gateway of a fleet.
 
-use bywash_control::{Act, Change, Note, Refused, RuleStore, State, Subject, What};
+use bywash_control::{Act, Change, Gauge, Note, Refused, RuleStore, State, Subject, What};
 
 use super::{at, briefly, meta, nothing, search, store};
 
@@ -44,14 +44,31 @@ fn what_another_gateway_undid_or_rejected_is_left_alone() {
 }
 
 #[test]
-fn a_trial_is_a_rule_that_ends_with_it() {
+fn a_trial_of_another_gateway_is_measured_here() {
     let mut maker = store();
     let note = maker.try_out(at(10), 1, Change::default(), briefly(), None).unwrap();
-    let mut follower = RuleStore::default();
+    let mut follower = store();
     follower.follow(at(11), &note).unwrap();
-    assert_eq!(follower.in_force().len(), 1);
-    follower.tick(note.until.unwrap(), |_, _, _| bywash_control::Gauge::default());
+    let during = |follower: &RuleStore| follower.entries()[0].trial.as_ref().unwrap().during;
+    assert_eq!((follower.in_force().len(), during(&follower)), (1, None));
+    let gauge = Gauge { seconds: 600.0, ..Gauge::default() };
+    follower.tick(note.until.unwrap(), |_, _, _| gauge);
     assert!(follower.in_force().is_empty());
+    assert_eq!(during(&follower), Some(gauge));
+    let long = Note { until: Some(at(10 + 3_600)), ..note };
+    assert_eq!(follower.follow(at(12), &long), Err(Refused::Trial));
+}
+
+#[test]
+fn a_decision_without_effect_adds_no_elephant() {
+    let (mut maker, note) = approved();
+    let undone = maker.undo(at(20), 1, meta(2)).unwrap();
+    let mut follower = RuleStore::default();
+    assert_eq!(follower.follow(at(80_000), &note), Ok(None));
+    assert_eq!(follower.follow(at(80_000), &undone), Ok(None));
+    assert!(follower.entries().is_empty());
+    assert!(!follower.lacks(at(80_000), &note));
+    assert!(follower.lacks(at(30), &note));
 }
 
 #[test]
