@@ -39,7 +39,7 @@ build:
 
 # A profile of its own, which is built sooner: see Cargo.toml.
 demo:
-	$(CARGO) build --profile demo --locked -p bywash
+	$(CARGO) build --profile demo --locked -p bywash --no-default-features --features lab
 	./target/demo/bywash demo
 
 # The tests of all Rust packages (those with a database report that it is missing), the SDKs of the

@@ -31,6 +31,10 @@ pub struct Fleet {
     /// The number of messages that this gateway has received since its start, with those that it
     /// ignored.
     pub received: u64,
+    /// The number of messages that this gateway sends and receives in a second, over the last five
+    /// seconds; `null` in the first five.
+    #[serde(default)]
+    pub messages_per_s: Option<f64>,
     /// The number of ignored messages since the start, by reason.
     pub rejected: BTreeMap<String, u64>,
 }

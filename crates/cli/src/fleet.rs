@@ -38,9 +38,10 @@ fn headline(fleet: &Fleet) -> String {
     let reasons: Vec<String> =
         fleet.rejected.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     let reasons = if rejected > 0 { format!(" ({})", reasons.join(", ")) } else { String::new() };
+    let rate = fleet.messages_per_s.map_or(String::new(), |rate| format!(", {rate:.0} a second"));
     format!(
         "{}: {} of {} slots, share {} · {leads}\nNATS: {connection} · messages sent {}, received \
-         {}, ignored {rejected}{reasons}\n",
+         {}{rate}, ignored {rejected}{reasons}\n",
         fleet.name, fleet.slots, fleet.limit, fleet.share, fleet.sent, fleet.received
     )
 }

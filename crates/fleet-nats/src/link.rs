@@ -29,6 +29,8 @@ const SEND: Duration = Duration::from_millis(20);
 /// The time without a message from another gateway after which the connection is made again, to
 /// another server. In contact, a gateway hears each other one at least once a second.
 const SILENCE: TimeSpan = TimeSpan::from_millis(1_300);
+/// The time over which messages are counted for their rate.
+const RATE_WINDOW: TimeSpan = TimeSpan::from_secs(5);
 /// The maximum number of messages that wait to be sent, and of received ones that wait to be read.
 const QUEUE: usize = 256;
 
@@ -64,6 +66,8 @@ struct Link<G> {
     /// come.
     heard: Option<Time>,
     was_connected: bool,
+    /// When the messages were last counted, and their number then.
+    counted: (Time, u64),
 }
 
 /// Listens on the address that shows to the others that this process lives, until it ends. Call it
@@ -100,6 +104,7 @@ pub async fn run<G: Gateway>(start: Start<G>, end: impl Future<Output = ()>) -> 
         questions,
         heard: None,
         was_connected: false,
+        counted: (now, 0),
     };
     tokio::select! {
         () = link.serve() => {}
@@ -161,11 +166,18 @@ impl<G: Gateway> Link<G> {
     }
 
     /// Shows the state of the fleet to operators, and logs each warning when it first appears.
-    fn describe(&self, now: Time) {
+    fn describe(&mut self, now: Time) {
         let mut added = Vec::new();
+        let (since, known) = self.counted;
+        let lasted = now.since(since);
         self.start.board.change(|status| {
             let before = std::mem::take(&mut status.warnings);
             self.node.describe(now, status);
+            if lasted >= RATE_WINDOW {
+                let count = status.sent + status.received;
+                status.messages_per_s = Some((count - known) as f64 / lasted.as_secs_f64());
+                self.counted = (now, count);
+            }
             added.extend(status.warnings.iter().filter(|one| !before.contains(one)).cloned());
         });
         for warning in added {

@@ -80,6 +80,6 @@ function summary(fleet: State): string {
         ? 'It is connected to a NATS server.'
         : `It has no connection to a NATS server${fleet.problem ? `: ${visible(fleet.problem)}` : ''}.`;
     const ignored = Object.entries(fleet.rejected).map(([reason, times]) => `${reason.replaceAll('_', ' ')} ${times}`);
-    const messages = `Messages: ${count(fleet.sent)} sent, ${count(fleet.received)} received, ignored: ${ignored.join(', ') || 'none'}.`;
+    const messages = `Messages: ${count(fleet.sent)} sent, ${count(fleet.received)} received${fleet.messages_per_s ? `, ${number(fleet.messages_per_s)} a second` : ''}, ignored: ${ignored.join(', ') || 'none'}.`;
     return `${visible(fleet.name)} has ${fleet.slots} of ${fleet.limit} slots. Its own share is ${fleet.share}. ${divides} ${connection} ${messages}`;
 }

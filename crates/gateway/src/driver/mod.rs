@@ -27,8 +27,8 @@ use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Offered, Options, Reading, Remembered, Request, RequestTable,
-    Service, SessionKey, Slice, Status, Wakers,
+    Learning, MeanService, Meter, Options, Reading, Remembered, Request, RequestTable, Service,
+    SessionKey, Slice, Status, Wakers,
 };
 use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -149,7 +149,7 @@ impl Driver {
 
     /// Returns the work that clients offer.
     #[cfg(feature = "fleet")]
-    pub(crate) fn offered(&self) -> Offered {
+    pub(crate) fn offered(&self) -> bywash_engine::Offered {
         self.lock().engine.offered()
     }
 
