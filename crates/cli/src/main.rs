@@ -15,9 +15,10 @@
 //!   configurations that commands propose.
 //! - `args/`: the command line.
 //! - `run/`, `stopd.rs`, `shaper.rs`: the commands that run until they are stopped.
+//! - `read.rs`: reads a document of one gateway, or of all gateways of a fleet, and prints it.
 //! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
-//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `fleet.rs`, `requests.rs`, `console.rs`: the
-//!   commands that ask a running gateway.
+//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `fleet.rs`, `audit.rs`, `requests.rs`,
+//!   `console.rs`: the commands that ask a running gateway.
 //! - `manual.rs`, `commands_page.rs`: the description of the command line for shells, for `man` and
 //!   for the reference.
 

@@ -36,8 +36,8 @@ pub struct Note {
     /// decision holds only until the process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
-    /// Where the decision was made, if it holds at all gateways of a fleet; absent if it holds only
-    /// here.
+    /// The gateway and the revision of a decision that holds at all gateways of a fleet; absent if
+    /// the decision holds only here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetStamp>,
 }
@@ -45,7 +45,7 @@ pub struct Note {
 /// The gateway at which an operator made a decision for the fleet, and the decision's revision.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct FleetStamp {
-    /// The revision. Of two decisions about one subject, the one with the larger revision holds. If
+    /// The revision. The decision with the larger revision holds, if two are about one subject. If
     /// the revisions are equal, the one of the gateway whose name comes later holds.
     pub revision: u64,
     /// The name of the gateway.
@@ -96,7 +96,7 @@ impl Note {
     }
 }
 
-/// Returns whether no operator may have this name, because it names an author that is no person.
+/// Returns whether no operator may have this name, because bywash uses it for decisions that no operator makes.
 pub fn is_reserved(name: &str) -> bool {
     [BYWASH, CONFIG_FILE].contains(&name.trim())
 }

@@ -34,7 +34,7 @@ const MOST_RESENT: usize = 100;
 /// The time for which a gateway sends a decision again with each of its states.
 const REPEATED: TimeSpan = TimeSpan::from_secs(10);
 
-/// The difference between two wall clocks that is no fault, in milliseconds.
+/// The difference between two wall clocks that causes no warning, in milliseconds.
 const CLOCKS_AGREE: u64 = 5_000;
 
 /// Returns the number of heartbeats between two messages about the state of a gateway.
@@ -223,8 +223,8 @@ impl Node {
         self.beats = 0;
     }
 
-    /// Sends all decisions to each gateway that has shown for a while that it knows others. Of the
-    /// gateways that know the same decisions, only the one with the lowest number does that.
+    /// Sends all decisions to each gateway that has shown for a while that it knows others. Only the
+    /// gateway with the lowest number does that, among those that know the same decisions.
     fn send_missing_decisions(
         &mut self,
         now: Time,

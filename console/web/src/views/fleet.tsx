@@ -19,8 +19,18 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
     },
     { id: 'state', head: 'State', isText: true, by: stateOf, cell: one => stateOf(one) },
     { id: 'slots', head: 'Slots', by: one => one.slots ?? undefined, cell: one => count(one.slots ?? undefined) },
-    { id: 'running', head: 'Running', by: one => one.running ?? undefined, cell: one => count(one.running ?? undefined) },
-    { id: 'waiting', head: 'Waiting', by: one => one.waiting ?? undefined, cell: one => count(one.waiting ?? undefined) },
+    {
+        id: 'running',
+        head: 'Running',
+        by: one => one.running ?? undefined,
+        cell: one => count(one.running ?? undefined),
+    },
+    {
+        id: 'waiting',
+        head: 'Waiting',
+        by: one => one.waiting ?? undefined,
+        cell: one => count(one.waiting ?? undefined),
+    },
     {
         id: 'demand',
         head: 'Demand',
@@ -29,8 +39,18 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
         by: one => one.demand ?? undefined,
         cell: one => number(one.demand ?? undefined),
     },
-    { id: 'limit', head: 'Limit', means: 'The limit of all gateways together, as the file of that gateway states it.', cell: one => count(one.limit ?? undefined) },
-    { id: 'version', head: 'Version', isText: true, cell: one => <span class="hostile">{visible(one.version ?? '–')}</span> },
+    {
+        id: 'limit',
+        head: 'Limit',
+        means: 'The limit of all gateways together, as the file of that gateway states it.',
+        cell: one => count(one.limit ?? undefined),
+    },
+    {
+        id: 'version',
+        head: 'Version',
+        isText: true,
+        cell: one => <span class="hostile">{visible(one.version ?? '–')}</span>,
+    },
 ];
 
 function stateOf(one: FleetGateway): string {

@@ -138,7 +138,7 @@ impl Fake {
         Self::start_with(fleet, limit, "", 0)
     }
 
-    /// Starts a gateway with these settings, whose wall clock is ahead by so many milliseconds.
+    /// Starts a gateway with these settings, whose wall clock is ahead by `clock_ahead` milliseconds.
     pub(crate) fn start_with(fleet: Fleet, limit: u32, settings: &str, clock_ahead: u64) -> Self {
         let state = Arc::new(State {
             began: Instant::now(),
