@@ -87,6 +87,16 @@ impl Note {
         DecisionMeta { lasts: lasts.map_or(meta.lasts, TimeSpan::from), ..meta }
     }
 
+    /// Returns the decision of another gateway with times that are possible by the clock of this one:
+    /// it begins at `now` at the latest, and lasts no longer than it was made for.
+    #[must_use]
+    pub fn begun_by(mut self, now: Timestamp) -> Self {
+        let (at, until) = began_by(now, self.at, self.until.unwrap_or(self.at));
+        self.at = at;
+        self.until = self.until.map(|_| until);
+        self
+    }
+
     /// Returns when the decision begins and ends, as seen at `now` by the clock of this gateway;
     /// `None` if it has ended, or if it puts nothing in force.
     pub(crate) fn holds(&self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {

@@ -10,7 +10,7 @@ use bywash_units::{Time, TimeSpan};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-/// The maximum number of characters of one part. The text of a part may become twice as long in a
+/// The maximum number of bytes of the text of one part. The text may become twice as long in a
 /// message.
 const PART: usize = 6 * 1024;
 /// The maximum number of parts of a document.
@@ -18,7 +18,7 @@ const MOST_PARTS: usize = 64;
 /// The maximum number of questions without an answer.
 const MOST_OPEN: usize = 16;
 /// The time after which a question has no answer.
-const PATIENCE: TimeSpan = TimeSpan::from_secs(3);
+const PATIENCE: TimeSpan = TimeSpan::from_secs(2);
 
 /// Why a document of another gateway was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,10 @@ pub enum Unread {
     /// Too many documents are being read.
     #[error("too many documents of other gateways are being read: retry in a few seconds")]
     Busy,
-    /// The gateway did not answer, or its document is too long.
+    /// The gateway has no such document, or it is too long.
+    #[error("the gateway has no such document, or one that is too long: ask that gateway itself")]
+    TooLong,
+    /// The gateway did not answer.
     #[error("the gateway does not answer: `bywash fleet status` says when it was heard last")]
     Silent,
 }
@@ -58,24 +61,27 @@ pub(crate) struct Part {
     pub(crate) number: u64,
     /// The index of the part.
     index: usize,
-    /// The number of all parts.
+    /// The number of all parts; 0 if there is no document, or if it is too long.
     parts: usize,
     text: String,
 }
 
-/// Splits a document into parts. Returns none if it is too long.
+/// Splits a document into parts. A document that is empty or too long becomes one part that says so.
 pub(crate) fn split(from: MemberId, number: u64, document: &str) -> Vec<Part> {
     let mut texts = Vec::new();
     let mut rest = document;
     while !rest.is_empty() {
-        let end = rest.floor_char_boundary(PART);
+        let mut end = PART.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
         let (text, after) = rest.split_at(end);
         texts.push(text.to_owned());
         rest = after;
     }
     let parts = texts.len();
-    if parts > MOST_PARTS {
-        return Vec::new();
+    if parts == 0 || parts > MOST_PARTS {
+        return vec![Part { from, number, index: 0, parts: 0, text: String::new() }];
     }
     let part = |(index, text)| Part { from, number, index, parts, text };
     texts.into_iter().enumerate().map(part).collect()
@@ -121,7 +127,13 @@ impl OpenQuestions {
         let Some(open) = self.open.get_mut(&part.number).filter(|open| open.to == part.from) else {
             return;
         };
-        if part.parts == 0 || part.parts > MOST_PARTS || part.text.len() > PART {
+        if part.parts == 0 {
+            if let Some(open) = self.open.remove(&part.number) {
+                let _ = open.answer.send(Err(Unread::TooLong));
+            }
+            return;
+        }
+        if part.parts > MOST_PARTS || part.text.len() > PART {
             return;
         }
         open.parts.resize(part.parts, None);
@@ -138,7 +150,10 @@ impl OpenQuestions {
 
     /// Ends the questions that have waited too long.
     pub(crate) fn end_old(&mut self, now: Time) {
-        for (_, open) in self.open.extract_if(.., |_, open| now.since(open.asked) > PATIENCE) {
+        let is_old = |open: &Open| now.since(open.asked) > PATIENCE;
+        while let Some(number) = self.open.iter().find(|(_, open)| is_old(open)).map(|(n, _)| *n)
+            && let Some(open) = self.open.remove(&number)
+        {
             let _ = open.answer.send(Err(Unread::Silent));
         }
     }
@@ -185,7 +200,7 @@ mod tests {
             parts,
             text: "x".into(),
         };
-        for part in [nonsense(0, 0), nonsense(0, MOST_PARTS + 1), nonsense(5, 2)] {
+        for part in [nonsense(0, MOST_PARTS + 1), nonsense(5, 2)] {
             open.take(part);
         }
         open.end_old(Time::ZERO + PATIENCE);
@@ -204,7 +219,14 @@ mod tests {
         let (question, mut answer) = asked();
         assert_eq!(open.ask(Time::ZERO, ONE, TWO, question), None);
         assert_eq!(answer.try_recv().unwrap(), Err(Unread::Busy));
-        assert!(split(TWO, 1, &"x".repeat(PART * MOST_PARTS + 1)).is_empty());
+        let mut open = OpenQuestions::default();
+        let (question, mut answer) = asked();
+        let question = open.ask(Time::ZERO, ONE, TWO, question).unwrap();
+        let parts = split(TWO, question.number, &"x".repeat(PART * MOST_PARTS + 1));
+        for part in parts {
+            open.take(part);
+        }
+        assert_eq!(answer.try_recv().unwrap(), Err(Unread::TooLong));
         assert_eq!(split(TWO, 1, &"x".repeat(PART * MOST_PARTS)).len(), MOST_PARTS);
     }
 }

@@ -110,7 +110,7 @@ impl Board {
     /// Reads the document of the API with this path at another gateway.
     ///
     /// # Errors
-    /// Returns an error if the fleet has no such gateway, or if it does not answer within 3 s.
+    /// Returns an error if the fleet has no such gateway, or if it does not answer within 2 s.
     pub async fn read(&self, gateway: &str, path: &str) -> Result<String, Unread> {
         let (answer, answered) = oneshot::channel();
         {
@@ -121,7 +121,7 @@ impl Board {
             let (gateway, path) = (gateway.to_owned(), path.to_owned());
             shown.asked.push(Asked { gateway, path, answer });
         }
-        let answered = timeout(Duration::from_secs(4), answered).await;
+        let answered = timeout(Duration::from_millis(2_600), answered).await;
         answered.ok().and_then(Result::ok).unwrap_or(Err(Unread::Silent))
     }
 

@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The maximum time for a message to enter the client's queue.
 const SEND: Duration = Duration::from_millis(20);
 /// The time without a message from another gateway after which the connection is made again, to
-/// another server. In contact, a gateway hears each other one at least once a second.
+/// another server. A gateway in contact hears another one at least once a second.
 const SILENCE: TimeSpan = TimeSpan::from_millis(1_300);
 /// The time over which messages are counted for their rate.
 const RATE_WINDOW: TimeSpan = TimeSpan::from_secs(5);

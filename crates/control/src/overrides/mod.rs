@@ -247,8 +247,8 @@ impl Overrides {
         let holds = decided.holds(now);
         let present = self.list.iter().find(|one| about(&one.target) == about(&target));
         let is_own = present.is_some_and(|one| {
-            let ends_later = holds.is_some_and(|(_, until)| until < one.until);
-            one.by == BYWASH && (decided.at < one.since || ends_later)
+            let is_less = holds.map_or(decided.at < one.since, |(_, until)| until < one.until);
+            one.by == BYWASH && is_less
         });
         if is_own || (present.is_none() && holds.is_none()) {
             return Ok(false);

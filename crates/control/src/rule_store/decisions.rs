@@ -217,7 +217,8 @@ impl RuleStore {
                     during: None,
                 });
                 let DecisionMeta { by, why, .. } = meta;
-                let (exempt, until, before) = (Vec::new(), Some(until), None);
+                let exempt = self.entries[at].rule().map(|rule| rule.exempt.clone());
+                let (exempt, until, before) = (exempt.unwrap_or_default(), Some(until), None);
                 State::Ruled(Rule { limits, exempt, origin, by, why, since, until, before })
             }
             _ => State::Proposed,
@@ -254,12 +255,15 @@ impl RuleStore {
         }
     }
 
-    /// Returns whether the decision `decided` holds at `now`, and none is in force about the same
-    /// elephant.
+    /// Returns whether the decision `decided` holds at `now`, and no decision about the same elephant
+    /// is in force or has ended since.
     pub fn lacks(&self, now: Timestamp, decided: &Note) -> bool {
         let Subject::Elephant { pattern, .. } = &decided.subject else { return false };
         let entry = self.entries.iter().find(|entry| entry.pattern == *pattern);
-        let is_open = entry.is_none_or(|entry| entry.state == State::Proposed);
+        let is_open = entry.is_none_or(|entry| {
+            let has_ended = entry.ended.as_ref().is_some_and(|ended| ended.at >= decided.at);
+            entry.state == State::Proposed && !has_ended
+        });
         decided.holds(now).is_some() && is_open
     }
 

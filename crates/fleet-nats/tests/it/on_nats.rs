@@ -129,7 +129,7 @@ fn a_document_is_read_at_any_gateway() {
     until(&gateways, "all are heard", all_are_heard);
     assert_eq!(gateways[0].read("three", "/long"), Ok("long ".repeat(10_000)));
     assert_eq!(gateways[0].read("four", "/long"), Err(Unread::Unknown));
-    assert_eq!(gateways[0].read("two", "/none"), Err(Unread::Silent));
+    assert_eq!(gateways[0].read("two", "/none"), Err(Unread::TooLong));
 }
 
 #[test]

@@ -32,7 +32,9 @@ pub(super) async fn of_gateway(shared: &Shared, endpoint: &str, name: &str) -> A
         return match read {
             Ok(text) => Ok(super::answer::json(text)),
             Err(why @ Unread::Unknown) => Err(Refused::not_found(why)),
-            Err(why @ (Unread::Busy | Unread::Silent)) => Err(Refused::new(Code::Unavailable, why)),
+            Err(why @ (Unread::Busy | Unread::Silent | Unread::TooLong)) => {
+                Err(Refused::new(Code::Unavailable, why))
+            }
         };
     }
     let _ = (shared, endpoint, name);

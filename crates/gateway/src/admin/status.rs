@@ -214,7 +214,7 @@ fn read_fleet(shared: &Shared) {
     let gauges = shared.metrics.gauges();
     gauges.fleet_connected.set(i64::from(fleet.is_connected));
     gauges.fleet_share.set(i64::from(fleet.share));
-    gauges.fleet_differences.set(fleet.warnings.len() as i64);
+    gauges.fleet_differences.set(i64::try_from(fleet.warnings.len()).unwrap_or(i64::MAX));
     let current = fleet.gateways.iter().filter(|gateway| gateway.is_current).count();
     gauges.fleet_gateways.set(i64::try_from(current).unwrap_or(i64::MAX));
     let ignored: u64 = fleet.rejected.values().sum();

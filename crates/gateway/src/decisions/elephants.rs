@@ -4,8 +4,9 @@
 
 use std::path::Path;
 
-use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore, Subject};
+use bywash_control::{FileRule, Gauge, Note, Refused, RuleStore, Subject, What};
 use bywash_terminal::stderr::say;
+use bywash_units::TimeSpan;
 
 use super::watch::{MINUTE, before};
 use crate::process::wall_clock;
@@ -111,12 +112,15 @@ fn follow_in(
 ) -> Result<Option<Note>, Refused> {
     let now = wall_clock::now();
     let Some(number) = store.follow(now, decision)? else { return Ok(None) };
+    let until = decision.until.filter(|_| decision.what == What::Tried);
+    let lasted = until.map(|until| decision.at.duration_until(until).unsigned_abs());
+    let lasted = lasted.map_or(MINUTE, TimeSpan::from);
     let measured = store
         .entry(number)
         .ok()
-        .and_then(|entry| before(&shared.elephants.watched(), entry, shared.driver.now(), MINUTE));
+        .and_then(|entry| before(&shared.elephants.watched(), entry, shared.driver.now(), lasted));
     store.was_before(now, number, measured);
-    let mut note = decision.clone();
+    let mut note = Note { unwritten: None, ..decision.clone() };
     // Each gateway has numbers of its own.
     if let Subject::Elephant { number: shown, .. } = &mut note.subject {
         *shown = number;
@@ -127,14 +131,25 @@ fn follow_in(
 /// Puts the decisions of the fleet in force that hold and are not in force, because they were not
 /// possible or could not be read when they were learned.
 fn catch_up(shared: &Shared) {
-    let now = wall_clock::now();
-    let known = shared.audit.notes().fleet.known(now);
+    if shared.settings().config.fleet.is_none() {
+        return;
+    }
     let caught_up = decide(shared, |store| {
-        let lacking = known.iter().filter(|note| store.lacks(now, note)).collect::<Vec<_>>();
-        let followed = lacking.into_iter().filter_map(|note| follow_in(shared, store, note).ok());
-        Ok(followed.flatten().collect())
+        let now = wall_clock::now();
+        let mut known = shared.audit.notes().fleet.known(now);
+        known.retain(|note| store.lacks(now, note));
+        let mut notes = Vec::new();
+        for decision in known {
+            let mut changed = store.clone();
+            // What is still not possible is tried again after the next reload.
+            if let Ok(Some(note)) = follow_in(shared, &mut changed, &decision) {
+                *store = changed;
+                notes.push(note);
+            }
+        }
+        Ok(notes)
     });
-    // Nothing is refused here. A process that takes over catches up itself.
+    // A process that takes over catches up itself.
     drop(caught_up);
 }
 

@@ -1,6 +1,6 @@
 //! Puts decisions in force that operators have made at other gateways of the fleet.
 
-use bywash_control::{Note, Subject};
+use bywash_control::{Note, Subject, What};
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::excerpt;
 
@@ -14,7 +14,7 @@ use crate::state::stored::DecisionError;
 /// process takes over, nothing changes: that process learns the decision from the other gateways.
 pub(crate) fn follow(shared: &Shared, decision: Note) {
     // Whether another gateway could save it is of no interest here.
-    let decision = &Note { unwritten: None, ..decision };
+    let decision = &Note { unwritten: None, ..decision.begun_by(wall_clock::now()) };
     let followed = match &decision.subject {
         Subject::Class { .. } | Subject::Bypass => {
             overrides::follow(shared, decision).map_err(|why| refusal(&why))
@@ -31,6 +31,10 @@ pub(crate) fn follow(shared: &Shared, decision: Note) {
             excerpt(&decision.by, 200),
             excerpt(of, 64)
         ));
+        if decision.what == What::Undone {
+            // At a later start, the decision that it undoes must not hold again.
+            shared.audit.note(&shared.state_writer, vec![decision.clone()], None);
+        }
         shared.audit.notes().fleet.learn(wall_clock::now(), decision);
     }
 }

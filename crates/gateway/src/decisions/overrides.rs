@@ -114,13 +114,16 @@ pub(super) fn follow(shared: &Shared, decision: &Note) -> Result<(), DecisionErr
 /// Puts the decisions of the fleet in force that hold and are not in force, because their class was
 /// unknown or they could not be read when they were learned. Returns their notes for the audit log.
 fn catch_up(shared: &Shared, overrides: &mut Overrides, settings: &Settings) -> Vec<Note> {
+    if settings.config.fleet.is_none() {
+        return Vec::new();
+    }
     let now = wall_clock::now();
     let mut known = shared.audit.notes().fleet.known(now);
     let classes = settings.present_class_names();
     known.retain(|note| {
         overrides.lacks(now, note) && overrides.follow(now, note, &classes).unwrap_or(false)
     });
-    known
+    known.into_iter().map(|note| Note { unwritten: None, ..note }).collect()
 }
 
 /// Ends the bypass, also one that the process was started with. `seen` is the revision of the

@@ -74,7 +74,9 @@ impl Audit {
         match read(&directory.join(FILE)) {
             Ok(before) => {
                 notes.revision += before.len() as u64;
-                before.iter().for_each(|note| notes.fleet.learn(now, note));
+                for note in &before {
+                    notes.fleet.learn(now, note);
+                }
                 let during = std::mem::take(&mut notes.last);
                 notes.last = before.into_iter().map(|note| (note, None)).chain(during).collect();
                 notes.bound();
