@@ -175,13 +175,13 @@ mod tests {
         let (mut one, mut two) = (FleetDecisions::default(), FleetDecisions::default());
         let first = made(&mut one, "one", 5, "first");
         let second = made(&mut two, "two", 5, "second");
-        assert_eq!(one.take_unsent(), [first.clone()]);
+        assert_eq!(one.take_unsent(), std::slice::from_ref(&first));
         assert_eq!(one.take_unsent(), []);
         assert_ne!(one.summary(at(6)), two.summary(at(6)));
         one.learn(at(6), &second);
         two.learn(at(6), &first);
         assert_eq!(one.summary(at(6)), two.summary(at(6)));
-        assert_eq!(one.known(at(6)), [second.clone()]);
+        assert_eq!(one.known(at(6)), std::slice::from_ref(&second));
         assert_eq!(two.known(at(6)), [second]);
         assert_eq!(two.take_unsent().len(), 1);
     }

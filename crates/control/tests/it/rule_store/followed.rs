@@ -7,7 +7,7 @@ use super::{at, briefly, meta, nothing, search, store};
 /// Returns a store and the note of an operator's approval in it.
 fn approved() -> (RuleStore, Note) {
     let mut maker = store();
-    let note = maker.approve(at(10), 1, Change::default(), meta(1)).unwrap();
+    let note = maker.approve(at(10), 1, Change::default(), meta(1)).expect("an approval");
     (maker, note)
 }
 
