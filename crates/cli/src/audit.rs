@@ -2,25 +2,19 @@
 
 use bywash_api::Audit;
 use bywash_command::Failure;
-use bywash_command::admin_client;
-use bywash_command::streams::{print, print_json, say};
 use bywash_control::Note;
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
 use crate::args;
+use crate::read::read_one;
 
 pub(crate) fn audit(args: &args::Audit) -> Result<(), Failure> {
     let path = format!("/v1/audit?limit={}", args.limit);
-    if args.json {
-        return print_json(&admin_client::get(&args.which, &path)?);
-    }
-    let audit: Audit = admin_client::get(&args.which, &path)?;
-    print(&table(&audit.notes).to_string())?;
-    if !audit.kept {
-        say("bywash: the list is lost when the gateway ends: its file has no `state.directory`");
-    }
-    Ok(())
+    read_one(&args.which, args.json, &path, |audit: &Audit| {
+        let lost = "\nThe list is lost when the gateway ends: its file has no `state.directory`.\n";
+        format!("{}{}", table(&audit.notes), if audit.kept { "" } else { lost })
+    })
 }
 
 fn table(notes: &[Note]) -> Table {

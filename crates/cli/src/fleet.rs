@@ -2,19 +2,16 @@
 
 use bywash_api::{Fleet, FleetGateway};
 use bywash_command::Failure;
-use bywash_command::admin_client;
-use bywash_command::streams::{print, print_json};
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
 use crate::args;
+use crate::read::read_one;
 
 pub(crate) fn status(args: &args::FleetStatus) -> Result<(), Failure> {
-    if args.json {
-        return print_json(&admin_client::get(&args.which, "/v1/fleet")?);
-    }
-    let fleet: Fleet = admin_client::get(&args.which, "/v1/fleet")?;
-    print(&format!("{}\n{}{}", headline(&fleet), table(&fleet), warnings(&fleet)))
+    read_one(&args.which, args.json, "/v1/fleet", |fleet: &Fleet| {
+        format!("{}\n{}{}", headline(fleet), table(fleet), warnings(fleet))
+    })
 }
 
 fn warnings(fleet: &Fleet) -> String {

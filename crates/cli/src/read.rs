@@ -4,6 +4,7 @@ use bywash_api::Fleet;
 use bywash_command::Failure;
 use bywash_command::admin_client;
 use bywash_command::streams::{print, print_json, say};
+use bywash_command::which::Which;
 use bywash_terminal::text::escaped;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -20,10 +21,20 @@ pub(crate) fn read<T: DeserializeOwned>(
     if args.fleet {
         return read_all(args, path, text);
     }
-    if args.json {
-        return print_json(&admin_client::get(&args.which, path)?);
+    read_one(&args.which, args.json, path, text)
+}
+
+/// Prints the document of one gateway with this path, as JSON or as `text` describes it.
+pub(crate) fn read_one<T: DeserializeOwned>(
+    which: &Which,
+    as_json: bool,
+    path: &str,
+    text: impl Fn(&T) -> String,
+) -> Result<(), Failure> {
+    if as_json {
+        return print_json(&admin_client::get(which, path)?);
     }
-    print(&text(&admin_client::get(&args.which, path)?))
+    print(&text(&admin_client::get(which, path)?))
 }
 
 fn read_all<T: DeserializeOwned>(

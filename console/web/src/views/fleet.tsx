@@ -18,19 +18,9 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
         cell: one => <span class="hostile">{visible(one.name)}</span>,
     },
     { id: 'state', head: 'State', isText: true, by: stateOf, cell: one => stateOf(one) },
-    { id: 'slots', head: 'Slots', by: one => one.slots ?? undefined, cell: one => count(one.slots ?? undefined) },
-    {
-        id: 'running',
-        head: 'Running',
-        by: one => one.running ?? undefined,
-        cell: one => count(one.running ?? undefined),
-    },
-    {
-        id: 'waiting',
-        head: 'Waiting',
-        by: one => one.waiting ?? undefined,
-        cell: one => count(one.waiting ?? undefined),
-    },
+    counted('slots', 'Slots'),
+    counted('running', 'Running'),
+    counted('waiting', 'Waiting'),
     {
         id: 'demand',
         head: 'Demand',
@@ -40,10 +30,8 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
         cell: one => number(one.demand ?? undefined),
     },
     {
-        id: 'limit',
-        head: 'Limit',
+        ...counted('limit', 'Limit'),
         means: 'The limit of all gateways together, as the file of that gateway states it.',
-        cell: one => count(one.limit ?? undefined),
     },
     {
         id: 'version',
@@ -52,6 +40,10 @@ const COLUMNS: readonly Column<FleetGateway>[] = [
         cell: one => <span class="hostile">{visible(one.version ?? '–')}</span>,
     },
 ];
+
+function counted(id: 'slots' | 'running' | 'waiting' | 'limit', head: string): Column<FleetGateway> {
+    return { id, head, by: one => one[id] ?? undefined, cell: one => count(one[id] ?? undefined) };
+}
 
 function stateOf(one: FleetGateway): string {
     if (one.is_down) return 'has ended';

@@ -234,14 +234,7 @@ impl Overrides {
         decided: &Note,
         classes: &[&str],
     ) -> Result<bool, NotOverridden> {
-        let target = match &decided.subject {
-            Subject::Class { class, mode, enforce_percent } => Target::Class {
-                class: class.clone(),
-                mode: *mode,
-                enforce_percent: *enforce_percent,
-            },
-            Subject::Bypass | Subject::Elephant { .. } | Subject::File => Target::Bypass,
-        };
+        let Some(target) = target_of(&decided.subject) else { return Ok(false) };
         is_possible(&target, classes)?;
         decided.meta().checked()?;
         let holds = decided.holds(now);
@@ -267,11 +260,8 @@ impl Overrides {
     /// Returns whether the decision `decided` holds at `now`, and no override of its setting is in
     /// force.
     pub fn lacks(&self, now: Timestamp, decided: &Note) -> bool {
-        let is_same = |one: &Override| match (&one.target, &decided.subject) {
-            (Target::Class { class, .. }, Subject::Class { class: of, .. }) => class == of,
-            (target, subject) => *target == Target::Bypass && *subject == Subject::Bypass,
-        };
-        decided.holds(now).is_some() && !self.list.iter().any(is_same)
+        let Some(target) = target_of(&decided.subject) else { return false };
+        decided.holds(now).is_some() && self.end_of(&target).is_none()
     }
 
     /// Ends an override: the setting of the configuration file is in force again. Returns the note
@@ -368,6 +358,19 @@ impl Overrides {
             }
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+/// Returns the setting that a decision is about; `None` if it is about something else.
+fn target_of(subject: &Subject) -> Option<Target> {
+    match subject {
+        Subject::Class { class, mode, enforce_percent } => Some(Target::Class {
+            class: class.clone(),
+            mode: *mode,
+            enforce_percent: *enforce_percent,
+        }),
+        Subject::Bypass => Some(Target::Bypass),
+        Subject::Elephant { .. } | Subject::File => None,
     }
 }
 

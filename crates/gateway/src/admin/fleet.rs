@@ -25,7 +25,7 @@ pub(super) async fn of_gateway(shared: &Shared, endpoint: &str, name: &str) -> A
 
         let path = endpoint.replacen("/fleet/{name}", "", 1);
         let read = if name == fleet.name {
-            text(shared, &path).ok_or(Unread::Silent)
+            text(shared, &path).ok_or(Unread::TooLong)
         } else {
             shared.fleet.read(name, &path).await
         };

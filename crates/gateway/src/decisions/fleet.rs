@@ -34,8 +34,9 @@ pub(crate) fn follow(shared: &Shared, decision: Note) {
         if decision.what == What::Undone {
             // At a later start, the decision that it undoes must not hold again.
             shared.audit.note(&shared.state_writer, vec![decision.clone()], None);
+        } else {
+            shared.audit.notes().fleet.learn(wall_clock::now(), decision);
         }
-        shared.audit.notes().fleet.learn(wall_clock::now(), decision);
     }
 }
 

@@ -62,6 +62,14 @@ fn are_in_contact(gateways: &[Running]) -> bool {
     })
 }
 
+/// Returns two gateways of a fleet that are in contact; `None` if there are no servers.
+fn pair(upstream: &Upstream, folder: &Path, subject: &str) -> Option<[Running; 2]> {
+    let start = |name| Some(member(upstream, folder, subject, name)?.start());
+    let gateways = [start("one")?, start("two")?];
+    until("they are in contact", || are_in_contact(&gateways));
+    Some(gateways)
+}
+
 fn observe(gateway: &Running, class: &str) {
     let wanted = json!({ "class": class, "mode": "observe", "why": "too slow", "for": "10m" });
     let answer = says(gateway, "/v1/policy/class", &wanted);
@@ -83,10 +91,7 @@ fn a_gateway_starts_with_one_slot_and_then_has_its_share() {
 fn a_decision_holds_at_both_gateways_and_ends_at_both() {
     let (upstream, _calls) = Upstream::by_hand();
     let folder = tempfile::tempdir().unwrap();
-    let start = |name| Some(member(&upstream, folder.path(), "decided", name)?.start());
-    let (Some(one), Some(two)) = (start("one"), start("two")) else { return };
-    let gateways = [one, two];
-    until("they are in contact", || are_in_contact(&gateways));
+    let Some(gateways) = pair(&upstream, folder.path(), "decided") else { return };
     let [one, two] = &gateways;
     observe(one, "search");
     until("it holds at the second", || overrides(two).len() == 1);
@@ -128,9 +133,7 @@ fn a_gateway_that_has_lost_its_overrides_gets_them_back() {
     let (upstream, _calls) = Upstream::by_hand();
     let folder = tempfile::tempdir().unwrap();
     let setup = |name| member(&upstream, folder.path(), "lost", name);
-    let (Some(first), Some(second)) = (setup("one"), setup("two")) else { return };
-    let gateways = [first.start(), second.start()];
-    until("they are in contact", || are_in_contact(&gateways));
+    let Some(gateways) = pair(&upstream, folder.path(), "lost") else { return };
     observe(&gateways[0], "search");
     until("it holds at the second", || overrides(&gateways[1]).len() == 1);
     let [one, two] = gateways;
@@ -152,10 +155,7 @@ fn a_gateway_that_has_lost_its_overrides_gets_them_back() {
 fn documents_of_each_gateway_are_read_at_any() {
     let (upstream, _calls) = Upstream::by_hand();
     let folder = tempfile::tempdir().unwrap();
-    let start = |name| Some(member(&upstream, folder.path(), "read", name)?.start());
-    let (Some(one), Some(two)) = (start("one"), start("two")) else { return };
-    let gateways = [one, two];
-    until("they are in contact", || are_in_contact(&gateways));
+    let Some(gateways) = pair(&upstream, folder.path(), "read") else { return };
     for name in ["one", "two"] {
         assert_eq!(get(&gateways[0], &format!("/v1/fleet/{name}/status"))["fleet"], name);
         for what in ["sessions", "elephants", "policy"] {
