@@ -172,21 +172,15 @@ impl Fake {
 
     /// Makes the decision that requests of a class are only observed for an hour.
     pub(crate) fn decide(&self, name: &str, class: &str) {
-        let now = Timestamp::now();
-        let subject =
-            Subject::Class { class: class.to_owned(), mode: Mode::Observe, enforce_percent: 100 };
-        let mut note = Note {
-            at: now,
-            subject,
-            what: What::Overridden,
-            by: "operator".to_owned(),
-            why: "a test".to_owned(),
-            limits: None,
-            until: Some(now + Duration::from_secs(3600)),
-            unwritten: None,
-            fleet: None,
-        };
-        self.state.decisions().stamp(name, now, &mut note);
+        let mut note = observed(class);
+        self.state.decisions().stamp(name, note.at, &mut note);
+    }
+
+    /// Lets the gateway know such a decision from an earlier process, which sends it no more.
+    pub(crate) fn remember(&self, name: &str, class: &str) {
+        let mut note = observed(class);
+        FleetDecisions::default().stamp(name, note.at, &mut note);
+        self.state.decisions().learn(note.at, &note);
     }
 
     /// Reads a document at another gateway.
@@ -203,6 +197,26 @@ impl Fake {
     /// Sets the number of waiting requests.
     pub(crate) fn wait_in_line(&self, requests: u32) {
         self.state.waiting.store(requests, Ordering::Relaxed);
+    }
+}
+
+/// Returns the decision that requests of a class are only observed for an hour.
+fn observed(class: &str) -> Note {
+    let now = Timestamp::now();
+    Note {
+        at: now,
+        subject: Subject::Class {
+            class: class.to_owned(),
+            mode: Mode::Observe,
+            enforce_percent: 100,
+        },
+        what: What::Overridden,
+        by: "operator".to_owned(),
+        why: "a test".to_owned(),
+        limits: None,
+        until: Some(now + Duration::from_secs(3600)),
+        unwritten: None,
+        fleet: None,
     }
 }
 
