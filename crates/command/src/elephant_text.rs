@@ -55,6 +55,14 @@ fn headline(all: &Elephants) -> String {
         };
         let _ = writeln!(words, "  {}: {state}", escaped(&resource.name));
     }
+    if !all.unheard.is_empty() {
+        let names: Vec<_> = all.unheard.iter().map(|name| escaped(name)).collect();
+        let _ = writeln!(
+            words,
+            "Without the requests of gateways that are not heard: {}. Costs may be too high.",
+            names.join(", ")
+        );
+    }
     if all.elephants.is_empty() {
         words.push_str(
             "No route stands out: none uses a twentieth of a measured resource, or a fifth of the \

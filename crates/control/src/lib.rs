@@ -34,7 +34,7 @@
 //!   from which effects are measured.
 //! - `note.rs`: a line of the audit log.
 //! - `entry.rs`: an elephant with all decisions about it.
-//! - `watch.rs`: derives evidence from requests and from the use of resources.
+//! - `watch/`: derives evidence from requests and from the use of resources.
 //! - `rule_store/`: stores the entries, and is the only module that changes them.
 //! - `overrides/`: the other settings that operators change for a limited time, such as the mode of
 //!   a class.
@@ -78,4 +78,4 @@ pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
 pub use rule_limits::{Change, Limit, RuleLimits};
 pub use rule_store::{Act, FileRule, InForce, RuleStore, RuleStoreError};
 pub use spent::{RouteUse, Spent, Window};
-pub use watch::{BYTES, MOST_EXEMPT, SLOTS, Seen, Watch, Watched};
+pub use watch::{BYTES, MOST_EXEMPT, RouteSum, SLOTS, Second, Seen, Watch, Watched};

@@ -80,10 +80,11 @@ impl Tally {
         asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
     }
 
-    /// Returns the mean time that one request of this route holds a slot, in seconds.
-    pub(crate) fn lasts(&self, column: Column) -> f64 {
-        let route = column.number().and_then(|number| self.routes.get(number));
-        route.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
+    /// Returns the mean time that one request of this route holds a slot, in seconds; `None` if there
+    /// was no such request.
+    pub(crate) fn lasts(&self, column: Column) -> Option<f64> {
+        let route = self.routes.get(column.number()?)?;
+        (route.requests > 0.0).then(|| route.held / route.requests)
     }
 
     pub(crate) const fn all(&self) -> Sum {

@@ -90,8 +90,14 @@ impl Discovery {
     /// Adds a request of a route that was worked on from `from` to `to`. The parts of the request
     /// in windows that are closed or too far ahead are lost, and counted in [`Discovery::lost`].
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
-        self.sums.add_duration(to.since(from).as_secs_f64());
-        self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
+        self.requests(column, from, to, 1.0);
+    }
+
+    /// Adds `count` requests of a route, each as [`Discovery::request`] does.
+    pub fn requests(&mut self, column: Column, from: Time, to: Time, count: f64) {
+        self.sums.add_durations(to.since(from).as_secs_f64(), count);
+        let kept = self.rows.spread(column, from, to, count);
+        self.lost += count * (1.0 - kept.min(1.0));
     }
 
     /// Adds the use of each resource from `from` to `to`, in seconds of its full capacity.

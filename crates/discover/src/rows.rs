@@ -105,21 +105,22 @@ impl Rows {
         at.as_nanos() / self.step.as_nanos()
     }
 
-    /// Adds a request of a route that was worked on from `from` to `to`. The parts in windows that
-    /// are closed or too far ahead are lost. Returns the fraction of the request that was not lost.
-    pub(crate) fn spread(&mut self, column: Column, from: Time, to: Time) -> f64 {
+    /// Adds `count` requests of a route that were worked on from `from` to `to`. The parts in
+    /// windows that are closed or too far ahead are lost. Returns the fraction of a request that was
+    /// not lost.
+    pub(crate) fn spread(&mut self, column: Column, from: Time, to: Time, count: f64) -> f64 {
         let to = to.max(from);
         let late = Time::from_nanos(to.as_nanos().saturating_sub(self.step.as_nanos())).max(from);
         let (begins, ends) = (self.number(from), self.number(to));
         if let Some(row) = self.row(begins) {
-            row.begun.put(column, [1.0]);
+            row.begun.put(column, [count]);
         }
         let last = ends.min(self.first + self.most as u64);
         let mut kept = 0.0;
         for number in begins.max(self.first)..=last {
             let weight = [self.part(number, from, to), self.part(number, late, to)];
             if let Some(row) = self.row(number) {
-                row.work.put(column, weight);
+                row.work.put(column, weight.map(|weight| count * weight));
                 kept += weight[0];
             }
         }

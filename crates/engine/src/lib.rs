@@ -68,4 +68,4 @@ pub use request::{
 };
 pub use request_table::{Decision, Refusal, RequestTable, Wakers};
 pub use session::{Cursor, Evictions, Remembered, Slice};
-pub use value::{Counts, Learn, Learned, Learning};
+pub use value::{Counts, Learn, Learned, Learning, OtherCounts};

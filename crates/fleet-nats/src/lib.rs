@@ -14,6 +14,7 @@
 //! The lowest come first. A module uses only modules before it in this list, which
 //! `scripts/check-modules` checks.
 //! - `documents.rs`: documents that operators read at other gateways.
+//! - `reading.rs`: reads what other gateways have observed.
 //! - `message.rs`: the text of the messages.
 //! - `node.rs`: the state machines of one gateway, without input and output.
 //! - `liveness.rs`: proves that the process of a gateway has ended.
@@ -25,6 +26,7 @@ mod link;
 mod liveness;
 mod message;
 mod node;
+mod reading;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -82,7 +84,14 @@ pub trait Gateway: Send + Sync + 'static {
     /// Returns the decisions that operators have made at this gateway since the last call.
     fn take_unsent_decisions(&self) -> Vec<Note>;
 
-    /// Returns the document of the API with this path, for an operator at another gateway; `None` if
+    /// Returns the path of the document with what another gateway has observed and this one does
+    /// not know yet.
+    fn observed(&self, gateway: &str) -> String;
+
+    /// Takes such a document of another gateway.
+    fn learn(&self, gateway: &str, document: &str);
+
+    /// Returns the document with this path, for another gateway or an operator there; `None` if
     /// there is none.
     fn document(&self, path: &str) -> Option<String>;
 

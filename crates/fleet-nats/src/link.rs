@@ -20,6 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::liveness::{self, Answer, Questions};
 use crate::message::{self, MOST, Message, Rejected};
 use crate::node::{Node, To};
+use crate::reading::Reading;
 use crate::{Board, Gateway, digest};
 
 /// The pause after an attempt to read the files of the connection.
@@ -62,6 +63,8 @@ struct Link<G> {
     sent: Vec<(To, Message)>,
     /// The questions whether other gateways have ended.
     questions: Questions,
+    /// The documents with what other gateways have observed.
+    reading: Reading,
     /// When the last message of another gateway came on the present connection; `None` if none has
     /// come.
     heard: Option<Time>,
@@ -102,6 +105,7 @@ pub async fn run<G: Gateway>(start: Start<G>, end: impl Future<Output = ()>) -> 
         node,
         sent: Vec::new(),
         questions,
+        reading: Reading::default(),
         heard: None,
         was_connected: false,
         counted: (now, 0),
@@ -148,9 +152,7 @@ impl<G: Gateway> Link<G> {
                     let client = client.as_ref().map(|(client, ..)| client);
                     self.check_connection(now, client).await;
                     self.node.beat(now, &self.start.gateway, &mut self.sent);
-                    for asked in self.start.board.take_asked() {
-                        self.node.ask(now, asked, &mut self.sent);
-                    }
+                    self.read_documents(now);
                     self.send(client).await;
                     self.ask_for_silent(now);
                     self.describe(now);
@@ -162,6 +164,22 @@ impl<G: Gateway> Link<G> {
                     self.send(client.as_ref().map(|(client, ..)| client)).await;
                 }
             }
+        }
+    }
+
+    /// Asks other gateways for documents, for operators and for this gateway. Takes those that have
+    /// come.
+    fn read_documents(&mut self, now: Time) {
+        for asked in self.start.board.take_asked() {
+            self.node.ask(now, asked, &mut self.sent);
+        }
+        for (name, document) in self.reading.take_answers() {
+            self.start.gateway.learn(&name, &document);
+        }
+        for name in self.reading.next(now, &self.node.current(now)) {
+            let path = self.start.gateway.observed(&name);
+            let asked = self.reading.ask(name, path);
+            self.node.ask(now, asked, &mut self.sent);
         }
     }
 

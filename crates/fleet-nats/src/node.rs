@@ -206,7 +206,14 @@ impl Node {
         self.beats += 1;
     }
 
-    /// Asks another gateway for a document, for an operator at this one.
+    /// Returns the other gateways that were heard within the last seconds, in the order of their
+    /// numbers.
+    pub(crate) fn current(&self, now: Time) -> Vec<(MemberId, String)> {
+        let current = self.others.iter().filter(|(_, other)| other.is_current(now, self.settings));
+        current.filter_map(|(member, _)| Some((*member, self.names.get(member)?.clone()))).collect()
+    }
+
+    /// Asks another gateway for a document.
     pub(crate) fn ask(&mut self, now: Time, asked: Asked, sent: &mut Vec<(To, Message)>) {
         let named = self.names.iter().find(|(_, name)| **name == asked.gateway);
         let Some(to) = named.map(|(member, _)| *member) else {

@@ -79,6 +79,78 @@ fn watched(search: &str, clients: u64) -> Watch {
     watch
 }
 
+/// Returns the watches of two gateways with one database, after half an hour of load as in
+/// [`watched`]. Each request goes to the gateway that `choose` returns for whether it is a search,
+/// and for its number. If `reads`, each gateway reads once a second what the other has served.
+fn two_gateways(choose: impl Fn(bool, u64) -> usize, reads: bool) -> [Watch; 2] {
+    let mut watches =
+        [(); 2].map(|()| Watch::new(Vec::new(), vec![processors()], TimeSpan::from_secs(1800)));
+    let mut read = [0; 2];
+    for second in 0..1800_u64 {
+        let searches = (chance(second) * 4.0) as u64;
+        for n in 0..searches + 10 {
+            let from = second as f64 + 0.05 * n as f64;
+            let is_search = n < searches;
+            let cost = if is_search { 0.3 } else { 0.001 };
+            let page = if is_search { "/search?q=" } else { "/item/" };
+            let target = format!("{page}{second}{n}");
+            let seen = Seen {
+                method: "GET",
+                target: &target,
+                client: client(second % 500),
+                rule: None,
+                worked: Some((at(from), at(from + cost))),
+                response: Some(TimeSpan::from_secs_f64(cost)),
+                bytes: 1_000,
+                transacts: false,
+                is_good: true,
+            };
+            watches[choose(is_search, second + n)].request(at(from + cost), &seen);
+        }
+        let now = at(second as f64 + 1.0);
+        let used = searches as f64 * 0.3 + 0.01;
+        for watch in &mut watches {
+            watch.used(0, at(second as f64), now, used);
+            watch.advance(now);
+        }
+        for (reader, other) in [(0, 1), (1, 0)].into_iter().filter(|_| reads) {
+            for second in watches[other].seconds(now, read[reader]) {
+                read[reader] = second.number;
+                watches[reader].elsewhere(now, &second);
+            }
+        }
+    }
+    watches.iter_mut().for_each(|watch| watch.advance(at(1840.0)));
+    watches
+}
+
+#[test]
+fn a_cost_is_that_of_one_request_if_gateways_read_each_others_requests() {
+    let take_turns = |_, number| usize::from(number % 2 == 1);
+    for watch in two_gateways(take_turns, true) {
+        let found = watch.elephants(100.0, None);
+        let [search] = &found[..] else { panic!("one is: {found:?}") };
+        assert_eq!(search.pattern, "/search?q");
+        assert!((search.cost - 0.3).abs() < 0.05 && search.share > 0.9, "{search:?}");
+    }
+    // Otherwise each gateway attributes all of the use to its own requests.
+    for watch in two_gateways(take_turns, false) {
+        let found = watch.elephants(100.0, None);
+        assert!(found[0].cost > 0.4, "{found:?}");
+    }
+}
+
+#[test]
+fn a_gateway_names_an_elephant_that_only_another_gateway_serves() {
+    let searches_go_to_the_other = |is_search, _| usize::from(is_search);
+    for watch in two_gateways(searches_go_to_the_other, true) {
+        let found = watch.elephants(100.0, None);
+        let [search] = &found[..] else { panic!("one is: {found:?}") };
+        assert_eq!(search.pattern, "/search?q");
+        assert!((search.cost - 0.3).abs() < 0.05, "{search:?}");
+    }
+}
+
 #[test]
 fn an_elephant_is_found_by_name_with_its_cost_and_whose_it_is() {
     let watch = watched("/search?q=", 500);

@@ -18,7 +18,7 @@ use super::Engine;
 use crate::mean_service::MeanService;
 use crate::request::ClassId;
 use crate::session::{Cursor, Remembered, Slice};
-use crate::value::Counts;
+use crate::value::{Counts, OtherCounts};
 
 impl Engine {
     /// Appends the next remembered sessions to `slice`; see
@@ -60,6 +60,12 @@ impl Engine {
     /// process. They are ignored if the kinds of signals differ.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
+    }
+
+    /// Replaces the counts of the other gateways in front of the same application; see
+    /// [`Learning::set_others`](crate::Learning::set_others).
+    pub fn set_other_counts(&mut self, others: OtherCounts) {
+        self.learning.set_others(others);
     }
 
     /// Returns the mean time that a request holds its slot, with the number of measurements.

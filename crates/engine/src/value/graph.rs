@@ -253,7 +253,22 @@ impl Graph {
 
     /// Multiplies all counts by `factor`, so that older observations weigh less.
     pub fn fade(&mut self, factor: f64) {
-        let counts = [
+        for count in self.all().into_iter().flatten() {
+            *count *= factor;
+        }
+    }
+
+    /// Adds the counts of another graph with the same classes, each multiplied by `factor`.
+    pub fn add(&mut self, mut other: Self, factor: f64) {
+        debug_assert_eq!(self.classes, other.classes, "the counts are those of other classes");
+        let theirs = other.all().into_iter().flatten();
+        for (count, their) in self.all().into_iter().flatten().zip(theirs) {
+            *count += *their * factor;
+        }
+    }
+
+    fn all(&mut self) -> [&mut Vec<f64>; 7] {
+        [
             &mut self.visits,
             &mut self.next,
             &mut self.orders,
@@ -261,10 +276,7 @@ impl Graph {
             &mut self.begun_revenue,
             &mut self.reached,
             &mut self.reached_revenue,
-        ];
-        for count in counts.into_iter().flatten() {
-            *count *= factor;
-        }
+        ]
     }
 
     /// Returns the number of orders over all classes; older orders count less.

@@ -54,6 +54,14 @@ impl Lift {
         }
     }
 
+    /// Adds the counts of `other`, each multiplied by `factor`.
+    pub fn add(&mut self, other: &Self, factor: f64) {
+        let theirs = other.sessions.iter().chain(&other.ordered);
+        for (count, their) in self.sessions.iter_mut().chain(&mut self.ordered).zip(theirs) {
+            *count += their * factor;
+        }
+    }
+
     /// Returns the share, 0 to 1, of all sessions that order.
     pub fn mean(&self) -> f64 {
         self.ordered.iter().sum::<f64>() / self.sessions.iter().sum::<f64>().max(1.0)

@@ -23,7 +23,7 @@ pub mod work;
 use alloc::vec::Vec;
 
 pub use graph::{Counts, Position, Step};
-pub use learning::{Learn, Learned, Learning};
+pub use learning::{Learn, Learned, Learning, OtherCounts};
 
 use crate::request::{ClassId, Signals};
 

@@ -50,6 +50,8 @@ struct State {
     clock_ahead: u64,
     settings: String,
     decisions: Mutex<FleetDecisions>,
+    /// The documents that other gateways have given, each with the name of its gateway.
+    learned: Mutex<Vec<String>>,
 }
 
 struct Link(Arc<State>);
@@ -124,8 +126,19 @@ impl Gateway for Link {
         self.0.decisions().take_unsent()
     }
 
+    fn observed(&self, gateway: &str) -> String {
+        format!("observed by {gateway}")
+    }
+
+    fn learn(&self, gateway: &str, document: &str) {
+        self.0.learned.lock().expect("no test has panicked").push(format!("{gateway}: {document}"));
+    }
+
     fn document(&self, path: &str) -> Option<String> {
-        (path == "/long").then(|| "long ".repeat(10_000))
+        match path {
+            "/long" => Some("long ".repeat(10_000)),
+            path => path.starts_with("observed by ").then(|| path.to_owned()),
+        }
     }
 
     fn follow(&self, decision: Note) {
@@ -148,6 +161,7 @@ impl Fake {
             clock_ahead,
             settings: settings.to_owned(),
             decisions: Mutex::default(),
+            learned: Mutex::default(),
         });
         let board = Board::default();
         let (end, ended) = oneshot::channel();
@@ -187,6 +201,11 @@ impl Fake {
     pub(crate) fn read(&self, gateway: &str, path: &str) -> Result<String, Unread> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(self.board.read(gateway, path))
+    }
+
+    /// Returns the documents that other gateways have given, each with the name of its gateway.
+    pub(crate) fn learned(&self) -> Vec<String> {
+        self.state.learned.lock().expect("no test has panicked").clone()
     }
 
     /// Returns the decisions that the gateway knows.

@@ -140,6 +140,22 @@ fn a_document_is_read_at_any_gateway() {
 }
 
 #[test]
+fn each_gateway_learns_what_all_others_have_observed() {
+    let Some(gateways) = three("learn") else { return };
+    let names = ["one", "two", "three"];
+    until(&gateways, "each has learned from the others", |gateways| {
+        gateways.iter().zip(names).all(|(gateway, own)| {
+            let learned = gateway.learned();
+            assert!(learned.iter().all(|one| !one.starts_with(&format!("{own}:"))), "{learned:?}");
+            let others = names.into_iter().filter(|name| *name != own);
+            others
+                .map(|name| format!("{name}: observed by {name}"))
+                .all(|one| learned.contains(&one))
+        })
+    });
+}
+
+#[test]
 fn differences_between_gateways_are_shown_and_stop_nothing() {
     let Some(servers) = servers() else { return };
     let gateways = [

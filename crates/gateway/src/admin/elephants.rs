@@ -30,11 +30,24 @@ pub(super) fn list(shared: &Shared) -> Elephants {
         revision: findings.revision,
         seen_s: findings.watch_report.seen().as_secs_f64(),
         missed: findings.watch_report.missed(),
+        unheard: unheard(shared),
         resources: findings.watch_report.resource_reports(),
         lanes: shared.elephants.lanes.status(),
         kept: findings.store.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
     }
+}
+
+/// Returns the names of the other gateways of the fleet that have not been heard for a while.
+#[cfg(feature = "fleet")]
+fn unheard(shared: &Shared) -> Vec<String> {
+    let gateways = shared.fleet.status().gateways.into_iter();
+    gateways.filter(|gateway| !gateway.is_current).map(|gateway| gateway.name).collect()
+}
+
+#[cfg(not(feature = "fleet"))]
+const fn unheard(_: &Shared) -> Vec<String> {
+    Vec::new()
 }
 
 /// Returns one elephant (a route that causes much of the load), with the more specific routes that

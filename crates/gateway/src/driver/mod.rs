@@ -27,8 +27,8 @@ use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Options, Reading, Remembered, Request, RequestTable, Service,
-    SessionKey, Slice, Status, Wakers,
+    Learning, MeanService, Meter, Options, OtherCounts, Reading, Remembered, Request, RequestTable,
+    Service, SessionKey, Slice, Status, Wakers,
 };
 use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -60,10 +60,17 @@ struct Core {
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) mean_service: MeanService,
-    /// The counts of visits and revenue of each class, by class number, and the published indices,
-    /// if any. An index is a worth per second of service. The first index is for later visits, the
-    /// second for first visits.
-    pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
+    pub(crate) counts: Counted,
+}
+
+/// The counts of one class, and its published indices, if any. An index is a worth per second of
+/// service. The first index is for later visits, the second for first visits.
+pub(crate) type ClassCounts = (Counts, Option<[f64; 2]>);
+
+/// The counts that the engine has learned.
+pub(crate) struct Counted {
+    /// The counts of visits and revenue, by class number.
+    pub(crate) classes: Vec<ClassCounts>,
     /// A number that identifies the kinds of signals, and three numbers for each combination of
     /// signals: the sessions that began with it, those of them that ordered, and the published
     /// factor.
@@ -215,12 +222,21 @@ impl Driver {
     /// between classes. The lock is taken several times for that.
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
+        let mean_service = self.lock().engine.mean_service();
+        Knowledge { sessions, mean_service, counts: self.counted() }
+    }
+
+    /// Returns the counts of this gateway's own requests.
+    pub(crate) fn counted(&self) -> Counted {
         let requests = self.lock();
-        let engine = &requests.engine;
-        let learning = engine.learning();
-        let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
-        let (counts, signals) = (counts.collect(), learning.signal_counts());
-        Knowledge { sessions, mean_service: engine.mean_service(), counts, signals }
+        let (learning, classes) = (requests.engine.learning(), requests.engine.classes().len());
+        let counts = (0..classes).map(|class| learning.counts(ClassId(class as u8)));
+        Counted { classes: counts.collect(), signals: learning.signal_counts() }
+    }
+
+    /// Replaces the counts of the other gateways of the fleet.
+    pub(crate) fn set_other_counts(&self, others: OtherCounts) {
+        self.lock().engine.set_other_counts(others);
     }
 
     /// Returns the remembered sessions, the one served longest ago first. They are copied in
@@ -253,11 +269,11 @@ impl Driver {
     /// numbered as the present classes are. Returns the number of sessions that were restored. The
     /// engine skips those that are too old, or that it has served already.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
-        let Knowledge { sessions, mean_service, counts, signals } = known;
+        let Knowledge { sessions, mean_service, counts: Counted { classes, signals } } = known;
         let mut requests = self.lock();
         let now = self.now();
         requests.engine.restore_mean_service(mean_service);
-        for (class, (counts, published)) in counts.iter().enumerate() {
+        for (class, (counts, published)) in classes.iter().enumerate() {
             requests.engine.restore_counts(ClassId(class as u8), counts, *published);
         }
         requests.engine.restore_signals(signals.0, &signals.1);

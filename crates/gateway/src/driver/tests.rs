@@ -30,8 +30,7 @@ fn known(keys: std::ops::Range<u64>) -> Knowledge {
     Knowledge {
         sessions,
         mean_service: MeanService::new(TimeSpan::ZERO, 0),
-        counts: Vec::new(),
-        signals: (0, Vec::new()),
+        counts: Counted { classes: Vec::new(), signals: (0, Vec::new()) },
     }
 }
 

@@ -1,16 +1,21 @@
 //! The thread that takes part in a fleet of gateways.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_config::Fleet;
-use bywash_control::Note;
-use bywash_engine::Offered;
+use bywash_control::{Note, Second};
+use bywash_engine::{Offered, OtherCounts};
 use bywash_fleet::Holding;
 use bywash_fleet_nats::{Gateway, Start};
 use bywash_units::Time;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::counts::{self, NamedCounts};
+use crate::driver::Counted;
 use crate::error::GatewayError;
 use crate::process::lifecycle::Lifecycle;
 use crate::process::{boot_clock, wall_clock};
@@ -27,7 +32,51 @@ pub(super) fn show_life(fleet: &Fleet) -> Result<(), GatewayError> {
 }
 
 /// The part of the gateway that its fleet needs.
-struct Member(Arc<Shared>);
+struct Member {
+    shared: Arc<Shared>,
+    /// What each other gateway has observed, by name.
+    observed: Mutex<BTreeMap<String, Observed>>,
+}
+
+/// What another gateway has observed.
+#[derive(Default)]
+struct Observed {
+    /// The number of the last second of requests that was read; 0 if none was.
+    second: u64,
+    /// The last counts, and the time at which they were read.
+    counts: Option<(Time, NamedCounts)>,
+}
+
+/// The first part of the path of the document with what this gateway has observed. The rest is the
+/// number of the last second that the reader knows.
+const OBSERVED: &str = "observed/";
+
+impl Member {
+    /// Returns the document of a reader that knows the requests up to second `after`.
+    fn observed_after(&self, after: u64) -> String {
+        let (shared, settings) = (&self.shared, self.shared.settings());
+        let mut document = counts::write(&shared.driver.counted(), &settings);
+        let seconds = shared.elephants.watched().seconds(shared.driver.now(), after);
+        document.insert("seconds".to_owned(), json!(seconds));
+        Value::Object(document).to_string()
+    }
+
+    /// Replaces the counts of the other gateways in the engine by the sum of all that were read.
+    /// Older counts weigh less, as the gateway's own do.
+    fn count_all(&self, observed: &BTreeMap<String, Observed>) {
+        let (now, settings) = (self.now(), self.shared.settings());
+        let (learn, classes) = (settings.config.engine.learn, &settings.config.classes);
+        let mut others = OtherCounts::new(classes.len());
+        for (at, counts) in observed.values().filter_map(|observed| observed.counts.as_ref()) {
+            let Counted { classes, signals: (kinds, signals) } = counts.numbered(&settings);
+            let counts: Vec<_> = classes.into_iter().map(|(counts, _)| counts).collect();
+            let signals = if kinds == learn.kinds { &*signals } else { &[] };
+            let age = now.since(*at).as_secs_f64() / learn.half_life.as_secs_f64();
+            others.add(&counts, signals, (-age).exp2());
+        }
+        self.shared.driver.set_other_counts(others);
+    }
+}
 
 impl Gateway for Member {
     fn now(&self) -> Time {
@@ -35,19 +84,19 @@ impl Gateway for Member {
     }
 
     fn limit(&self) -> u32 {
-        self.0.settings().config.engine.limit.start()
+        self.shared.settings().config.engine.limit.start()
     }
 
     fn offered(&self) -> Offered {
-        self.0.driver.offered()
+        self.shared.driver.offered()
     }
 
     fn running(&self) -> u32 {
-        self.0.driver.running()
+        self.shared.driver.running()
     }
 
     fn hold(&self, holding: Holding) {
-        self.0.driver.hold(holding);
+        self.shared.driver.hold(holding);
     }
 
     fn clock(&self) -> u64 {
@@ -55,27 +104,56 @@ impl Gateway for Member {
     }
 
     fn settings(&self) -> String {
-        self.0.settings().for_fleet()
+        self.shared.settings().for_fleet()
     }
 
     fn decisions(&self) -> String {
-        self.0.audit.notes().fleet.summary(wall_clock::now())
+        self.shared.audit.notes().fleet.summary(wall_clock::now())
     }
 
     fn known_decisions(&self) -> Vec<Note> {
-        self.0.audit.notes().fleet.known(wall_clock::now())
+        self.shared.audit.notes().fleet.known(wall_clock::now())
     }
 
     fn take_unsent_decisions(&self) -> Vec<Note> {
-        self.0.audit.notes().fleet.take_unsent()
+        self.shared.audit.notes().fleet.take_unsent()
+    }
+
+    fn observed(&self, gateway: &str) -> String {
+        let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("{OBSERVED}{}", observed.get(gateway).map_or(0, |observed| observed.second))
+    }
+
+    fn learn(&self, gateway: &str, document: &str) {
+        // Another version may have another format.
+        let Ok(document) = serde_json::from_str::<Value>(document) else { return };
+        let counts = NamedCounts::read(
+            &document["classes"],
+            document.get("counts"),
+            document.get("signals"),
+        );
+        let mut all = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        let observed = all.entry(gateway.to_owned()).or_default();
+        if let Some(counts) = counts {
+            observed.counts = Some((self.now(), counts));
+        }
+        let now = self.shared.driver.now();
+        for second in Vec::<Second>::deserialize(&document["seconds"]).unwrap_or_default() {
+            observed.second = second.number;
+            self.shared.elephants.watched().elsewhere(now, &second);
+        }
+        self.count_all(&all);
     }
 
     fn document(&self, path: &str) -> Option<String> {
-        admin::fleet::text(&self.0, path)
+        match path.strip_prefix(OBSERVED) {
+            Some(after) => Some(self.observed_after(after.parse().ok()?)),
+            None => admin::fleet::text(&self.shared, path),
+        }
     }
 
     fn follow(&self, decision: Note) {
-        decisions::fleet::follow(&self.0, decision);
+        decisions::fleet::follow(&self.shared, decision);
     }
 }
 
@@ -89,7 +167,7 @@ pub(super) fn run(
     mut lifecycle: watch::Receiver<Lifecycle>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let gateway = Member(Arc::clone(shared));
+    let gateway = Member { shared: Arc::clone(shared), observed: Mutex::default() };
     let start = Start { fleet, gateway, board: shared.fleet.clone() };
     // Before that, an earlier process may still decide, and its decisions are not read yet. An error
     // means that the gateway has ended.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use bywash_control::Note;
-use bywash_engine::{ClassId, ClassSet, Counts, MeanService, Remembered, SessionKey};
+use bywash_engine::{ClassId, ClassSet, MeanService, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
 use bywash_units::TimeSpan;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::counts::{self, NamedCounts};
 use crate::driver::Knowledge;
 use crate::process::secret::Secret;
 use crate::process::wall_clock::{self, unix_ms};
@@ -35,13 +36,8 @@ pub(crate) struct Learned {
     mean_service: MeanService,
     /// The time at which the state was saved, in milliseconds since 1970.
     at: u64,
-    /// The names of the classes, in the order of their numbers at the time `at`.
-    classes: Vec<String>,
-    /// The counts of `classes`, in the same order; empty if an earlier version of bywash saved
-    /// none.
-    counts: Vec<Known>,
-    /// The state of the signals; see [`Knowledge::signals`].
-    signals: (u64, Vec<[f64; 3]>),
+    /// The counts of classes and signals at the time `at`.
+    counts: NamedCounts,
     /// The remembered sessions, with their ages at the time `at`.
     sessions: Vec<Remembered>,
     /// The name of the cookie that the gateway had picked to identify sessions; `None` if it had
@@ -107,19 +103,17 @@ pub(crate) enum For {
 /// would neither be taken over nor be read at a start, so the oldest sessions are left out if
 /// necessary.
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
-    let Knowledge { sessions, mean_service, counts, signals } = shared.driver.learned();
-    let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
+    let Knowledge { sessions, mean_service, counts } = shared.driver.learned();
     let Secret(first, second) = shared.secret;
-    let mut rest = json!({
+    let mut rest = counts::write(&counts, settings);
+    let own = json!({
         "format": FORMAT,
         "secret": [first, second],
         "pace": [mean_service.mean().as_nanos(), mean_service.seen()],
         "at": unix_ms(),
-        "classes": names,
-        "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
-        "signals": signals,
         "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
     });
+    rest.extend(own.as_object().cloned().unwrap_or_default());
     if let For::Successor = reader {
         rest["overrides"] = shared.overrides().get().text().into();
         rest["fleet"] = json!(shared.audit.notes().fleet.known(wall_clock::now()));
@@ -128,7 +122,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         let directory = state.map(|state| Inherited::place(&state.directory));
         rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
     }
-    let history = with_history(rest.to_string(), &shared.history_recorder);
+    let history = with_history(Value::Object(rest).to_string(), &shared.history_recorder);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
@@ -170,48 +164,6 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     }
     text.push_str("]}");
     text
-}
-
-/// The counts of a class, and its published indices (worth per second of service, for later and for
-/// first visits); `None` if none were published.
-type Known = (Counts, Option<[f64; 2]>);
-
-fn known_values((counts, published): &Known) -> Value {
-    let Counts { later, first, orders, revenue, begun_revenue, reached } = counts;
-    let ((later, next), (first, first_next)) = (later, first);
-    let (came, brought) = reached;
-    json!([
-        later,
-        next,
-        first,
-        first_next,
-        orders,
-        revenue,
-        begun_revenue,
-        came,
-        brought,
-        published
-    ])
-}
-
-fn read_known(value: &Value) -> Option<Known> {
-    let number = |value: &Value| value.as_f64();
-    let row = |value: &Value| value.as_array()?.iter().map(number).collect::<Option<Vec<_>>>();
-    let counts = Counts {
-        later: (number(&value[0])?, row(&value[1])?),
-        first: (number(&value[2])?, row(&value[3])?),
-        orders: number(&value[4])?,
-        revenue: number(&value[5])?,
-        begun_revenue: number(&value[6])?,
-        reached: (number(&value[7])?, number(&value[8])?),
-    };
-    // The class may have no published values yet.
-    Some((counts, number(&value[9][0]).zip(number(&value[9][1])).map(<[f64; 2]>::from)))
-}
-
-fn read_signals(value: &Value) -> Option<(u64, Vec<[f64; 3]>)> {
-    let one = |of: &Value| Some([of[0].as_f64()?, of[1].as_f64()?, of[2].as_f64()?]);
-    Some((value[0].as_u64()?, value[1].as_array()?.iter().map(one).collect::<Option<_>>()?))
 }
 
 fn write_session(text: &mut String, session: &Remembered) {
@@ -261,12 +213,7 @@ impl Learned {
         }
         let number = |value: &Value| value.as_u64();
         let (secret, pace) = (&saved.secret, &saved.pace);
-        // Earlier versions of bywash wrote no counts.
-        let counts = saved.counts.as_ref().map_or(Some(Vec::new()), |counts| {
-            counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
-        });
         let mean = TimeSpan::from_nanos(number(&pace[0])?);
-        let name = |name: &Value| name.as_str().map(str::to_owned);
         let session = |session: &Value| {
             Some(Remembered {
                 key: SessionKey(number(&session[0])?),
@@ -278,10 +225,11 @@ impl Learned {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
             mean_service: MeanService::new(mean, u32::try_from(number(&pace[1])?).ok()?),
             at: number(&saved.at)?,
-            classes: saved.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
-            counts: counts?,
-            // Earlier versions of bywash wrote no signals either.
-            signals: saved.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
+            counts: NamedCounts::read(
+                &saved.classes,
+                saved.counts.as_ref(),
+                saved.signals.as_ref(),
+            )?,
             sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             session_cookie: saved.session_cookie,
             history: saved.history.map_or_else(History::default, read_history),
@@ -295,14 +243,7 @@ impl Learned {
     /// Restores the learned state into the gateway: sessions, counts, history and the session
     /// cookie. Returns the number of sessions that the engine has restored.
     pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
-        let numbers: Vec<Option<ClassId>> = self
-            .classes
-            .iter()
-            .map(|name| {
-                let is = |class: &bywash_config::ClassConfig| class.class.name == *name;
-                settings.config.classes.iter().position(is).map(|index| ClassId(index as u8))
-            })
-            .collect();
+        let numbers = self.counts.numbers(settings);
         let number = |class: ClassId| numbers.get(class.index()).copied().flatten();
         // If the clock was set back, sessions do not get younger.
         let since = TimeSpan::from_millis(unix_ms().saturating_sub(self.at));
@@ -312,35 +253,13 @@ impl Learned {
             served: session.served.iter().filter_map(number).collect(),
         });
         let sessions = remembered.collect();
-        let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, mean_service, session_cookie, history, .. } = self;
+        let counts = self.counts.numbered(settings);
+        let Self { mean_service, session_cookie, history, .. } = self;
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
             cookie.restore_pick(&name);
         }
         shared.history_recorder.restore(history);
-        shared.driver.restore(Knowledge { sessions, mean_service, counts, signals })
-    }
-
-    /// Returns the counts, indexed by the present numbers of classes, for `classes` classes. Counts
-    /// of classes that no longer exist, and transitions to them, are left out.
-    fn counts_by(&self, classes: usize, number: impl Fn(ClassId) -> Option<ClassId>) -> Vec<Known> {
-        let mut counts = vec![Known::default(); classes];
-        let moved = |(visits, next): &(f64, Vec<f64>)| {
-            let mut row = vec![0.0; classes];
-            for (before, count) in next.iter().enumerate().take(ClassSet::MOST) {
-                if let Some(class) = number(ClassId(before as u8)) {
-                    row[class.index()] = *count;
-                }
-            }
-            (*visits, row)
-        };
-        for (before, (known, published)) in self.counts.iter().enumerate().take(ClassSet::MOST) {
-            if let Some(class) = number(ClassId(before as u8)) {
-                let (later, first) = (moved(&known.later), moved(&known.first));
-                counts[class.index()] = (Counts { later, first, ..known.clone() }, *published);
-            }
-        }
-        counts
+        shared.driver.restore(Knowledge { sessions, mean_service, counts })
     }
 }
 

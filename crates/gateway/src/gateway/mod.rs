@@ -2,6 +2,7 @@
 //! force.
 
 mod classes;
+mod counts;
 mod files;
 #[cfg(feature = "fleet")]
 mod fleet;

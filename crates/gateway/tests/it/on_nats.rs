@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bywash_gateway::Inheritance;
 use serde_json::{Value, json};
 
 use crate::operator::{document, says, write_key};
-use crate::setup::{Running, Setup, admin};
-use crate::upstream::Upstream;
+use crate::setup::{Running, Setup, admin, post};
+use crate::upstream::{Upstream, with_fields};
 
 /// The slots of all gateways together.
 const LIMIT: u64 = 12;
@@ -54,12 +55,15 @@ fn overrides(gateway: &Running) -> Vec<Value> {
     get(gateway, "/v1/policy")["overrides"].as_array().unwrap().clone()
 }
 
+/// Returns whether a gateway hears `count` gateways, itself included.
+fn is_in_contact(gateway: &Running, count: usize) -> bool {
+    let fleet = get(gateway, "/v1/fleet");
+    let others = fleet["gateways"].as_array().unwrap();
+    others.iter().filter(|other| other["is_current"] == true).count() == count
+}
+
 fn are_in_contact(gateways: &[Running]) -> bool {
-    gateways.iter().all(|gateway| {
-        let fleet = get(gateway, "/v1/fleet");
-        let others = fleet["gateways"].as_array().unwrap();
-        others.iter().filter(|other| other["is_current"] == true).count() == gateways.len()
-    })
+    gateways.iter().all(|gateway| is_in_contact(gateway, gateways.len()))
 }
 
 /// Returns two gateways of a fleet that are in contact; `None` if there are no servers.
@@ -149,6 +153,76 @@ fn a_gateway_that_has_lost_its_overrides_gets_them_back() {
     assert_eq!(overrides(&two).len(), 0);
     until("the first one sends it", || overrides(&two).len() == 1);
     drop(one);
+}
+
+#[test]
+fn a_decision_about_an_elephant_holds_at_a_gateway_that_starts_later() {
+    const FOUND: &str = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null,
+        "since": "2026-01-01T00:00:00Z", "seen": "2100-01-01T00:00:00Z", "state": "proposed",
+        "trial": null}], "next": 1}"#;
+    let (upstream, _calls) = Upstream::by_hand();
+    let folder = tempfile::tempdir().unwrap();
+    let start = |name| {
+        let setup = member(&upstream, folder.path(), "elephant", name)?;
+        bywash_handover::save(&folder.path().join(name), "elephants", FOUND.as_bytes()).unwrap();
+        Some(setup.start())
+    };
+    let Some(one) = start("one") else { return };
+    let answer = says(&one, "/v1/elephants/1/reject", &json!({ "why": "it may be slow" }));
+    assert_eq!(answer.status(), Some(200), "{}", answer.text());
+    // The decision is no longer sent for being new.
+    std::thread::sleep(Duration::from_secs(11));
+    let two = start("two").unwrap();
+    let state = |gateway| get(gateway, "/v1/elephants/1")["state"].to_string();
+    assert!(state(&two).contains("proposed"), "{}", state(&two));
+    until("it holds at the second", || state(&two).contains("rejected"));
+    assert_eq!(state(&two), state(&one));
+}
+
+#[test]
+fn the_process_that_takes_over_knows_the_decisions_of_the_fleet() {
+    let (upstream, _calls) = Upstream::by_hand();
+    let folder = tempfile::tempdir().unwrap();
+    let Some([one, two]) = pair(&upstream, folder.path(), "upgrade") else { return };
+    observe(&one, "search");
+    until("it holds at the second", || overrides(&two).len() == 1);
+    let known = |gateway: &Running| {
+        let learned: Value = serde_json::from_slice(&gateway.gateway().learned()).unwrap();
+        learned["fleet"].clone()
+    };
+    let (learned, before) = (two.gateway().learned(), known(&two));
+    drop((one, two));
+    // Nothing but the bytes of the former process tells it.
+    std::fs::remove_dir_all(folder.path().join("two")).unwrap();
+    let alone = member(&upstream, folder.path(), "upgrade-alone", "two").unwrap();
+    let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
+    let next = alone.try_start_with(from).unwrap();
+    assert_eq!(overrides(&next).len(), 1);
+    assert_eq!(before.as_array().unwrap().len(), 1);
+    assert_eq!(known(&next), before);
+}
+
+#[test]
+fn a_gateway_learns_from_the_requests_of_the_other() {
+    let (upstream, calls) = Upstream::by_hand();
+    let folder = tempfile::tempdir().unwrap();
+    let start = |name| {
+        let setup = member(&upstream, folder.path(), "learned", name)?;
+        Some(setup.set("class.order", "{ match = ['* /order'], revenue = 40 }").start())
+    };
+    let (Some(one), Some(two)) = (start("one"), start("two")) else { return };
+    until("they are in contact", || {
+        [&one, &two].into_iter().all(|gateway| is_in_contact(gateway, 2))
+    });
+    let mut client = one.sends(&post("/order", "a=1"));
+    calls.next().send(&with_fields("", ""));
+    assert_eq!(client.answer().unwrap().status(), Some(200));
+    let orders = |gateway| get(gateway, "/v1/sessions")["orders"].as_f64().unwrap();
+    until("the first has counted it", || orders(&one) > 0.9);
+    until("the second has learned it", || orders(&two) > 0.9);
+    // The first one does not count its own order again when it reads the other one's counts.
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(orders(&one) < 1.1 && orders(&two) < 1.1, "{} and {}", orders(&one), orders(&two));
 }
 
 #[test]

@@ -8,6 +8,8 @@
 //! A gateway reports requests as they end. A log reader reports them in the order of the log. All
 //! times are of one clock, which may show a time in the past.
 
+mod elsewhere;
+
 use bywash_discover::template::{Sample, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Resource, Routes, Settings};
 use bywash_engine::classify::Pattern;
@@ -22,6 +24,9 @@ use crate::recent::{Answers, Recent, Which};
 use crate::slot_use::SlotUse;
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
+use elsewhere::{LastSeconds, RoutesElsewhere};
+
+pub use elsewhere::{RouteSum, Second};
 
 /// A resource whose use is watched.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +105,8 @@ pub struct Watch {
     clients: Clients,
     tally: Tally,
     held: SlotUse,
+    last_seconds: LastSeconds,
+    elsewhere: RoutesElsewhere,
     recent: Recent,
     weighed: Option<Time>,
     begun: Option<Time>,
@@ -125,6 +132,8 @@ impl Watch {
             clients: Clients::default(),
             tally: Tally::default(),
             held: SlotUse::default(),
+            last_seconds: LastSeconds::default(),
+            elsewhere: RoutesElsewhere::default(),
             recent: Recent::default(),
             weighed: None,
             begun: None,
@@ -153,17 +162,18 @@ impl Watch {
             self.clients.worked(column, client, seconds, transacts);
             self.tally.request(column, seconds, bytes as f64);
             self.held.request(column, from, to, bytes as f64);
+            self.last_seconds.request(column, seconds);
         }
     }
 
-    /// Forgets the routes whose names the templates have withdrawn. Their earlier requests then
-    /// count for the other routes.
+    /// Forgets the routes whose names the templates have withdrawn and that no other gateway
+    /// reports. Their earlier requests then count for the other routes.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
             let Some(column) = Column::new(number) else { break };
             let Some(name) = self.routes.name(column).cloned() else { continue };
-            if self.templates.now(&name) != name {
+            if self.templates.now(&name) != name && self.elsewhere.last(&name).is_none() {
                 self.routes.forget(&name);
                 self.fold(column);
             }
@@ -177,6 +187,7 @@ impl Watch {
         self.clients.forget(column);
         self.tally.forget(column);
         self.held.forget(column);
+        self.last_seconds.fold(column);
         self.recent.forget(column);
     }
 
@@ -201,6 +212,8 @@ impl Watch {
         self.begun.get_or_insert(now);
         let before = self.advanced.unwrap_or(now);
         self.tally.passed(now.since(before).as_secs_f64());
+        self.last_seconds
+            .end(now, |column| (self.routes.name(column).cloned(), self.clients.transacts(column)));
         self.advanced = Some(before.max(now));
         let last = *self.weighed.get_or_insert(now);
         if now.since(last) < REASSIGN_INTERVAL {
@@ -209,6 +222,7 @@ impl Watch {
         self.weighed = Some(now);
         let part = (-now.since(last).as_secs_f64() / self.half_life.as_secs_f64()).exp2();
         self.templates.fade(part);
+        self.elsewhere.forget_old(now);
         self.rename();
         self.clients.fade(part);
         self.tally.fade(part);
@@ -317,8 +331,13 @@ impl Watch {
     ) -> Option<Elephant> {
         let name = |column: &Column| self.routes.name(*column).cloned();
         let correlation = discovery.correlation(finding.column, 0);
+        let pattern = name(&finding.column)?;
+        let elsewhere = self.elsewhere.last(&pattern);
+        let lasts = self.tally.lasts(finding.column);
         Some(Elephant {
-            pattern: name(&finding.column)?,
+            transacts: self.clients.transacts(finding.column)
+                || elsewhere.is_some_and(|sum| sum.transacts),
+            pattern,
             twins: finding.twins.iter().filter_map(name).collect(),
             resource: resource.name.clone(),
             consists_of: resource.consists_of,
@@ -328,11 +347,10 @@ impl Watch {
             interval: finding.interval,
             share: finding.share,
             rate: finding.rate,
-            lasts: self.tally.lasts(finding.column),
+            lasts: lasts.or(elsewhere.map(|sum| sum.mean().as_secs_f64())).unwrap_or(0.0),
             provisional: finding.evidence == Evidence::Provisional,
             by_one: self.clients.by_one(finding.column),
             one_client: self.clients.one(finding.column),
-            transacts: self.clients.transacts(finding.column),
             correlation: correlation
                 .map(|found| [found.coefficient, found.p])
                 .filter(|both| both.iter().all(|number| number.is_finite())),

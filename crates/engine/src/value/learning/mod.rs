@@ -8,8 +8,15 @@
 //! and operators can see it. The bound also holds across a restart and a reload, because
 //! the published values are kept with the counts.
 //!
+//! Gateways in front of one application publish values from the counts of all of them
+//! ([`OtherCounts`]). Each keeps its own counts apart, so that none is counted twice.
+//!
 //! A fixed value is neither corrected by measured revenue nor bounded. When it is removed from the
 //! configuration, the first learned value is not bounded either.
+
+mod others;
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 
@@ -20,6 +27,8 @@ use super::graph::{Counts, Graph, Position, Step, Visit};
 use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
+
+pub use others::OtherCounts;
 
 /// The settings by which the worth of requests is learned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +65,7 @@ pub struct Learning {
     learn: Learn,
     graph: Graph,
     lift: Lift,
+    others: OtherCounts,
     works: Works,
     values: Values,
     /// The time of the last computation of the index.
@@ -107,6 +117,7 @@ impl Learning {
             learn,
             graph: Graph::new(classes),
             lift: Lift::NONE,
+            others: OtherCounts::new(classes),
             works: Works::new(classes),
             values: Values::default(),
             last: Time::ZERO,
@@ -123,11 +134,12 @@ impl Learning {
     pub fn reconfigure(&mut self, classes: usize, learn: Learn) {
         let same = learn.kinds == self.learn.kinds && classes == self.graph.classes();
         if learn.kinds != self.learn.kinds {
-            self.lift = Lift::NONE;
+            (self.lift, self.others.lift) = (Lift::NONE, Lift::NONE);
             self.values.lift.clear();
         }
         self.learn = learn;
         self.graph.grow(classes);
+        self.others.graph.grow(classes);
         self.works.grow(classes);
         self.values.grow(classes);
         if !same {
@@ -197,17 +209,22 @@ impl Learning {
     pub fn publish(&mut self, now: Time, classes: &[Class]) {
         let seconds = now.since(self.last).as_secs_f64();
         let kept = libm::exp2(-seconds / self.learn.half_life.as_secs_f64());
-        self.graph.fade(kept);
-        self.lift.fade(kept);
-        self.remember_for_an_hour(now, classes);
+        for (graph, lift) in
+            [(&mut self.graph, &mut self.lift), (&mut self.others.graph, &mut self.others.lift)]
+        {
+            graph.fade(kept);
+            lift.fade(kept);
+        }
+        let (graph, lift) = self.all();
+        self.remember_for_an_hour(now, &graph, classes);
         (self.last, self.changed, self.at_once) = (now, false, false);
-        if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
+        if self.values.version == 0 && graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }
         let factor = libm::pow(self.learn.max_change_per_hour.max(1.0), seconds.max(1.0) / HOUR);
-        let mut index = self.index(classes);
+        let mut index = self.index(&graph, classes);
         let mut lift: Vec<f64> =
-            (0..Signals::MOST).map(Signals::from_index).map(|s| self.lift.of(s)).collect();
+            (0..Signals::MOST).map(Signals::from_index).map(|s| lift.of(s)).collect();
         let fixed: Vec<bool> = classes.iter().map(|class| class.fixed_value.is_some()).collect();
         let is_bounded = |state: usize| {
             let class = state % classes.len();
@@ -221,26 +238,41 @@ impl Learning {
         self.values = Values { version, classes: classes.len(), index, lift };
     }
 
+    /// Returns the own counts and those of other gateways together.
+    fn all(&self) -> (Graph, Lift) {
+        let (mut graph, mut lift) = (self.others.graph.clone(), self.others.lift.clone());
+        graph.add(self.graph.clone(), 1.0);
+        lift.add(&self.lift, 1.0);
+        (graph, lift)
+    }
+
+    /// Replaces the counts of other gateways. They have no effect if there are other classes now.
+    pub fn set_others(&mut self, others: OtherCounts) {
+        if others.graph.classes() == self.graph.classes() {
+            self.others = others;
+            self.changed = true;
+        }
+    }
+
     /// Returns the index of every state, in revenue per second of work. A class about which too
     /// little is known gets the mean of its tier.
-    fn index(&self, classes: &[Class]) -> Vec<f64> {
+    fn index(&self, graph: &Graph, classes: &[Class]) -> Vec<f64> {
         let visit = |class: ClassId| Visit {
             fixed_value: classes[class.index()].fixed_value.map(Utility::get),
             work: self.works.seconds(class),
             completes: self.works.completes(class),
         };
-        let mut index = self.graph.chain(visit).indices();
+        let mut index = graph.chain(visit).indices();
         let n = classes.len();
         // Measured revenue does not include fixed values. So the prediction that it is compared
         // with must not include them either.
-        let predicted = self.graph.utilities(|_| None);
+        let predicted = graph.utilities(|_| None);
         let is_fixed = |state: usize| classes[state % n].fixed_value.is_some();
         for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_fixed(*state)) {
             let position = Position { class: ClassId((state % n) as u8), first: state >= n };
-            *index *= self.graph.outcome(position, predicted[state]);
+            *index *= graph.outcome(position, predicted[state]);
         }
-        let is_known =
-            |state: usize| is_fixed(state) || self.graph.knows(ClassId((state % n) as u8));
+        let is_known = |state: usize| is_fixed(state) || graph.knows(ClassId((state % n) as u8));
         for tier in [Tier::Transaction, Tier::Browsing] {
             let of_tier = |state: &usize| classes[state % n].tier == tier;
             let known = || (0..2 * n).filter(of_tier).filter(|state| is_known(*state));
@@ -253,27 +285,28 @@ impl Learning {
         index
     }
 
-    fn utilities(&self, classes: &[Class]) -> Vec<f64> {
-        self.graph.utilities(|class| classes[class.index()].fixed_value.map(Utility::get))
+    fn utilities(graph: &Graph, classes: &[Class]) -> Vec<f64> {
+        graph.utilities(|class| classes[class.index()].fixed_value.map(Utility::get))
     }
 
-    fn remember_for_an_hour(&mut self, now: Time, classes: &[Class]) {
+    fn remember_for_an_hour(&mut self, now: Time, graph: &Graph, classes: &[Class]) {
         let empty = self.reference.1.is_empty();
         if empty || now.since(self.reference.0).as_secs_f64() >= HOUR {
-            self.reference = (now, self.utilities(classes));
+            self.reference = (now, Self::utilities(graph, classes));
         }
     }
 
     /// Returns what was learned about every class, for operators.
     pub fn learned(&self, classes: &[Class]) -> Vec<Learned> {
-        let utilities = self.utilities(classes);
+        let (graph, _) = self.all();
+        let utilities = Self::utilities(&graph, classes);
         let of = |class: usize| {
             let id = ClassId(class as u8);
             Learned {
                 class: id,
-                first_visits: self.graph.visits(Position::first(id)),
-                later_visits: self.graph.visits(Position::later(id)),
-                next: self.graph.row(Position::later(id)),
+                first_visits: graph.visits(Position::first(id)),
+                later_visits: graph.visits(Position::later(id)),
+                next: graph.row(Position::later(id)),
                 utility: utilities[class],
                 before: self.reference.1.get(class).copied(),
                 fixed: classes[class].fixed_value.is_some(),
@@ -290,8 +323,9 @@ impl Learning {
     /// number of them that ordered, and their lift. Older sessions count less. The lift is the
     /// ratio of their probability to order to that of all sessions.
     pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
-        let (sessions, ordered) = self.lift.counts(signals);
-        (sessions, ordered, self.lift.of(signals))
+        let (_, lift) = self.all();
+        let (sessions, ordered) = lift.counts(signals);
+        (sessions, ordered, lift.of(signals))
     }
 
     /// Returns the counts of a class and its published index, to be kept across a restart. The
@@ -341,9 +375,10 @@ impl Learning {
         self.values.version() > 0
     }
 
-    /// Returns the number of orders over all classes; older orders count less.
+    /// Returns the number of orders over all classes, at other gateways too; older orders count
+    /// less.
     pub fn orders(&self) -> f64 {
-        self.graph.orders()
+        self.graph.orders() + self.others.graph.orders()
     }
 }
 
@@ -354,111 +389,5 @@ fn bound(values: &mut [f64], before: &[f64], factor: f64, is_bounded: impl Fn(us
         if *before > 0.0 && is_bounded(number) {
             *value = value.clamp(before / factor, before * factor);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::request::ClassSet;
-    use alloc::string::String;
-
-    const PAGE: ClassId = ClassId(0);
-    const BUY: ClassId = ClassId(1);
-
-    fn classes(fixed_value: Option<f64>) -> [Class; 2] {
-        let class = |tier, fixed_value: Option<f64>| Class {
-            name: String::new(),
-            tier,
-            utility: Utility::default(),
-            revenue: Utility::new(1.0),
-            fixed_value: fixed_value.map(Utility::new),
-            stop: None,
-            queue: None,
-            requires: ClassSet::NONE,
-        };
-        [class(Tier::Browsing, fixed_value), class(Tier::Transaction, None)]
-    }
-
-    /// Counts sessions, of which one in ten makes an order. `many` is their number.
-    fn sessions(learning: &mut Learning, many: u32) {
-        let seen = ClassSet::NONE.with(PAGE).with(BUY);
-        let step = Step { entry: Some(PAGE), seen, ..Step::default() };
-        for number in 0..many {
-            learning.visited(Position::first(PAGE), true, Signals::NONE);
-            if number % 10 == 0 {
-                learning.asked(Position::first(PAGE), BUY);
-                learning.visited(Position::later(BUY), true, Signals::NONE);
-                learning.add_revenue(BUY, &step, 1.0);
-            }
-        }
-    }
-
-    fn at(seconds: u64) -> Time {
-        Time::ZERO + TimeSpan::from_secs(seconds)
-    }
-
-    fn published(learning: &mut Learning, seconds: u64, classes: &[Class]) -> f64 {
-        learning.publish(at(seconds), classes);
-        learning.values().index(Position::first(PAGE)).unwrap_or(0.0)
-    }
-
-    #[test]
-    fn nothing_is_published_before_so_many_orders() {
-        let mut learning = Learning::new(2, Learn::default());
-        sessions(&mut learning, 190);
-        assert!(published(&mut learning, 10, &classes(None)) <= 0.0 && !learning.is_known());
-        sessions(&mut learning, 20);
-        assert!(published(&mut learning, 20, &classes(None)) > 0.0 && learning.is_known());
-    }
-
-    #[test]
-    fn a_worth_moves_no_faster_than_its_bound_and_a_fixed_value_at_once() {
-        let mut learning = Learning::new(2, Learn { max_change_per_hour: 2.0, ..Learn::default() });
-        sessions(&mut learning, 300);
-        let before = published(&mut learning, 10, &classes(None));
-        (0..100_000).for_each(|_| learning.visited(Position::first(PAGE), true, Signals::NONE));
-        let half_an_hour = published(&mut learning, 1810, &classes(None));
-        assert!((half_an_hour / before - libm::sqrt(0.5)).abs() < 1e-3, "{half_an_hour}, {before}");
-        let fixed = published(&mut learning, 1820, &classes(Some(50.0)));
-        let work = learning.works.seconds(PAGE);
-        assert!((fixed * work / 50.0 - 1.0).abs() < 1e-9, "{fixed}");
-    }
-
-    #[test]
-    fn a_fixed_value_counts_on_the_pages_that_lead_there_and_is_forgotten_at_once() {
-        let fixed = |of_buy| {
-            let mut classes = classes(None);
-            classes[BUY.index()].fixed_value = of_buy;
-            classes
-        };
-        let (plain, dear) = (fixed(None), fixed(Some(Utility::new(50.0))));
-        let mut learning = Learning::new(2, Learn::default());
-        sessions(&mut learning, 3000);
-        let before = published(&mut learning, 10, &plain);
-        let buy = |learning: &Learning| learning.values().index(Position::later(BUY)).unwrap();
-        let buy_before = buy(&learning);
-        published(&mut learning, 20, &dear);
-        assert!((buy(&learning) / buy_before - 50.0).abs() < 1.0);
-        published(&mut learning, 30, &plain);
-        assert!((buy(&learning) / buy_before - 1.0).abs() < 0.01);
-        let mut other = Learning::new(2, Learn::default());
-        sessions(&mut other, 3000);
-        let leads_there = published(&mut other, 10, &dear);
-        assert!(leads_there > 20.0 * before, "{leads_there} beside {before}");
-    }
-
-    #[test]
-    fn what_was_published_holds_it_back_in_the_next_process_too() {
-        let mut learning = Learning::new(2, Learn::default());
-        sessions(&mut learning, 300);
-        let before = published(&mut learning, 10, &classes(None));
-        let mut next = Learning::new(2, Learn::default());
-        for class in [PAGE, BUY] {
-            let (counts, index) = learning.counts(class);
-            next.restore(class, &counts, index.map(|index| index.map(|index| 10.0 * index)));
-        }
-        let after = published(&mut next, 0, &classes(None));
-        assert!((after / before - 10.0).abs() < 0.1, "{after} after {before}");
     }
 }
