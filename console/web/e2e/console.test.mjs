@@ -114,6 +114,85 @@ test('each view is there, without a fault, for everybody, in both themes and sma
     }
 });
 
+test('the view Fleet shows the history of each gateway, and asks a gateway once in five seconds', async () => {
+    const opened = await browser.open({ width: 390, height: 800 });
+    const { page, faults, context } = opened;
+    const asked = [];
+    const gateways = ['one', 'two', 'three', 'four'].map((name, at) => ({
+        name,
+        is_down: false,
+        is_current: name !== 'four',
+        heard_ms: name === 'four' ? 60_000 : 100,
+        clock_ms: at ? 40 * at : null,
+    }));
+    const state = {
+        name: 'one',
+        is_connected: true,
+        limit: 8,
+        share: 2,
+        slots: 2,
+        warnings: [],
+        gateways,
+        rejected: {},
+    };
+    await context.route('**/v1/status', async route => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), fleet: 'one' } });
+    });
+    await context.route('**/v1/fleet', route =>
+        route.fulfill({ json: { sent: 1, received: 1, problem: null, allocator: 'one', ...state } }),
+    );
+    await context.route('**/v1/fleet/*/history', route => {
+        const name = new URL(route.request().url()).pathname.split('/')[3];
+        asked.push({ name, at: Date.now() });
+        if (name === 'three')
+            return route.fulfill({
+                status: 503,
+                contentType: 'application/problem+json',
+                json: { status: 503, code: 'unavailable', detail: 'the gateway does not answer' },
+            });
+        const end = Math.floor(Date.now() / 10_000);
+        const steps = Array.from({ length: 90 }, (_, at) => at);
+        const scale = name === 'one' ? 1 : 2;
+        return route.fulfill({
+            json: {
+                step_s: 10,
+                at_ms: steps.map(at => (end - 89 + at) * 10_000),
+                answered_per_s: steps.map(at => scale * (at === 89 ? 100 : 60 + 30 * Math.sin(at / 9))),
+                refused_per_s: steps.map(at => (at > 60 ? scale * 7 : 0)),
+                waiting: steps.map(at => scale * (at % 5)),
+            },
+        });
+    });
+    await page.goto(gateway.link('--by', 'ana'));
+    await page.locator('.state').waitFor();
+    await go(page, 'fleet');
+    const panel = page.locator('.panel', { hasText: 'Last 15 minutes' });
+    await panel.locator('.tile', { hasText: 'Answered' }).getByText('300').first().waitFor();
+    await panel.locator('.tile', { hasText: 'Gateways' }).getByText('2 / 4').waitFor();
+    const silent = await panel.locator('tbody tr', { hasText: 'no answer' }).locator('th .hostile').allInnerTexts();
+    assert.deepEqual(silent, ['four', 'three']);
+    assert.ok((await tooWide(page)) <= 0);
+    assert.deepEqual(await axe(page), []);
+    await screenshot(page, 'fleet-history-light-390');
+    await page.setViewportSize({ width: 1280, height: 860 });
+    await screenshot(page, 'fleet-history-light-1280');
+    await until(() => asked.filter(one => one.name === 'two').length >= 2, 'the second question');
+    await go(page, 'now');
+    const before = asked.length;
+    await go(page, 'fleet');
+    await page.waitForTimeout(300);
+    assert.equal(asked.length, before, 'opening the view again asks no gateway again');
+    await go(page, 'now');
+    assert.deepEqual([...new Set(asked.map(one => one.name))].sort(), ['one', 'three', 'two']);
+    for (const name of ['one', 'two', 'three']) {
+        const times = asked.filter(one => one.name === name).map(one => one.at);
+        times.slice(1).forEach((at, place) => assert.ok(at - times[place] >= 4900, `${name}: ${times}`));
+    }
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
 let looked;
 async function enterOnce() {
     looked ??= await enter();

@@ -40,6 +40,7 @@ export type Rule = Shapes['Rule'];
 export type Sessions = Shapes['Sessions'];
 export type Fleet = Shapes['Fleet'];
 export type FleetGateway = Shapes['FleetGateway'];
+export type HistorySummary = Shapes['HistorySummary'];
 export type SetBypass = Shapes['SetBypass'];
 export type SetClass = Shapes['SetClass'];
 export type Status = Shapes['Status'];

@@ -1,7 +1,7 @@
 //! The table of all operations of the admin listener. `openapi` generates the `OpenAPI` document
 //! from this table, and tests compare the gateway's responses with it.
 
-use bywash_history::{Columns, WindowSums};
+use bywash_history::{Columns, HistorySummary, WindowSums};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
@@ -238,6 +238,13 @@ static ENDPOINTS: &[Endpoint] = &[
     .remote(),
     get("/v1/fleet/{name}/policy", POLICY, "Returns `/v1/policy` of the gateway with this name.")
         .remote(),
+    get(
+        "/v1/fleet/{name}/history",
+        Body::Json(of::<HistorySummary>),
+        "Returns the answered, refused and waiting requests of the gateway with this name: the last \
+         15 minutes in steps of ten seconds. This window is fixed.",
+    )
+    .remote(),
     get(
         "/v1/routes",
         Body::Json(of::<Routes>),

@@ -9,6 +9,7 @@ use bywash_units::TimeSpan;
 use crate::columns::Columns;
 use crate::counts::{ClassCounts, Gauges, Reading};
 use crate::row::Row;
+use crate::summary::HistorySummary;
 use crate::window::{Snapshots, Window, WindowSums};
 
 /// The maximum number of kept rows of one second each: 15 minutes.
@@ -107,6 +108,11 @@ impl History {
     /// Returns the newest row of one second. The columns are empty before the first row.
     pub fn newest(&self) -> Columns {
         self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
+    }
+
+    /// Returns the summary of the last 15 minutes.
+    pub fn summary(&self) -> HistorySummary {
+        HistorySummary::of(self.seconds.rows.iter())
     }
 
     /// Returns the sums of the window that ends with the last reading; zero before the first

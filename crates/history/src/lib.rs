@@ -37,6 +37,7 @@
 //! - `counts` is the input, `row` the difference between two readings, `columns` the form in which
 //!   rows are returned and stored.
 //! - `window` is the difference between readings that are further apart.
+//! - `summary` is the form in which a gateway sends the last 15 minutes to another one.
 //! - `history` keeps the rows, and the readings for windows.
 #![forbid(unsafe_code)]
 
@@ -45,10 +46,12 @@ mod counts;
 mod history;
 mod latencies;
 mod row;
+mod summary;
 mod window;
 
 pub use columns::{ClassColumns, Columns, OutcomeCounts, Outcomes, Shadow};
 pub use counts::{ClassCounts, Gauges, Reading, Shadowed};
 pub use history::{History, MINUTES, MOST_NAMES, Range, SECONDS};
 pub use latencies::{BUCKETS, Latencies, bucket};
+pub use summary::HistorySummary;
 pub use window::{ClassSums, Sums, Window, WindowSums};

@@ -186,6 +186,45 @@ fn what_cannot_be_read_is_as_if_there_were_nothing() {
     }
 }
 
+#[test]
+fn the_summary_has_steps_of_ten_seconds_that_end_at_the_same_times_everywhere() {
+    let (mut counter, mut history) = (Counter::new(&["browse", "pay"]), History::default());
+    assert!(history.summary().at_ms.is_empty());
+    let begun = counter.reading.at;
+    counter.reading.at += 4_000;
+    // The first row ends five seconds into a step, and the last one three seconds into a step.
+    for second in 5..=33 {
+        counter.served(0, 2, TimeSpan::from_millis(10));
+        counter.served(1, 1, TimeSpan::from_millis(10));
+        // Late, shed, throttled, expired, terminated.
+        for (outcome, times) in [(1, 1), (2, 1), (3, 1), (4, 1), (5, 7)] {
+            counter.reading.classes[1].outcomes[outcome] += times;
+        }
+        counter.reading.gauges.engine.waiting = u32::from(second > 10) * 2 + second % 2;
+        history.read(counter.read());
+    }
+    let summary = history.summary();
+    assert_eq!(summary.step_s, 10);
+    assert_eq!(summary.at_ms, [10_000, 20_000, 30_000].map(|after| begun + after));
+    assert_eq!(summary.answered_per_s, vec![4.0; 3]);
+    assert_eq!(summary.refused_per_s, vec![3.0; 3]);
+    assert_eq!(summary.waiting, vec![0.5, 2.5, 2.5]);
+}
+
+#[test]
+fn the_summary_of_rows_with_any_time_is_short() {
+    let (mut counter, mut history) = (Counter::new(&["browse"]), History::default());
+    for second in 0..2 * SECONDS as u64 {
+        counter.reading.classes[0].outcomes[0] += u64::from(u32::MAX);
+        counter.reading.at = u64::MAX - (second % 7) * 10_000;
+        counter.reading.passed += TimeSpan::from_secs(1);
+        history.read(counter.reading.clone());
+    }
+    let text = serde_json::to_string(&history.summary()).unwrap();
+    // A document of a fleet has at most 64 parts of 6 KiB, and usually this one needs one part.
+    assert!(text.len() < 64 * 6 * 1024, "{}", text.len());
+}
+
 /// Returns the sums of the class with this name in a window.
 fn of_class(window: &WindowSums, name: &str) -> Sums {
     window

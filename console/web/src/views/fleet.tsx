@@ -1,6 +1,7 @@
 // The view "How do the gateways share the slots?": each gateway of the fleet, and the differences
 // between them.
 import { useDocument } from '../document';
+import { History } from '../fleet/history';
 import { count, lasting, number } from '../format';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
@@ -78,6 +79,7 @@ export function Fleet({ status }: Seen) {
                             order={{ id: 'name', isDown: false }}
                         />
                     </Panel>
+                    <History gateways={value.gateways} />
                 </>
             )}
         </Page>

@@ -235,6 +235,7 @@ fn documents_of_each_gateway_are_read_at_any() {
         for what in ["sessions", "elephants", "policy"] {
             assert!(get(&gateways[0], &format!("/v1/fleet/{name}/{what}")).is_object());
         }
+        assert_eq!(get(&gateways[0], &format!("/v1/fleet/{name}/history"))["step_s"], 10);
     }
     let status = |path| admin(gateways[0].admin(), path).status();
     assert_eq!(status("/v1/fleet/three/status"), Some(503));
