@@ -2,7 +2,7 @@
 
 use bywash_command::Failure;
 use bywash_command::streams::{print, print_json};
-use bywash_sim::fleet::{Division, FleetCase, FleetOutput, play};
+use bywash_sim::fleet::{Division, Fault, FleetCase, FleetOutput, play};
 use bywash_sim::on_all_cores;
 use bywash_terminal::{Align, Table};
 use bywash_units::{Ratio, TimeSpan};
@@ -18,29 +18,32 @@ struct Fleet {
     slots: u32,
     own_mixes: bool,
     moves: bool,
-    network: Network,
+    /// Whether a message takes up to 400 ms instead of 5 ms, and one in twenty is lost.
+    bad_network: bool,
+    /// The mean service time, in milliseconds.
+    service: u64,
+    /// The fault that gateways have, how many seconds each has it, and the text of the table.
+    faults: Option<(Fault, u64, &'static str)>,
 }
 
-/// The network between the gateways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Network {
-    /// A message takes up to 5 ms.
-    Good,
-    /// A message takes up to 400 ms, and one in twenty is lost.
-    Bad,
-    /// One gateway after the other is cut off from all others for 5 s.
-    Cut,
-}
+/// Four gateways with 64 slots, of which each has its own mix.
+const FOUR: Fleet = Fleet { own_mixes: true, ..Fleet::new(4, 64) };
 
 /// The fleets of the table. The first number is that of the gateways, and the second that of all
 /// slots. Sixteen gateways with 64 slots have four slots each.
-const FLEETS: [Fleet; 11] = [
+const FLEETS: [Fleet; 17] = [
     Fleet::new(1, 64),
     Fleet::new(4, 64),
-    Fleet { own_mixes: true, ..Fleet::new(4, 64) },
+    FOUR,
     Fleet { moves: true, ..Fleet::new(4, 64) },
-    Fleet { own_mixes: true, network: Network::Bad, ..Fleet::new(4, 64) },
-    Fleet { own_mixes: true, network: Network::Cut, ..Fleet::new(4, 64) },
+    Fleet { bad_network: true, ..FOUR },
+    Fleet { faults: Some((Fault::CutOff, 5, "one cut off")), ..FOUR },
+    Fleet { faults: Some((Fault::Stopped, 5, "one stopped")), ..FOUR },
+    Fleet { faults: Some((Fault::Killed, 5, "one killed")), ..FOUR },
+    Fleet { faults: Some((Fault::Killed, 10, "one killed for 10 s")), ..FOUR },
+    Fleet { faults: Some((Fault::Drained, 2, "one leaves every 4 s")), ..FOUR },
+    Fleet { service: 1_000, ..FOUR },
+    Fleet { service: 1_000, faults: Some((Fault::Killed, 5, "one killed")), ..FOUR },
     Fleet::new(16, 64),
     Fleet { own_mixes: true, ..Fleet::new(16, 64) },
     Fleet { own_mixes: true, ..Fleet::new(16, 512) },
@@ -50,22 +53,30 @@ const FLEETS: [Fleet; 11] = [
 
 impl Fleet {
     const fn new(gateways: u32, slots: u32) -> Self {
-        Self { gateways, slots, own_mixes: false, moves: false, network: Network::Good }
+        Self {
+            gateways,
+            slots,
+            own_mixes: false,
+            moves: false,
+            bad_network: false,
+            service: 50,
+            faults: None,
+        }
     }
 
     fn case(self, division: Division, lasts: TimeSpan, seed: u64) -> FleetCase {
-        let (delay, lost) = if self.network == Network::Bad { (400, 0.05) } else { (5, 0.0) };
+        let (delay, lost) = if self.bad_network { (400, 0.05) } else { (5, 0.0) };
         FleetCase {
             gateways: self.gateways,
             slots: self.slots,
-            service: TimeSpan::from_millis(50),
+            service: TimeSpan::from_millis(self.service),
             load: 3.0,
             skew: 10.0,
             own_mixes: self.own_mixes,
             moves: self.moves.then_some(TimeSpan::from_secs(10)),
             delay: TimeSpan::from_millis(delay),
             lost: Ratio::new(lost),
-            cuts: (self.network == Network::Cut).then_some(TimeSpan::from_secs(5)),
+            faults: self.faults.map(|(fault, lasts, _)| (fault, TimeSpan::from_secs(lasts))),
             division,
             lasts,
             seed,
@@ -76,8 +87,9 @@ impl Fleet {
         let parts = [
             (self.own_mixes, "own mixes"),
             (self.moves, "moves every 10 s"),
-            (self.network == Network::Bad, "bad network"),
-            (self.network == Network::Cut, "one cut off"),
+            (self.bad_network, "bad network"),
+            (self.service == 1_000, "services of 1 s"),
+            (self.faults.is_some(), self.faults.map_or("", |(.., text)| text)),
         ];
         let parts: Vec<&str> =
             parts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();

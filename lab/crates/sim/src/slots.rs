@@ -24,7 +24,7 @@ impl<T> Slots<T> {
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.slots[number as usize].as_ref()
+        self.slots.get(number as usize).and_then(Option::as_ref)
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {

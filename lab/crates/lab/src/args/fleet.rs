@@ -7,10 +7,13 @@ Examples:
   bywash lab fleet
   bywash lab fleet --seeds 10 --seconds 300 --json
 
-Several gateways stand in front of one application. Requests take 50 ms on average, visitors have a
-patience of 2 s on average, and three times as many requests arrive as the application can answer.
-A quarter of them are valuable. The busiest gateway gets ten times the requests of the least busy
-one.
+Several gateways stand in front of one application. Requests take 50 ms on average, or 1 s in two
+rows. Visitors have a patience of 2 s on average, and three times as many requests arrive as the
+application can answer. A quarter of them are valuable. The busiest gateway gets ten times the
+requests of the least busy one.
+
+In rows with a fault, one gateway after the other has it, for 5 s unless the row says otherwise. The
+one that leaves every 4 s is always the busiest, and comes back after 2 s. One queue has no fault.
 
 Columns:
   one queue           share of the valuable requests that are answered in time by a single gateway

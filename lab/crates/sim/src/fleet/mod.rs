@@ -10,11 +10,14 @@
 //! requests that were answered in time. How much of that a division loses shows by comparison with
 //! [`Division::OneQueue`] for the same visitors.
 
+mod event;
+mod faults;
 mod traffic;
 mod world;
 
 use bywash_units::{Ratio, TimeSpan};
 
+pub use faults::Fault;
 pub use world::play;
 
 /// How the slots of the application are divided among the gateways.
@@ -67,8 +70,9 @@ pub struct FleetCase {
     pub delay: TimeSpan,
     /// The share of the messages between gateways that are lost.
     pub lost: Ratio,
-    /// The time after which another gateway is cut off from all others; `None` if none ever is.
-    pub cuts: Option<TimeSpan>,
+    /// The fault that one gateway after the other has, and how long each has it; `None` if no gateway
+    /// fails. With [`Division::OneQueue`] none does.
+    pub faults: Option<(Fault, TimeSpan)>,
     /// How the slots are divided.
     pub division: Division,
     /// How long visitors arrive and count. Ten seconds before are not counted.
@@ -86,7 +90,7 @@ pub struct FleetOutput {
     pub answered: u64,
     /// The number of other requests that were answered in time.
     pub others: u64,
-    /// The most requests that were in the application at once.
+    /// The most requests that were in the application at once. Those whose gateway has ended count.
     pub most_running: u32,
     /// The most slots that all gateways together had at once.
     pub most_slots: u32,

@@ -6,14 +6,15 @@ use bywash_engine::{
     SessionKey, Tier,
 };
 use bywash_fleet::{
-    Allocator, Announcement, Demand, DemandMeter, Grant, Identity, Member, MemberId, Rank, Report,
-    Settings,
+    Allocator, Announcement, Demand, DemandMeter, Grant, Identity, Ignored, Member, MemberId, Rank,
+    Report, Settings,
 };
 use bywash_scenario::Stream;
 use bywash_units::{Time, TimeSpan, Utility};
 
+use super::event::FleetEvent;
 use super::traffic::Traffic;
-use super::{Division, FleetCase, FleetOutput};
+use super::{Division, Fault, FleetCase, FleetOutput};
 use crate::events::EventQueue;
 use crate::slots::Slots;
 
@@ -28,33 +29,12 @@ const NETWORK: u64 = 0x3001;
 const BROWSE: ClassId = ClassId(0);
 const BUY: ClassId = ClassId(1);
 
-#[derive(Clone, Copy, Debug)]
-enum FleetEvent {
-    /// The next request arrives.
-    Arrives,
-    /// A visitor's patience ends. The event is void if `serial` is no longer that of the request.
-    PatienceEnds { gateway: usize, request: u32, serial: u64 },
-    /// The application has answered a request.
-    ServiceEnds { gateway: usize, request: u32, serial: u64 },
-    /// The timer of a gateway's engine fires.
-    EngineTimer { gateway: usize },
-    /// A gateway reports, and divides slots if it is the allocator.
-    Heartbeat { gateway: usize },
-    /// A lease or a pledge of a gateway ends. The event is void if the gateway expects another time.
-    LeaseEnds { gateway: usize },
-    /// A message between gateways arrives.
-    MessageArrives { message: u32 },
-    /// The arrivals at all gateways change places.
-    TrafficMoves,
-    /// The next gateway is cut off from all others, and the last one is not any more.
-    NetworkCuts,
-}
-
 #[derive(Clone, Debug)]
 enum Message {
     Report(Report),
     Grant(Grant),
     Announcement(Announcement),
+    Refusal(Identity),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,44 +42,41 @@ struct LiveRequest {
     serial: u64,
     /// The time that the application works on it.
     service: TimeSpan,
+    /// The time at which the visitor leaves.
+    leaves: Time,
     is_valuable: bool,
     is_counted: bool,
-    phase: Phase,
+    is_running: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waiting,
-    /// The application works on the request.
-    Running,
-    /// The application works on the request, whose visitor has left.
-    Abandoned,
-}
-
-struct Gateway {
+pub(super) struct Gateway {
     engine: Engine,
     requests: Slots<LiveRequest>,
     meter: DemandMeter,
-    member: Member,
-    allocator: Allocator,
+    pub(super) member: Member,
+    pub(super) allocator: Allocator,
     timer: Option<Time>,
     /// The time at which the gateway's slots may change without a message.
     change: Option<Time>,
 }
 
-struct World {
-    case: FleetCase,
-    settings: Settings,
-    now: Time,
+pub(super) struct World {
+    pub(super) case: FleetCase,
+    pub(super) settings: Settings,
+    pub(super) now: Time,
     end: Time,
-    events: EventQueue<FleetEvent>,
+    pub(super) events: EventQueue<FleetEvent>,
     traffic: Traffic,
     network: Stream,
-    /// The gateway whose messages are all lost.
-    cut_off: Option<usize>,
-    gateways: Vec<Gateway>,
-    messages: Slots<(usize, Message)>,
+    /// The gateway that has the fault.
+    pub(super) failing: Option<usize>,
+    /// The time at which that gateway recovers.
+    pub(super) recovers: Time,
+    pub(super) gateways: Vec<Gateway>,
+    messages: Slots<Message>,
     serial: u64,
+    /// The number of requests in the application.
+    running: u32,
     output: FleetOutput,
 }
 
@@ -132,8 +109,8 @@ impl World {
         if let Some(every) = case.moves {
             events.schedule(Time::ZERO + every, FleetEvent::TrafficMoves);
         }
-        if let Some(every) = case.cuts {
-            events.schedule(Time::ZERO + every, FleetEvent::NetworkCuts);
+        if let Some((_, lasts)) = case.faults.filter(|_| count > 1) {
+            events.schedule(Time::ZERO + lasts, FleetEvent::FaultMoves);
         }
         let share = settings.share(case.slots);
         let gateways = (0..count)
@@ -141,7 +118,7 @@ impl World {
                 let begins = settings.heartbeat.scale(network.unit());
                 let gateway = index as usize;
                 events.schedule(Time::ZERO + begins, FleetEvent::Heartbeat { gateway });
-                Gateway::new(u64::from(index), settings, share)
+                Gateway::new(Time::ZERO, u64::from(index), settings, share)
             })
             .collect();
         Self {
@@ -152,22 +129,33 @@ impl World {
             events,
             traffic,
             network,
-            cut_off: None,
+            failing: None,
+            recovers: Time::ZERO,
             gateways,
             messages: Slots::default(),
             serial: 0,
+            running: 0,
             output: FleetOutput::default(),
         }
     }
 
     fn handle(&mut self, event: FleetEvent) {
+        if event.gateway().is_some_and(|gateway| self.has(Fault::Stopped, gateway)) {
+            self.events.schedule(self.recovers, event);
+            return;
+        }
         match event {
             FleetEvent::Arrives => self.arrives(),
+            FleetEvent::Requested { gateway, request } => self.requested(gateway, request),
             FleetEvent::PatienceEnds { gateway, request, serial } => {
                 self.patience_ends(gateway, request, serial);
             }
             FleetEvent::ServiceEnds { gateway, request, serial } => {
-                self.service_ends(gateway, request, serial);
+                self.running -= 1;
+                self.handle(FleetEvent::Answered { gateway, request, serial });
+            }
+            FleetEvent::Answered { gateway, request, serial } => {
+                self.answered(gateway, request, serial);
             }
             FleetEvent::EngineTimer { gateway } => self.engine_timer(gateway),
             FleetEvent::Heartbeat { gateway } => self.heartbeat(gateway),
@@ -176,29 +164,26 @@ impl World {
                     self.set_slots(gateway);
                 }
             }
-            FleetEvent::MessageArrives { message } => self.message_arrives(message),
+            FleetEvent::MessageArrives { gateway, message } => {
+                self.message_arrives(gateway, message);
+            }
             FleetEvent::TrafficMoves => {
                 self.traffic.moves();
                 if let Some(every) = self.case.moves {
                     self.events.schedule(self.now + every, FleetEvent::TrafficMoves);
                 }
             }
-            FleetEvent::NetworkCuts => {
-                let next = self.cut_off.map_or(0, |before| before + 1);
-                self.cut_off = Some(next % self.gateways.len());
-                if let Some(every) = self.case.cuts {
-                    self.events.schedule(self.now + every, FleetEvent::NetworkCuts);
-                }
-            }
+            FleetEvent::FaultMoves => self.fault_moves(),
         }
     }
 
     /// Notes the most slots and running requests of the fleet.
     fn watch(&mut self) {
-        let running: u32 = self.gateways.iter().map(|gateway| gateway.engine.running()).sum();
-        self.output.most_running = self.output.most_running.max(running);
+        self.output.most_running = self.output.most_running.max(self.running);
         if self.leases() {
-            let slots: u32 = self.gateways.iter().map(|at| at.member.slots(self.now)).sum();
+            let lives = |at: &(usize, &Gateway)| !self.has(Fault::Killed, at.0);
+            let live = self.gateways.iter().enumerate().filter(lives);
+            let slots = live.map(|(_, at)| at.member.slots(self.now)).sum();
             self.output.most_slots = self.output.most_slots.max(slots);
         }
     }
@@ -215,48 +200,55 @@ impl World {
             self.events.schedule(self.now + pause, FleetEvent::Arrives);
         }
         let (gateway, is_valuable) = self.traffic.next();
-        let gateway = if self.gateways.len() == 1 { 0 } else { gateway };
         let patience = PATIENCE.scale(self.traffic.exponential());
         let service = self.case.service.scale(self.traffic.exponential());
         self.serial += 1;
         let serial = self.serial;
+        let count = self.gateways.len();
+        let gateway = match gateway {
+            _ if count == 1 => 0,
+            away if self.is_away(away) => (away + 1 + serial as usize % (count - 1)) % count,
+            gateway => gateway,
+        };
         let is_counted = self.now >= Time::ZERO + WARM_UP && self.now < self.end;
         if is_counted && is_valuable {
             self.output.valuable += 1;
         }
-        let live = LiveRequest { serial, service, is_valuable, is_counted, phase: Phase::Waiting };
-        let at = &mut self.gateways[gateway];
-        let request = at.requests.put(live);
-        let facts = if is_valuable {
+        let leaves = self.now + patience;
+        let is_running = false;
+        let live = LiveRequest { serial, service, leaves, is_valuable, is_counted, is_running };
+        let request = self.gateways[gateway].requests.put(live);
+        self.events.schedule(leaves, FleetEvent::PatienceEnds { gateway, request, serial });
+        self.handle(FleetEvent::Requested { gateway, request });
+    }
+
+    fn requested(&mut self, gateway: usize, request: u32) {
+        let live = self.gateways[gateway].requests.get_mut(request);
+        let facts = if live.is_valuable {
             Request {
-                session: Some(SessionKey(serial)),
+                session: Some(SessionKey(live.serial)),
                 proven: ClassSet::NONE.with(BROWSE),
                 ..Request::of(BUY)
             }
         } else {
             Request::of(BROWSE)
         };
-        self.events
-            .schedule(self.now + patience, FleetEvent::PatienceEnds { gateway, request, serial });
         self.tell(gateway, Event::Arrived { id: RequestId(request), request: facts });
     }
 
     fn patience_ends(&mut self, gateway: usize, request: u32, serial: u64) {
         let at = &mut self.gateways[gateway];
-        let Some(live) = at.requests.get_if(request, serial) else { return };
-        if live.phase != Phase::Waiting {
-            live.phase = Phase::Abandoned;
-            return;
+        if at.requests.get_if(request, serial).is_some_and(|live| !live.is_running) {
+            at.requests.free(request);
+            self.tell(gateway, Event::ClientGone { id: RequestId(request) });
         }
-        at.requests.free(request);
-        self.tell(gateway, Event::ClientGone { id: RequestId(request) });
     }
 
-    fn service_ends(&mut self, gateway: usize, request: u32, serial: u64) {
+    fn answered(&mut self, gateway: usize, request: u32, serial: u64) {
         let at = &mut self.gateways[gateway];
         let Some(live) = at.requests.get_if(request, serial).copied() else { return };
         at.requests.free(request);
-        let in_time = live.phase == Phase::Running;
+        let in_time = self.now < live.leaves;
         if live.is_counted && in_time {
             if live.is_valuable {
                 self.output.answered += 1;
@@ -308,7 +300,8 @@ impl World {
     fn dispatch(&mut self, gateway: usize, request: u32) {
         let at = &mut self.gateways[gateway];
         let live = at.requests.get_mut(request);
-        live.phase = Phase::Running;
+        live.is_running = true;
+        self.running += 1;
         let (serial, service) = (live.serial, live.service);
         let event = FleetEvent::ServiceEnds { gateway, request, serial };
         self.events.schedule(self.now + service, event);
@@ -320,6 +313,9 @@ impl World {
         }
         let event = FleetEvent::Heartbeat { gateway };
         self.events.schedule(self.now + self.settings.heartbeat, event);
+        if self.is_away(gateway) {
+            return;
+        }
         let by_rank = self.case.division == Division::ByRank;
         let now = self.now;
         let at = &mut self.gateways[gateway];
@@ -341,39 +337,53 @@ impl World {
             self.send(gateway, index_of(grant.to), Message::Grant(grant));
         }
         self.set_slots(gateway);
+        self.prove_down(gateway);
     }
 
     fn send(&mut self, from: usize, to: usize, message: Message) {
         let mut delay = TimeSpan::ZERO;
         if from != to {
             self.output.messages += 1;
-            let is_cut = [from, to].map(Some).contains(&self.cut_off);
+            let is_cut = self.has(Fault::CutOff, from) || self.has(Fault::CutOff, to);
             if is_cut || self.network.unit() < self.case.lost.get() {
                 return;
             }
             delay = self.case.delay.scale(self.network.unit());
         }
-        let message = self.messages.put((to, message));
-        self.events.schedule(self.now + delay, FleetEvent::MessageArrives { message });
+        let message = self.messages.put(message);
+        self.events.schedule(self.now + delay, FleetEvent::MessageArrives { gateway: to, message });
     }
 
-    fn message_arrives(&mut self, number: u32) {
-        let Some((to, message)) = self.messages.get(number).cloned() else { return };
+    fn message_arrives(&mut self, to: usize, number: u32) {
+        let Some(message) = self.messages.get(number).cloned() else { return };
         self.messages.free(number);
+        if self.is_away(to) {
+            return;
+        }
         let at = &mut self.gateways[to];
         match message {
+            // The allocator ignores other reports that it has no use for.
             Message::Report(report) => {
-                // A report to an allocator that has no use for it changes nothing.
-                at.allocator.on_report(self.now, &report).ok();
+                if at.allocator.on_report(self.now, &report) == Err(Ignored::TwoRuns) {
+                    self.send(to, index_of(report.from), Message::Refusal(report.from));
+                }
             }
             Message::Grant(grant) => at.member.on_grant(&grant),
             Message::Announcement(from) => at.member.on_announcement(self.now, &from),
+            Message::Refusal(refused) => {
+                if refused == at.member.identity() {
+                    at.member.on_refusal(self.now);
+                }
+            }
         }
         self.set_slots(to);
     }
 
-    /// Gives the engine of a gateway the slots that the gateway has now.
-    fn set_slots(&mut self, gateway: usize) {
+    /// Gives the engine of a gateway the slots that the gateway has now, if slots are leased.
+    pub(super) fn set_slots(&mut self, gateway: usize) {
+        if !self.leases() {
+            return;
+        }
         let at = &mut self.gateways[gateway];
         let mut actions = Vec::new();
         at.engine.set_slot_lease(self.now, Some(at.member.slots(self.now)), &mut actions);
@@ -389,17 +399,18 @@ impl World {
 }
 
 impl Gateway {
-    fn new(number: u64, settings: Settings, share: u32) -> Self {
+    /// Creates a gateway that starts now.
+    pub(super) fn new(now: Time, number: u64, settings: Settings, share: u32) -> Self {
         let classes = classes();
         let policy = find("session-first").expect("it is in the catalogue");
         let scheduler = policy.settings([]).expect("the defaults are valid").scheduler(&classes);
         let options = Options { limit: LimitSettings::from(share), ..Options::default() };
-        let me = Identity { member: MemberId(number), run: 1 };
+        let me = Identity { member: MemberId(number), run: now.as_nanos() };
         Self {
             engine: Engine::new(classes, scheduler, options),
             requests: Slots::default(),
-            meter: DemandMeter::new(Time::ZERO),
-            member: Member::new(Time::ZERO, me, settings, share),
+            meter: DemandMeter::new(now),
+            member: Member::new(now, me, settings, share),
             allocator: Allocator::new(
                 me,
                 settings,

@@ -1,6 +1,6 @@
 //! Tests of the division of slots among several gateways, with bywash's engine.
 
-use bywash_sim::fleet::{Division, FleetCase, play};
+use bywash_sim::fleet::{Division, Fault, FleetCase, FleetOutput, play};
 use bywash_units::{Ratio, TimeSpan};
 
 fn case() -> FleetCase {
@@ -14,7 +14,7 @@ fn case() -> FleetCase {
         moves: None,
         delay: TimeSpan::from_millis(5),
         lost: Ratio::new(0.0),
-        cuts: None,
+        faults: None,
         division: Division::ByRank,
         lasts: TimeSpan::from_secs(20),
         seed: 1,
@@ -65,16 +65,82 @@ fn long_requests_keep_their_slots_when_leases_move() {
     }
 }
 
+/// Plays a fault of gateways, with four seeds. The gateways never have more slots than the fleet, and
+/// no more requests run. Returns the sums of the outputs.
+fn play_faults(fault: Fault, milliseconds: u64, case: FleetCase) -> FleetOutput {
+    let faults = Some((fault, TimeSpan::from_millis(milliseconds)));
+    let mut sum = FleetOutput::default();
+    for seed in 1..=4 {
+        let output = play(&FleetCase { seed, faults, ..case });
+        assert!(output.most_slots <= case.slots, "{fault:?}, seed {seed}: {output:?}");
+        assert!(output.most_running <= case.slots, "{fault:?}, seed {seed}: {output:?}");
+        sum.valuable += output.valuable;
+        sum.answered += output.answered;
+        sum.others += output.others;
+    }
+    sum
+}
+
+fn assert_better_than_an_even_split(fault: Fault, milliseconds: u64) {
+    let even = play_faults(fault, milliseconds, FleetCase { division: Division::Even, ..case() });
+    let leases = play_faults(fault, milliseconds, case());
+    assert_eq!(leases.valuable, even.valuable, "the same visitors come");
+    assert!(leases.answered > even.answered, "{fault:?}: {leases:?} {even:?}");
+}
+
 #[test]
 fn a_fleet_with_a_gateway_cut_off_serves_more_than_an_even_split() {
-    for seed in 1..=4 {
-        let cuts = Some(TimeSpan::from_secs(4));
-        let even = play(&FleetCase { seed, cuts, division: Division::Even, ..case() });
-        let leases = play(&FleetCase { seed, cuts, ..case() });
-        assert!(leases.most_slots <= case().slots, "seed {seed}: {leases:?}");
-        assert!(leases.most_running <= case().slots, "seed {seed}: {leases:?}");
-        assert!(leases.answered > even.answered, "seed {seed}: {leases:?} {even:?}");
-    }
+    assert_better_than_an_even_split(Fault::CutOff, 4_000);
+}
+
+/// The gateways stop and continue at various times between two heartbeats. So some start requests
+/// before a message comes.
+#[test]
+fn a_fleet_with_a_stopped_gateway_serves_more_than_an_even_split() {
+    assert_better_than_an_even_split(Fault::Stopped, 3_300);
+    assert_better_than_an_even_split(Fault::Stopped, 5_000);
+}
+
+#[test]
+fn a_fleet_with_a_killed_gateway_serves_more_than_an_even_split() {
+    assert_better_than_an_even_split(Fault::Killed, 5_000);
+}
+
+/// Valuable requests fill the slots of the gateways that live. The slots of the one that was killed
+/// serve other requests.
+#[test]
+fn the_slots_of_a_killed_gateway_serve_visitors_of_the_others() {
+    let one =
+        play_faults(Fault::Killed, 10_000, FleetCase { division: Division::OneQueue, ..case() });
+    let leases = play_faults(Fault::Killed, 10_000, case());
+    assert!(leases.share() > 0.9, "{leases:?}");
+    assert!(leases.others * 3 > one.others, "{leases:?} {one:?}");
+}
+
+/// An earlier run has pledged its share when the new one begins.
+#[test]
+fn gateways_that_start_again_at_once_do_not_exceed_the_limit() {
+    play_faults(Fault::Killed, 1_000, case());
+}
+
+/// The busiest gateway has 56 % of the visitors. In half of the time its new run has one slot.
+#[test]
+fn a_gateway_that_comes_and_goes_harms_only_its_own_visitors() {
+    let leases = play_faults(Fault::Drained, 2_000, FleetCase { own_mixes: false, ..case() });
+    assert!(leases.share() > (1.0 - 0.56 / 2.0) * 0.95, "{leases:?}");
+}
+
+#[test]
+fn a_gateway_that_leaves_returns_the_slots_that_it_has_borrowed() {
+    play_faults(Fault::Drained, 5_000, case());
+}
+
+/// The application goes on with the requests of a gateway that is stopped or killed.
+#[test]
+fn long_requests_of_a_failed_gateway_keep_their_slots() {
+    let case = FleetCase { service: TimeSpan::from_secs(1), ..case() };
+    play_faults(Fault::Stopped, 5_000, case);
+    play_faults(Fault::Killed, 5_000, case);
 }
 
 #[test]
