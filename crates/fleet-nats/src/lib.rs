@@ -14,7 +14,7 @@
 //! The lowest come first. A module uses only modules before it in this list, which
 //! `scripts/check-modules` checks.
 //! - `documents.rs`: documents that operators read at other gateways.
-//! - `reading.rs`: reads what other gateways have observed.
+//! - `reading.rs`: reads the observations of other gateways.
 //! - `message.rs`: the text of the messages.
 //! - `node.rs`: the state machines of one gateway, without input and output.
 //! - `liveness.rs`: proves that the process of a gateway has ended.
@@ -84,7 +84,7 @@ pub trait Gateway: Send + Sync + 'static {
     /// Returns the decisions that operators have made at this gateway since the last call.
     fn take_unsent_decisions(&self) -> Vec<Note>;
 
-    /// Returns the path of the document with what another gateway has observed and this one does
+    /// Returns the path of the document with the observations of another gateway that this one does
     /// not know yet.
     fn observed(&self, gateway: &str) -> String;
 

@@ -1,4 +1,4 @@
-//! Reads what other gateways have observed, one gateway after the other.
+//! Reads the observations of the other gateways, one gateway after the other.
 
 use bywash_fleet::MemberId;
 use bywash_units::{Time, TimeSpan};
@@ -8,12 +8,13 @@ use crate::documents::{Asked, Unread};
 
 /// The pause between two rounds of questions.
 const PAUSE: TimeSpan = TimeSpan::from_secs(1);
-/// Each round asks one of so many gateways, so that each is asked every five seconds.
+/// The number of gateways for each question of a round. So a gateway reads from each other one
+/// every five rounds.
 const ONE_OF: usize = 5;
 /// The maximum number of gateways that a round asks.
 const MOST: usize = 4;
 
-/// The questions that were asked, and the gateway that was asked last.
+/// The open questions, and the receiver of the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     asked: Time,

@@ -120,8 +120,10 @@ fn two_gateways(choose: impl Fn(bool, u64) -> usize, reads: bool) -> [Watch; 2] 
             }
         }
     }
-    watches.iter_mut().for_each(|watch| watch.advance(at(1840.0)));
-    watches
+    watches.map(|mut watch| {
+        watch.advance(at(1840.0));
+        watch
+    })
 }
 
 #[test]

@@ -34,11 +34,11 @@ pub(super) fn show_life(fleet: &Fleet) -> Result<(), GatewayError> {
 /// The part of the gateway that its fleet needs.
 struct Member {
     shared: Arc<Shared>,
-    /// What each other gateway has observed, by name.
+    /// The observations of each other gateway, by name.
     observed: Mutex<BTreeMap<String, Observed>>,
 }
 
-/// What another gateway has observed.
+/// The observations of another gateway.
 #[derive(Default)]
 struct Observed {
     /// The number of the last second of requests that was read; 0 if none was.
@@ -47,7 +47,7 @@ struct Observed {
     counts: Option<(Time, NamedCounts)>,
 }
 
-/// The first part of the path of the document with what this gateway has observed. The rest is the
+/// The first part of the path of the document with the observations of a gateway. The rest is the
 /// number of the last second that the reader knows.
 const OBSERVED: &str = "observed/";
 

@@ -105,15 +105,16 @@ pub(crate) enum For {
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
     let Knowledge { sessions, mean_service, counts } = shared.driver.learned();
     let Secret(first, second) = shared.secret;
-    let mut rest = counts::write(&counts, settings);
-    let own = json!({
+    let mut rest = json!({
         "format": FORMAT,
         "secret": [first, second],
         "pace": [mean_service.mean().as_nanos(), mean_service.seen()],
         "at": unix_ms(),
         "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
     });
-    rest.extend(own.as_object().cloned().unwrap_or_default());
+    for (name, value) in counts::write(&counts, settings) {
+        rest[name] = value;
+    }
     if let For::Successor = reader {
         rest["overrides"] = shared.overrides().get().text().into();
         rest["fleet"] = json!(shared.audit.notes().fleet.known(wall_clock::now()));
@@ -122,7 +123,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         let directory = state.map(|state| Inherited::place(&state.directory));
         rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
     }
-    let history = with_history(Value::Object(rest).to_string(), &shared.history_recorder);
+    let history = with_history(rest.to_string(), &shared.history_recorder);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 

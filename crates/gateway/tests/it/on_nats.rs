@@ -8,8 +8,8 @@ use bywash_gateway::Inheritance;
 use serde_json::{Value, json};
 
 use crate::operator::{document, says, write_key};
-use crate::setup::{Running, Setup, admin, post};
-use crate::upstream::{Upstream, with_fields};
+use crate::setup::{Running, Setup, admin};
+use crate::upstream::Upstream;
 
 /// The slots of all gateways together.
 const LIMIT: u64 = 12;
@@ -208,15 +208,16 @@ fn a_gateway_learns_from_the_requests_of_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let start = |name| {
         let setup = member(&upstream, folder.path(), "learned", name)?;
-        Some(setup.set("class.order", "{ match = ['* /order'], revenue = 40 }").start())
+        let order = "{ match = ['GET /buy'], tier = 'transaction', revenue = 1 }";
+        Some(setup.set("class.order", order).start())
     };
     let (Some(one), Some(two)) = (start("one"), start("two")) else { return };
     until("they are in contact", || {
         [&one, &two].into_iter().all(|gateway| is_in_contact(gateway, 2))
     });
-    let mut client = one.sends(&post("/order", "a=1"));
-    calls.next().send(&with_fields("", ""));
-    assert_eq!(client.answer().unwrap().status(), Some(200));
+    let mut client = one.sends("GET /buy HTTP/1.1\r\nHost: a\r\nCookie: sid=1\r\n\r\n");
+    calls.next().answer("");
+    client.answer().unwrap();
     let orders = |gateway| get(gateway, "/v1/sessions")["orders"].as_f64().unwrap();
     until("the first has counted it", || orders(&one) > 0.9);
     until("the second has learned it", || orders(&two) > 0.9);

@@ -1,4 +1,4 @@
-//! What other gateways have counted.
+//! Counts of other gateways in front of the same application.
 
 use crate::request::{ClassId, Signals};
 use crate::value::graph::{Counts, Graph};
