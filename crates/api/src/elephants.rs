@@ -15,10 +15,10 @@ pub struct Elephants {
     /// The number of requests that were left out of the comparison, because they came faster than
     /// the gateway could count them.
     pub missed: u64,
-    /// The names of the other gateways of the fleet that have not been heard for a while. Their
-    /// requests are left out of the comparison.
+    /// The names of the other gateways of the fleet whose last requests this gateway could not read.
+    /// The comparison lacks these requests.
     #[serde(default)]
-    pub unheard: Vec<String>,
+    pub unread: Vec<String>,
     /// The resources whose use is watched.
     pub resources: Vec<WatchedResource>,
     /// The state of the lanes of the network device, through which responses under a rule are sent.

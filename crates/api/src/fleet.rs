@@ -52,6 +52,10 @@ pub struct FleetGateway {
     pub is_current: bool,
     /// The age of the numbers.
     pub heard_ms: Option<u64>,
+    /// The time since this gateway has read the counts and requests of the other one; `null` for this
+    /// gateway itself, and if it never has.
+    #[serde(default)]
+    pub observed_ms: Option<u64>,
     /// The time of the gateway's clock minus that of this gateway's clock; `null` for this gateway
     /// itself.
     pub clock_ms: Option<i64>,

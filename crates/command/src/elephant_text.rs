@@ -55,11 +55,11 @@ fn headline(all: &Elephants) -> String {
         };
         let _ = writeln!(words, "  {}: {state}", escaped(&resource.name));
     }
-    if !all.unheard.is_empty() {
-        let names: Vec<_> = all.unheard.iter().map(|name| escaped(name)).collect();
+    if !all.unread.is_empty() {
+        let names: Vec<_> = all.unread.iter().map(|name| escaped(name)).collect();
         let _ = writeln!(
             words,
-            "Without the requests of gateways that are not heard: {}. Costs may be too high.",
+            "The comparison lacks the requests of these gateways: {}. So costs may be too high.",
             names.join(", ")
         );
     }

@@ -20,6 +20,7 @@
 //! - `classify/`: maps method and path to a class.
 //! - `value/`: learns what requests are worth.
 //! - `session/`: remembers which classes each session has been served.
+//! - `population.rs`: shares slots among the populations of clients.
 //! - `limit/`: decides how many requests run at once, one file per policy.
 //! - `terminate/`: decides how long a request may run, one file per policy.
 //! - `overload/`: decides whether there is overload, one file per detector.
@@ -47,6 +48,7 @@ mod lists;
 mod mean_service;
 pub mod overload;
 mod parameters;
+mod population;
 pub mod queue;
 mod reason;
 mod request;
@@ -63,8 +65,8 @@ pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use mean_service::MeanService;
 pub use reason::{Outcome, Reason};
 pub use request::{
-    AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId,
-    SessionKey, Signals, Standing, Tier, Upload,
+    AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, PopulationKey, Request, RequestId,
+    RuleId, SessionKey, Signals, Standing, Tier, Upload,
 };
 pub use request_table::{Decision, Refusal, RequestTable, Wakers};
 pub use session::{Cursor, Evictions, Remembered, Slice};

@@ -183,6 +183,10 @@ pub struct SessionKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressKey(pub u64);
 
+/// The key of a population of clients: a keyed hash of what their requests have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PopulationKey(pub u64);
+
 /// The signals that a request shows before its session has proven anything. Examples of signals are
 /// a cookie of an earlier visit, a filled cart, and the site that the visitor comes from.
 ///
@@ -262,6 +266,8 @@ pub struct Request {
     pub charged: bool,
     /// The signals that the request itself shows.
     pub signals: Signals,
+    /// The population of the client, if the driver tells populations apart.
+    pub population: Option<PopulationKey>,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,
     /// The key by which a repetition of this request is recognised.
@@ -290,6 +296,7 @@ impl Request {
             address: None,
             charged: true,
             signals: Signals::NONE,
+            population: None,
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,

@@ -1,4 +1,4 @@
-//! Documents that operators read at other gateways.
+//! Documents that operators and gateways read at other gateways.
 //!
 //! A gateway asks another one for a document by its path. The answer comes in parts, because a
 //! message is short. A lost part is not sent again: the question ends without an answer then.
@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 const PART: usize = 6 * 1024;
 /// The maximum number of parts of a document.
 const MOST_PARTS: usize = 64;
-/// The maximum number of questions without an answer.
-const MOST_OPEN: usize = 16;
+/// The maximum number of questions without an answer. The gateway itself asks up to eight.
+const MOST_OPEN: usize = 32;
 /// The time after which a question has no answer.
 const PATIENCE: TimeSpan = TimeSpan::from_secs(2);
 
@@ -37,7 +37,7 @@ pub enum Unread {
     Silent,
 }
 
-/// A question of an operator: the name of a gateway, and the path of the document.
+/// A question: the name of a gateway, and the path of the document.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) gateway: String,

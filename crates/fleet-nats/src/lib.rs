@@ -13,7 +13,7 @@
 //!
 //! The lowest come first. A module uses only modules before it in this list, which
 //! `scripts/check-modules` checks.
-//! - `documents.rs`: documents that operators read at other gateways.
+//! - `documents.rs`: documents that operators and gateways read at other gateways.
 //! - `reading.rs`: reads the observations of other gateways.
 //! - `message.rs`: the text of the messages.
 //! - `node.rs`: the state machines of one gateway, without input and output.
@@ -35,7 +35,7 @@ use bywash_api::Fleet as FleetStatus;
 use bywash_control::Note;
 use bywash_engine::Offered;
 use bywash_fleet::Holding;
-use bywash_units::Time;
+use bywash_units::{Time, TimeSpan};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -88,8 +88,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// not know yet.
     fn observed(&self, gateway: &str) -> String;
 
-    /// Takes such a document of another gateway.
-    fn learn(&self, gateway: &str, document: &str);
+    /// Takes such a document of another gateway. `age` is the estimated time since it was written.
+    fn learn(&self, gateway: &str, document: &str, age: TimeSpan);
 
     /// Returns the document with this path, for another gateway or an operator there; `None` if
     /// there is none.

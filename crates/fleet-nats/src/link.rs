@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::liveness::{self, Answer, Questions};
 use crate::message::{self, MOST, Message, Rejected};
 use crate::node::{Node, To};
-use crate::reading::Reading;
+use crate::reading::{Observations, Reading};
 use crate::{Board, Gateway, digest};
 
 /// The pause after an attempt to read the files of the connection.
@@ -152,7 +152,7 @@ impl<G: Gateway> Link<G> {
                     let client = client.as_ref().map(|(client, ..)| client);
                     self.check_connection(now, client).await;
                     self.node.beat(now, &self.start.gateway, &mut self.sent);
-                    self.read_documents(now);
+                    self.ask_for_documents(now);
                     self.send(client).await;
                     self.ask_for_silent(now);
                     self.describe(now);
@@ -161,24 +161,30 @@ impl<G: Gateway> Link<G> {
                 connected = &mut connecting, if client.is_none() => client = Some(connected),
                 (subject, bytes) = next(&mut client) => {
                     self.receive(&subject, &bytes);
+                    self.take_observations();
                     self.send(client.as_ref().map(|(client, ..)| client)).await;
                 }
             }
         }
     }
 
-    /// Asks other gateways for documents, for operators and for this gateway. Takes those that have
-    /// come.
-    fn read_documents(&mut self, now: Time) {
+    /// Gives the gateway the observations of others that have come.
+    fn take_observations(&mut self) {
+        let now = self.start.gateway.now();
+        for Observations { gateway, document, age } in self.reading.take_answers(now) {
+            self.start.gateway.learn(&gateway, &document, age);
+        }
+    }
+
+    /// Asks other gateways for documents, for operators and for this gateway.
+    fn ask_for_documents(&mut self, now: Time) {
+        self.take_observations();
         for asked in self.start.board.take_asked() {
             self.node.ask(now, asked, &mut self.sent);
         }
-        for (name, document) in self.reading.take_answers() {
-            self.start.gateway.learn(&name, &document);
-        }
         for name in self.reading.next(now, &self.node.current(now)) {
             let path = self.start.gateway.observed(&name);
-            let asked = self.reading.ask(name, path);
+            let asked = self.reading.ask(now, name, path);
             self.node.ask(now, asked, &mut self.sent);
         }
     }
@@ -191,6 +197,10 @@ impl<G: Gateway> Link<G> {
         self.start.board.change(|status| {
             let before = std::mem::take(&mut status.warnings);
             self.node.describe(now, status);
+            for gateway in &mut status.gateways {
+                let age = self.reading.age(now, &gateway.name);
+                gateway.observed_ms = age.map(TimeSpan::as_millis);
+            }
             if lasted >= RATE_WINDOW {
                 let count = status.sent + status.received;
                 status.messages_per_s = Some((count - known) as f64 / lasted.as_secs_f64());

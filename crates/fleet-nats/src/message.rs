@@ -26,7 +26,7 @@ pub(crate) enum Message {
     Presence(Presence),
     /// A decision of an operator that holds at all gateways.
     Decision(Box<Note>),
-    /// An operator at another gateway reads a document.
+    /// Another gateway, or an operator there, reads a document.
     Question(Question),
     /// A part of the document.
     Part(Part),

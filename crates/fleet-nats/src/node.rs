@@ -74,7 +74,7 @@ pub(crate) struct Node {
     others: BTreeMap<MemberId, Other>,
     /// The number of decisions that were sent to gateways that lacked some.
     resent: usize,
-    /// The documents that operators read at other gateways.
+    /// The documents that operators here and this gateway read at other gateways.
     open: OpenQuestions,
 }
 
@@ -400,6 +400,7 @@ impl Node {
                     is_down,
                     is_current: known.is_some_and(|(_, at)| now.since(*at) <= stale(self.settings)),
                     clock_ms: self.others.get(member).map(|other| other.clock),
+                    observed_ms: None,
                     heard_ms: known.map(|(_, at)| now.since(*at).as_millis()),
                     version: known.map(|(presence, _)| presence.version.clone()),
                     limit: of(|presence| presence.limit),

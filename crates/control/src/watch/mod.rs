@@ -173,7 +173,7 @@ impl Watch {
         for number in 0.. {
             let Some(column) = Column::new(number) else { break };
             let Some(name) = self.routes.name(column).cloned() else { continue };
-            if self.templates.now(&name) != name && self.elsewhere.last(&name).is_none() {
+            if self.templates.now(&name) != name && !self.elsewhere.has(&name) {
                 self.routes.forget(&name);
                 self.fold(column);
             }
@@ -295,7 +295,7 @@ impl Watch {
             routes.push(Part {
                 by_one: self.clients.by_one(column),
                 one_client: self.clients.one(column),
-                transacts: self.clients.transacts(column),
+                transacts: self.transacts(column),
                 ..Part::of(pattern.clone(), sum, seconds)
             });
         }
@@ -332,11 +332,9 @@ impl Watch {
         let name = |column: &Column| self.routes.name(*column).cloned();
         let correlation = discovery.correlation(finding.column, 0);
         let pattern = name(&finding.column)?;
-        let elsewhere = self.elsewhere.last(&pattern);
-        let lasts = self.tally.lasts(finding.column);
+        let lasts = self.tally.lasts(finding.column).or_else(|| self.elsewhere.lasts(&pattern));
         Some(Elephant {
-            transacts: self.clients.transacts(finding.column)
-                || elsewhere.is_some_and(|sum| sum.transacts),
+            transacts: self.transacts(finding.column),
             pattern,
             twins: finding.twins.iter().filter_map(name).collect(),
             resource: resource.name.clone(),
@@ -347,7 +345,7 @@ impl Watch {
             interval: finding.interval,
             share: finding.share,
             rate: finding.rate,
-            lasts: lasts.or(elsewhere.map(|sum| sum.mean().as_secs_f64())).unwrap_or(0.0),
+            lasts: lasts.unwrap_or(0.0),
             provisional: finding.evidence == Evidence::Provisional,
             by_one: self.clients.by_one(finding.column),
             one_client: self.clients.one(finding.column),
@@ -408,7 +406,7 @@ impl Watch {
             provisional: false,
             by_one: self.clients.by_one(column),
             one_client: self.clients.one(column),
-            transacts: self.clients.transacts(column),
+            transacts: self.transacts(column),
             correlation: None,
         })
     }
@@ -481,6 +479,12 @@ impl Watch {
 
     fn which(&self, of: &Entry) -> Which {
         Which { column: self.column(&of.pattern), rule: of.number }
+    }
+
+    /// Returns whether a route has transactions, here or at another gateway.
+    fn transacts(&self, column: Column) -> bool {
+        let name = self.routes.name(column);
+        self.clients.transacts(column) || name.is_some_and(|name| self.elsewhere.transacts(name))
     }
 
     /// Returns the column of a route; `None` if the route has none.

@@ -81,40 +81,50 @@ fn watched(search: &str, clients: u64) -> Watch {
 
 /// Returns the watches of two gateways with one database, after half an hour of load as in
 /// [`watched`]. Each request goes to the gateway that `choose` returns for whether it is a search,
-/// and for its number. If `reads`, each gateway reads once a second what the other has served.
+/// and for its number. If `reads`, each gateway reads once a second the requests that the other has
+/// served. The second gateway has begun half a second before the first, so its seconds end at other
+/// times.
 fn two_gateways(choose: impl Fn(bool, u64) -> usize, reads: bool) -> [Watch; 2] {
+    let local = |gateway: usize, time: f64| at(time + 0.5 * gateway as f64);
     let mut watches =
         [(); 2].map(|()| Watch::new(Vec::new(), vec![processors()], TimeSpan::from_secs(1800)));
-    let mut read = [0; 2];
-    for second in 0..1800_u64 {
+    let (mut read, mut used_before) = ([0; 2], 0.0);
+    for half in 0..3600_u64 {
+        let (second, begin) = (half / 2, half as f64 / 2.0);
+        let end = begin + 0.5;
         let searches = (chance(second) * 4.0) as u64;
+        let mut used = 0.0;
         for n in 0..searches + 10 {
-            let from = second as f64 + 0.05 * n as f64;
             let is_search = n < searches;
-            let cost = if is_search { 0.3 } else { 0.001 };
+            let from = second as f64 + 0.5 * chance(1_000_000 + 100 * second + n);
+            let to = from + if is_search { 0.3 } else { 0.001 };
+            used += (to.min(end) - from.max(begin)).max(0.0);
+            if !(begin..end).contains(&to) {
+                continue;
+            }
+            let gateway = choose(is_search, second + n);
             let page = if is_search { "/search?q=" } else { "/item/" };
-            let target = format!("{page}{second}{n}");
             let seen = Seen {
                 method: "GET",
-                target: &target,
+                target: &format!("{page}{second}{n}"),
                 client: client(second % 500),
                 rule: None,
-                worked: Some((at(from), at(from + cost))),
-                response: Some(TimeSpan::from_secs_f64(cost)),
+                worked: Some((local(gateway, from), local(gateway, to))),
+                response: Some(TimeSpan::from_secs_f64(to - from)),
                 bytes: 1_000,
                 transacts: false,
                 is_good: true,
             };
-            watches[choose(is_search, second + n)].request(at(from + cost), &seen);
+            watches[gateway].request(local(gateway, to), &seen);
         }
-        let now = at(second as f64 + 1.0);
-        let used = searches as f64 * 0.3 + 0.01;
-        for watch in &mut watches {
-            watch.used(0, at(second as f64), now, used);
-            watch.advance(now);
-        }
-        for (reader, other) in [(0, 1), (1, 0)].into_iter().filter(|_| reads) {
-            for second in watches[other].seconds(now, read[reader]) {
+        let reader = 1 - half as usize % 2;
+        let now = local(reader, end);
+        watches[reader].used(0, local(reader, end - 1.0), now, used_before + used);
+        watches[reader].advance(now);
+        used_before = used;
+        let other = 1 - reader;
+        if reads {
+            for second in watches[other].seconds(local(other, end), read[reader]) {
                 read[reader] = second.number;
                 watches[reader].elsewhere(now, &second);
             }

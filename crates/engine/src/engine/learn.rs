@@ -36,6 +36,9 @@ impl Engine {
         let Some(session) = request.session else { return };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
             self.learning.asked(from, request.class);
+            if from.first {
+                self.requests.populations.read_on(self.sessions.population(session));
+            }
         }
     }
 
@@ -47,10 +50,14 @@ impl Engine {
             return;
         }
         let class = service.class;
-        let page = Page { class, signals, brings_revenue: revenue > Utility::default() };
+        let brings_revenue = revenue > Utility::default();
+        let page = Page { class, signals, population: service.population, brings_revenue };
         let step = self.sessions.steps(session, page);
         if let Some(position) = step.visit {
             self.learning.visited(position, step.new, step.signals);
+            if position.first {
+                self.requests.populations.began(service.population);
+            }
         }
         // Only the first success of a class counts. A visitor who looks at their receipt again has
         // not ordered again.

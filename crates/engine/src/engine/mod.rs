@@ -115,6 +115,7 @@ impl Engine {
             self.learning.publish(now, &self.classes);
         }
         self.terminate.tick(now);
+        self.requests.populations.tick(now);
         match event {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::OutOfTime { id } => self.out_of_time(now, id, actions),
@@ -247,6 +248,7 @@ impl Engine {
             standing,
             claims_session: request.session.is_some(),
             signals: self.signals_of(standing, &request),
+            population: request.population.filter(|_| standing == Standing::New),
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),

@@ -37,7 +37,7 @@ use crate::event::{Meter, Reading};
 use crate::overload::GROUPS;
 use crate::parameters::{Decides, Settings};
 use crate::reason::Reason;
-use crate::request::{AttemptKey, Class, ClassId, RequestId, Signals, Standing};
+use crate::request::{AttemptKey, Class, ClassId, PopulationKey, RequestId, Signals, Standing};
 use crate::value::Values;
 
 /// The kind of policy that chooses the waiting request that gets the next slot.
@@ -65,6 +65,8 @@ pub struct Waiting {
     pub claims_session: bool,
     /// The signals that the session showed when it began, or otherwise those of the request.
     pub signals: Signals,
+    /// The population of the client, if the session is new and populations are told apart.
+    pub population: Option<PopulationKey>,
     /// Whether the request repeats an earlier one that was not answered, and how that is known.
     pub repeats: Repeats,
     /// The key by which a repetition of this request is recognised.
@@ -201,6 +203,12 @@ impl QueueView<'_> {
             Trust::Insistent if is_new && attacked => Behaved::Insistent,
             Trust::Known | Trust::Unknown | Trust::Insistent => Behaved::Well,
         }
+    }
+
+    /// Returns the level of the population of a waiting request; see
+    /// [`Populations::level`](crate::population::Populations::level).
+    pub(crate) fn level(&self, waiting: &Waiting) -> usize {
+        self.requests.populations.level(waiting.population)
     }
 
     /// Returns whether many slow clients were stopped recently, or many uploads wait, so that

@@ -138,7 +138,7 @@ impl<R: Ranking> Ranked<R> {
             Retries::All => waiting.repeats != Repeats::No,
             Retries::None => false,
         };
-        self.ranking.cell(waiting, last)
+        self.ranking.cell(waiting, view.level(waiting), last)
     }
 
     /// Updates the cells before a decision. Ranks them again if the learned values have changed.

@@ -11,9 +11,10 @@ pub(super) trait Ranking: Send {
     /// Returns the number of cells of the policy.
     fn cells(&self) -> usize;
 
-    /// Returns the cell of a waiting request. `last` says that the request ranks below first
-    /// attempts, because it is a retry. All requests of one cell have the same standing and group.
-    fn cell(&self, waiting: &Waiting, last: bool) -> usize;
+    /// Returns the cell of a waiting request, whose population has the level `level`. `last` says
+    /// that the request ranks below first attempts, because it is a retry. All requests of one cell
+    /// have the same standing and group.
+    fn cell(&self, waiting: &Waiting, level: usize, last: bool) -> usize;
 
     /// Returns the group of a waiting request, below [`GROUPS`](crate::overload::GROUPS). Overload
     /// and long waits are judged for each group. Better groups have lower numbers.

@@ -6,6 +6,7 @@ use bywash_units::{Ratio, Time};
 
 use super::{Holder, Holders, Waiting};
 use crate::lists::Lists;
+use crate::population::Populations;
 use crate::request::{RequestId, Standing};
 
 /// The state of a request number.
@@ -56,6 +57,8 @@ pub(crate) struct Requests {
     /// The table of holders: how many requests each has waiting and running, and how its clients
     /// behaved.
     pub(super) holders: Holders,
+    /// The populations of clients, and their lifts.
+    pub(crate) populations: Populations,
     /// The number of slots when a slot was last given.
     pub(super) slots: u32,
     unfinished: Unfinished,
@@ -71,6 +74,7 @@ impl Requests {
             by_class: Lists::new(classes),
             cancellable: Lists::new(classes * Standing::COUNT),
             holders: Holders::new(),
+            populations: Populations::new(),
             slots: 0,
             unfinished: Unfinished::default(),
             attacked: Time::ZERO,

@@ -9,6 +9,9 @@
 //! begun ones leave. Retries by machines, which declare themselves, rank below first attempts of
 //! the same standing. A visitor's own repetition does not (`docs/decisions/0014`).
 //!
+//! First requests rank by the levels of their populations, if the driver tells populations apart
+//! (`population.rs`).
+//!
 //! First requests of a class with less utility than the class `other` come last. An operator may
 //! choose that for searches and feeds. A class with more utility does not come earlier, because
 //! anyone can ask for its pages. Therefore no new session gains rank by a choice of pages
@@ -23,6 +26,7 @@ use super::SchedulerSettings;
 use super::ranked::Ranked;
 use super::ranking::{Ranking, Ranks};
 use super::{Scheduler, Waiting};
+use crate::population::LEVELS;
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
@@ -34,8 +38,12 @@ pub fn session_first(settings: &SchedulerSettings, classes: &[Class]) -> Box<dyn
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// The ranking by standing. There is one cell for each standing and one for first requests of minor
-/// classes. Each of these has a second cell for retries.
+/// The number of standings of sessions that have begun.
+const BEGUN: usize = Standing::New.index();
+
+/// The ranking by standing. There is one cell for each standing of begun sessions. First requests
+/// have one for each level of their populations, and so have first requests of minor classes. Each
+/// of these has a second cell for retries.
 #[derive(Debug)]
 struct ByStanding {
     /// Whether each class, by its index, is minor: it has less utility than the class `other`.
@@ -44,11 +52,15 @@ struct ByStanding {
 
 impl Ranking for ByStanding {
     fn cells(&self) -> usize {
-        2 * (Standing::COUNT + 1)
+        2 * (BEGUN + 2 * LEVELS)
     }
 
-    fn cell(&self, waiting: &Waiting, last: bool) -> usize {
-        2 * self.group(waiting) + usize::from(last)
+    fn cell(&self, waiting: &Waiting, level: usize, last: bool) -> usize {
+        let (group, last) = (self.group(waiting), usize::from(last));
+        match group.checked_sub(BEGUN) {
+            None => 2 * group + last,
+            Some(new) => 2 * BEGUN + (2 * new + last) * LEVELS + level,
+        }
     }
 
     /// Returns the group of a request. Each standing is a group, and the first requests of minor

@@ -89,7 +89,7 @@ impl Ranking for ByValue {
         2 * Signals::MOST * Standing::COUNT * self.tiers.len()
     }
 
-    fn cell(&self, waiting: &Waiting, last: bool) -> usize {
+    fn cell(&self, waiting: &Waiting, _: usize, last: bool) -> usize {
         let is_known = self.version.is_some_and(|version| version > 0);
         self.number(Cell {
             standing: waiting.standing,

@@ -29,7 +29,9 @@ use bywash_units::{Time, TimeSpan};
 use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
-use crate::request::{AddressKey, Class, ClassId, ClassSet, SessionKey, Signals, Standing, Tier};
+use crate::request::{
+    AddressKey, Class, ClassId, ClassSet, PopulationKey, SessionKey, Signals, Standing, Tier,
+};
 use crate::value::{Position, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
@@ -229,6 +231,11 @@ impl Sessions {
     /// its signals are not known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
         self.known[*self.indices.get(&key)? as usize].walk.signals()
+    }
+
+    /// Returns the population of the client that began a session, if it is known.
+    pub(crate) fn population(&self, key: SessionKey) -> Option<PopulationKey> {
+        self.known[*self.indices.get(&key)? as usize].walk.population()
     }
 
     /// Forgets the signals that sessions showed when they began, because their meaning has changed.

@@ -24,6 +24,8 @@ pub struct Lift {
 const PRIOR_ORDERS: f64 = 5.0;
 /// The maximum lift. The minimum lift is 1/`MOST`.
 const MOST: f64 = 100.0;
+/// The upper bound of any restored count.
+const MOST_COUNT: f64 = 1e12;
 
 impl Lift {
     /// The counts without any observation.
@@ -41,7 +43,8 @@ impl Lift {
 
     /// Restores counts that [`Lift::counts`] returned. Invalid counts are ignored.
     pub fn restore(&mut self, signals: Signals, sessions: f64, ordered: f64) {
-        if sessions.is_finite() && (0.0..=sessions).contains(&ordered) {
+        let is_possible = (0.0..=MOST_COUNT).contains(&sessions);
+        if is_possible && (0.0..=sessions).contains(&ordered) {
             self.sessions[signals.index()] = sessions;
             self.ordered[signals.index()] = ordered;
         }

@@ -130,7 +130,7 @@ impl Gateway for Link {
         format!("observed by {gateway}")
     }
 
-    fn learn(&self, gateway: &str, document: &str) {
+    fn learn(&self, gateway: &str, document: &str, _: TimeSpan) {
         self.0.learned.lock().expect("no test has panicked").push(format!("{gateway}: {document}"));
     }
 

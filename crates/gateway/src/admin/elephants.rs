@@ -1,6 +1,8 @@
 //! Answers `/v1/elephants`: the elephants that were found, the decisions about them, and new
 //! decisions.
 
+#[cfg(feature = "fleet")]
+use bywash_api::FleetGateway;
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
     Change, Effect, Entry, Gauge, Refused as Undoable, RuleLimits, RuleStore, State,
@@ -30,7 +32,7 @@ pub(super) fn list(shared: &Shared) -> Elephants {
         revision: findings.revision,
         seen_s: findings.watch_report.seen().as_secs_f64(),
         missed: findings.watch_report.missed(),
-        unheard: unheard(shared),
+        unread: unread(shared),
         resources: findings.watch_report.resource_reports(),
         lanes: shared.elephants.lanes.status(),
         kept: findings.store.is_saved(),
@@ -38,15 +40,21 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     }
 }
 
-/// Returns the names of the other gateways of the fleet that have not been heard for a while.
+/// Returns the names of the other gateways of the fleet whose requests are missing: those that may
+/// run and were not read within the time for which requests can be compared with resources.
 #[cfg(feature = "fleet")]
-fn unheard(shared: &Shared) -> Vec<String> {
-    let gateways = shared.fleet.status().gateways.into_iter();
-    gateways.filter(|gateway| !gateway.is_current).map(|gateway| gateway.name).collect()
+fn unread(shared: &Shared) -> Vec<String> {
+    const LAG_MS: u64 = 30_000;
+    let status = shared.fleet.status();
+    let is_read = |gateway: &FleetGateway| gateway.observed_ms.is_some_and(|age| age < LAG_MS);
+    let is_unread = |gateway: &FleetGateway| {
+        gateway.name != status.name && !gateway.is_down && !is_read(gateway)
+    };
+    status.gateways.iter().filter(|one| is_unread(one)).map(|one| one.name.clone()).collect()
 }
 
 #[cfg(not(feature = "fleet"))]
-const fn unheard(_: &Shared) -> Vec<String> {
+const fn unread(_: &Shared) -> Vec<String> {
     Vec::new()
 }
 

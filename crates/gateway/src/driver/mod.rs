@@ -112,8 +112,9 @@ impl Driver {
             (id, requests.engine.standing_of(id), at_once)
         });
         let driver = Arc::clone(self);
-        let Request { class, session, address, signals, proven, .. } = request;
-        let claimed = Claimed { class, session, address, signals, had_begun: !proven.is_empty() };
+        let Request { class, session, address, signals, population, proven, .. } = request;
+        let had_begun = !proven.is_empty();
+        let claimed = Claimed { class, session, address, signals, population, had_begun };
         Ticket {
             driver,
             id,

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bywash_engine::{
-    AddressKey, ClassId, Decision, End, Event, Refusal, RequestId, Service, SessionKey, Signals,
-    Standing,
+    AddressKey, ClassId, Decision, End, Event, PopulationKey, Refusal, RequestId, Service,
+    SessionKey, Signals, Standing,
 };
 
 use super::{Driver, Progress};
@@ -49,6 +49,7 @@ pub(super) struct Claimed {
     pub(super) session: Option<SessionKey>,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
+    pub(super) population: Option<PopulationKey>,
     /// Whether the session had begun before this request, according to its token.
     pub(super) had_begun: bool,
 }
@@ -151,7 +152,8 @@ impl Ticket {
     /// session that the answer has advanced: the request's own session, or one that the answer has
     /// begun. `None` if the answer has advanced no session.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
-        let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
+        let Claimed { class, session: claimed, address, signals, population, had_begun } =
+            self.claimed;
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|requests, now, wakers| {
@@ -159,7 +161,7 @@ impl Ticket {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     requests.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
-                let service = Service { class, address, answer, had_begun, succeeded };
+                let service = Service { class, address, population, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, revenue, in_time };
                 requests.apply(now, served, wakers);
             }

@@ -24,6 +24,8 @@ mod lanes;
 mod report;
 mod rules;
 
+#[cfg(feature = "fleet")]
+use std::sync::TryLockError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -116,6 +118,16 @@ impl Elephants {
     /// Locks the watch, to add observations or to query them.
     pub(crate) fn watched(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the watch, unless another thread has locked it.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn try_watched(&self) -> Option<MutexGuard<'_, Watch>> {
+        match self.watch.try_lock() {
+            Ok(watch) => Some(watch),
+            Err(TryLockError::Poisoned(watch)) => Some(watch.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Replaces the watch and so discards all observations. Called when the resources or the

@@ -36,13 +36,14 @@ impl NamedCounts {
         signals: Option<&Value>,
     ) -> Option<Self> {
         let name = |name: &Value| name.as_str().map(str::to_owned);
-        let names = classes.as_array()?.iter().map(name).collect::<Option<_>>()?;
+        let names: Vec<_> = classes.as_array()?.iter().map(name).collect::<Option<_>>()?;
         // Earlier versions of bywash wrote no counts and no signals.
-        let counts = counts.map_or(Some(Vec::new()), |counts| {
+        let counts: Option<Vec<_>> = counts.map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_values).collect::<Option<_>>()
         });
-        let signals = signals.map_or(Some((0, Vec::new())), read_signals)?;
-        Some(Self { names, counted: Counted { classes: counts?, signals } })
+        let (counts, signals) = (counts?, signals.map_or(Some((0, Vec::new())), read_signals)?);
+        let is_possible = names.len() <= ClassSet::MOST && counts.len() <= ClassSet::MOST;
+        is_possible.then_some(Self { names, counted: Counted { classes: counts, signals } })
     }
 
     /// Returns the present number of each class, in the order of the numbers when the counts were

@@ -9,7 +9,7 @@ use bywash_control::{Note, Second};
 use bywash_engine::{Offered, OtherCounts};
 use bywash_fleet::Holding;
 use bywash_fleet_nats::{Gateway, Start};
-use bywash_units::Time;
+use bywash_units::{Time, TimeSpan};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -34,6 +34,9 @@ pub(super) fn show_life(fleet: &Fleet) -> Result<(), GatewayError> {
 /// The part of the gateway that its fleet needs.
 struct Member {
     shared: Arc<Shared>,
+    /// The time since 1970 at which the engine's clock was zero, in milliseconds. Added to the number
+    /// of a second, it makes the numbers of a later process larger.
+    began: u64,
     /// The observations of each other gateway, by name.
     observed: Mutex<BTreeMap<String, Observed>>,
 }
@@ -56,8 +59,14 @@ impl Member {
     fn observed_after(&self, after: u64) -> String {
         let (shared, settings) = (&self.shared, self.shared.settings());
         let mut document = counts::write(&shared.driver.counted(), &settings);
-        let seconds = shared.elephants.watched().seconds(shared.driver.now(), after);
-        document.insert("seconds".to_owned(), json!(seconds));
+        // The fleet's thread must not wait while the watch computes. The reader asks again.
+        if let Some(watch) = shared.elephants.try_watched() {
+            let mut seconds = watch.seconds(shared.driver.now(), after.saturating_sub(self.began));
+            for second in &mut seconds {
+                second.number += self.began;
+            }
+            document.insert("seconds".to_owned(), json!(seconds));
+        }
         Value::Object(document).to_string()
     }
 
@@ -124,7 +133,7 @@ impl Gateway for Member {
         format!("{OBSERVED}{}", observed.get(gateway).map_or(0, |observed| observed.second))
     }
 
-    fn learn(&self, gateway: &str, document: &str) {
+    fn learn(&self, gateway: &str, document: &str, age: TimeSpan) {
         // Another version may have another format.
         let Ok(document) = serde_json::from_str::<Value>(document) else { return };
         let counts = NamedCounts::read(
@@ -137,10 +146,16 @@ impl Gateway for Member {
         if let Some(counts) = counts {
             observed.counts = Some((self.now(), counts));
         }
-        let now = self.shared.driver.now();
-        for second in Vec::<Second>::deserialize(&document["seconds"]).unwrap_or_default() {
-            observed.second = second.number;
-            self.shared.elephants.watched().elsewhere(now, &second);
+        // If the watch computes at present, these seconds are read again with the next ones.
+        if let Some(mut watch) = self.shared.elephants.try_watched() {
+            let now = self.shared.driver.now();
+            for mut second in Vec::<Second>::deserialize(&document["seconds"]).unwrap_or_default() {
+                if second.number > observed.second {
+                    observed.second = second.number;
+                    second.age_ms = second.age_ms.saturating_add(age.as_millis());
+                    watch.elsewhere(now, &second);
+                }
+            }
         }
         self.count_all(&all);
     }
@@ -167,7 +182,9 @@ pub(super) fn run(
     mut lifecycle: watch::Receiver<Lifecycle>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let gateway = Member { shared: Arc::clone(shared), observed: Mutex::default() };
+    let began =
+        wall_clock::unix_ms().saturating_sub(shared.driver.started().elapsed().as_millis() as u64);
+    let gateway = Member { shared: Arc::clone(shared), began, observed: Mutex::default() };
     let start = Start { fleet, gateway, board: shared.fleet.clone() };
     // Before that, an earlier process may still decide, and its decisions are not read yet. An error
     // means that the gateway has ended.

@@ -14,6 +14,9 @@
 //! burst = 10              # arrivals at the same time
 //! holds = "5m"            # time that a client keeps a slot beyond the service, by slowness
 //! rate = 700              # bytes per second that it sends or reads meanwhile
+//! shapes = 1              # populations of their own that a gateway can tell apart (`client.shapes`)
+//! mimics = 0.5            # part of them that are in visitors' populations instead
+//! mimics_evenly = true    # whether each of these is as likely, or as likely as for a visitor
 //! from = "10m"
 //! until = "20m"
 //! ```
@@ -58,6 +61,13 @@ pub struct Adversary {
     pub holds: TimeSpan,
     /// The rate at which a member sends or reads during `holds`, in bytes per second.
     pub rate: u64,
+    /// The number of populations that the members are in, besides those of visitors.
+    pub shapes: u32,
+    /// The probability that a member is in a visitors' population instead.
+    pub mimics: f64,
+    /// Whether each visitors' population is equally likely for such a member. Otherwise it is as
+    /// likely as for a visitor.
+    pub mimics_evenly: bool,
     /// The time from which members arrive, counted from the start of the run.
     pub from: TimeSpan,
     /// The time after which no member arrives, counted from the start of the run.
@@ -119,6 +129,12 @@ pub(crate) struct RawSpec {
     holds: Option<String>,
     #[serde(default)]
     rate: u64,
+    #[serde(default = "one")]
+    shapes: u32,
+    #[serde(default)]
+    mimics: f64,
+    #[serde(default)]
+    mimics_evenly: bool,
     #[serde(default)]
     from: Option<String>,
     #[serde(default)]
@@ -166,6 +182,8 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
         let why = || format!("path names class `{class}`, which does not exist");
         found.ok_or_else(|| ScenarioError::Invalid(why()))
     };
+    let shapes = (1..=1_000_000).contains(&raw.shapes) && (0.0..=1.0).contains(&raw.mimics);
+    problems.require(shapes, "shapes must be 1 to 1000000, and mimics a probability");
     let path = problems.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
         let read = text.as_deref().map(text::span).transpose();
@@ -177,8 +195,23 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     problems.require(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Invalid(format!("adversary `{name}`: {error}"));
     let ((from, until), holds) = problems.whole(times.zip(holds)).map_err(about)?;
-    let rate = raw.rate;
-    Ok(Adversary { name, rho, path, session, addresses, patience, burst, holds, rate, from, until })
+    let RawSpec { rate, shapes, mimics, mimics_evenly, .. } = raw;
+    Ok(Adversary {
+        name,
+        rho,
+        path,
+        session,
+        addresses,
+        patience,
+        burst,
+        holds,
+        rate,
+        shapes,
+        mimics,
+        mimics_evenly,
+        from,
+        until,
+    })
 }
 
 #[cfg(test)]
@@ -221,6 +254,8 @@ mod tests {
         refused("[\"main\", \"buy\"]", "[]", "1 to 64 classes");
         refused("burst = 4", "burst = 0", "burst 1 to 10000");
         refused("burst = 4", "addresses = 0", "addresses must be 1");
+        refused("burst = 4", "shapes = 0", "shapes must be 1");
+        refused("burst = 4", "mimics = 1.5", "mimics a probability");
         refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "must be after `from`");
         refused("burst = 4", "from = \"soon\"", "adversary `x`");
         refused("burst = 4", "session = \"stolen\"", "stolen");

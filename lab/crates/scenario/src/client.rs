@@ -5,7 +5,7 @@ use std::fmt;
 use bywash_units::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Stream};
 
 /// Whether the server side notices that a client closes its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,4 +80,22 @@ pub struct Client {
     /// The probability that a client abandons its session after a failed attempt although retries
     /// are left.
     pub abandon: f64,
+    /// The number of populations of visitors that a gateway can tell apart, such as browsers with
+    /// different heads; 0 if the gateway tells none apart. The population of rank r is r times
+    /// smaller than the largest.
+    pub shapes: u32,
+}
+
+impl Client {
+    /// Draws the number of a visitor's population, below [`Client::shapes`]; `None` if the gateway
+    /// tells none apart.
+    pub fn shape(&self, stream: &mut Stream) -> Option<u32> {
+        let weight = |rank: u32| 1.0 / f64::from(rank + 1);
+        let mut left = stream.unit() * (0..self.shapes).map(weight).sum::<f64>();
+        let chosen = (0..self.shapes).find(|rank| {
+            left -= weight(*rank);
+            left <= 0.0
+        });
+        chosen.or(self.shapes.checked_sub(1))
+    }
 }

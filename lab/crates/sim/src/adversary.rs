@@ -5,7 +5,7 @@
 //! are disjoint from those of visitors. The simulator's keys are plain numbers, and a common key
 //! would mean a stolen session.
 
-use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
+use bywash_engine::{AddressKey, AttemptKey, ClassId, PopulationKey, Request, SessionKey};
 use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
 use bywash_units::{Time, TimeSpan};
 
@@ -16,6 +16,8 @@ use crate::slots::Slots;
 const ARRIVALS: u64 = 0x1000;
 /// The number of the random streams for the service demands of adversaries.
 const DEMANDS: u64 = 0x1001;
+/// The number of the random streams for the populations that adversaries are in.
+const SHAPES: u64 = 0x1002;
 
 /// The lowest session and address key of an adversary. The attempt key of a request is such a key
 /// shifted left by eight bits, plus the class, so a session or address key must fit into 56 bits.
@@ -143,6 +145,7 @@ impl<'a> Adversaries<'a> {
         let request = Request {
             session: claims.then_some(session),
             address: Some(address),
+            population: shape(self.scenario, self.seed, *population, *number),
             attempt: Some(AttemptKey(who << 8 | class as u64)),
             ..Request::of(ClassId(class as u8))
         };
@@ -192,6 +195,18 @@ fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
         Claims::Own => intruder << 1,
         Claims::None | Claims::Forged => (request << 1) + 1,
     }
+}
+
+/// Returns the population that a gateway sees an adversary in; `None` if it tells none apart.
+fn shape(scenario: &Scenario, seed: u64, which: usize, number: u64) -> Option<PopulationKey> {
+    let mut stream = Stream::new(seed, SHAPES, number);
+    let of_visitors = scenario.client.shape(&mut stream)?;
+    let Adversary { shapes, mimics, mimics_evenly, .. } = scenario.adversaries[which];
+    if stream.unit() < mimics {
+        let even = (stream.unit() * f64::from(scenario.client.shapes)) as u64;
+        return Some(PopulationKey(if mimics_evenly { even } else { u64::from(of_visitors) }));
+    }
+    Some(PopulationKey(KEYS + ((which as u64) << 32) + number % u64::from(shapes)))
 }
 
 impl AdversaryResults {

@@ -262,6 +262,9 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
     assert!(refused(&at(&url), &scenario).contains("simulated"));
     let mut scenario = alone();
     scenario.adversaries.push(bywash_scenario::Adversary {
+        shapes: 1,
+        mimics: 0.0,
+        mimics_evenly: false,
         name: "spoofers".into(),
         rho: 1.0,
         path: vec![1],

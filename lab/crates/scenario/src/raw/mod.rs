@@ -142,6 +142,8 @@ struct RawClient {
     declares_retries: bool,
     #[serde(default)]
     abandon: f64,
+    #[serde(default)]
+    shapes: u32,
     closes: Option<Vec<Closes>>,
 }
 
@@ -248,6 +250,7 @@ fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     require(closes, "client.closes", "needs at least one");
     let abandon = (0.0..=1.0).contains(&client.abandon);
     require(abandon, "client.abandon", "must be a probability from 0 to 1");
+    require(client.shapes <= 10_000, "client.shapes", "must be 0 to 10000");
     for (key, many) in [
         ("policy", file.policy.len()),
         ("servers.change", servers.change.len()),
@@ -420,6 +423,7 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
         obeys_retry_after: raw.obeys_retry_after,
         declares_retries: raw.declares_retries,
         abandon: raw.abandon,
+        shapes: raw.shapes,
     })
 }
 

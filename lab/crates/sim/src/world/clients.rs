@@ -2,9 +2,9 @@
 
 use bywash_engine::RuleId;
 use bywash_engine::{
-    AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
+    AddressKey, AttemptKey, ClassId, Event, PopulationKey, Request, RequestId, SessionKey, Signals,
 };
-use bywash_scenario::{Attempt, Ending, Mode, Next, Of, PrincipalKind, Throttle, Visitor};
+use bywash_scenario::{Attempt, Ending, Mode, Next, Of, PrincipalKind, Stream, Throttle, Visitor};
 use bywash_units::{Time, TimeSpan};
 
 use super::World;
@@ -13,6 +13,9 @@ use crate::adversary::{AdversaryRequest, Slow};
 use crate::case::Case;
 use crate::events::SimEvent;
 use crate::peers::RetryAfter;
+
+/// The number of the random streams for the populations that visitors are in.
+const SHAPES: u64 = 0x2002;
 
 /// The client that made a request, by its slab index.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +34,7 @@ pub(super) struct LiveRequest {
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
+    pub(super) population: Option<PopulationKey>,
     pub(super) demand: TimeSpan,
     /// How the client keeps the slot longer than the service takes; `None` for a client that sends
     /// and reads at full speed.
@@ -158,10 +162,13 @@ impl World<'_> {
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
         let attempt = active.visitor.attempt(self.case.scenario);
         let is_of_set = active.client.is_some();
+        let mut stream = Stream::new(self.case.seed, SHAPES, active.number);
+        let shape = self.case.scenario.client.shape(&mut stream);
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(active.number)),
             signals,
+            population: shape.map(|shape| PopulationKey(u64::from(shape))),
             retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
@@ -225,6 +232,7 @@ impl World<'_> {
             of,
             address: request.address,
             signals: request.signals,
+            population: request.population,
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             slow: None,
             made: self.now,

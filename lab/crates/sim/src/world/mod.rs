@@ -219,6 +219,7 @@ impl<'a> World<'a> {
             session: live.served_session(),
             service: Service {
                 address: live.address,
+                population: live.population,
                 ..Service::content(ClassId(live.of.class as u8))
             },
             signals: live.signals,

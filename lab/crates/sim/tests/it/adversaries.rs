@@ -38,6 +38,9 @@ fn plenty() -> Scenario {
 
 fn adversary(rho: f64) -> Adversary {
     Adversary {
+        shapes: 1,
+        mimics: 0.0,
+        mimics_evenly: false,
         name: "x".into(),
         rho,
         path: vec![0, 3],
@@ -77,6 +80,9 @@ fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
 fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
     let mut scenario = plenty();
     let third = Adversary {
+        shapes: 1,
+        mimics: 0.0,
+        mimics_evenly: false,
         from: TimeSpan::from_secs(100),
         until: TimeSpan::from_secs(200),
         burst: 50,

@@ -118,6 +118,9 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
     let hits = |session| {
         let mut scenario = pages("100s");
         scenario.adversaries = vec![Adversary {
+            shapes: 1,
+            mimics: 0.0,
+            mimics_evenly: false,
             name: "walkers".into(),
             rho: 0.2,
             path: vec![0, 1],
