@@ -2,7 +2,8 @@
 //!
 //! Source: `policies.md` §1, «session-first». The rank is what the session has *proven*
 //! ([`Standing`]). Transactions of a session with a proven path come first, then sessions in
-//! progress, then first requests of new sessions. No learned number is involved.
+//! progress, then first requests of new sessions. No number is learned except the lifts of
+//! populations.
 //!
 //! An order takes several requests of one session, and a server that starts more sessions than it
 //! can finish sells nothing. So the most orders are completed if new sessions get only what the
