@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use bywash_engine::{Action, AddressKey, ClassId, Reason, Request, RequestId, SessionKey};
+use bywash_engine::{
+    Action, AddressKey, ClassId, Event, PopulationKey, Reason, Request, RequestId, Service,
+    SessionKey, Signals,
+};
 use bywash_units::{TimeSpan, Utility};
 
 use crate::site::{
@@ -36,6 +39,46 @@ fn proven_transactions_go_first_then_sessions_in_progress_then_new_ones() {
         let transaction = site.arrive_in(1, PAYMENT);
         assert_eq!(site.drain(), [transaction, in_progress, new]);
     }
+}
+
+#[test]
+fn first_requests_rank_by_what_the_sessions_of_their_population_do() {
+    const READERS: u64 = 1;
+    const SCRAPERS: u64 = 2;
+    const UNKNOWN: u64 = 3;
+    let mut site = site("100", false);
+    for number in 0..200 {
+        let population = if number % 2 == 0 { READERS } else { SCRAPERS };
+        let session = 1_000 + number;
+        site.tell(Event::Served {
+            session: SessionKey(session),
+            service: Service {
+                population: Some(PopulationKey(population)),
+                ..Service::content(MAIN)
+            },
+            signals: Signals::NONE,
+            revenue: Utility::default(),
+            in_time: true,
+        });
+        if population == READERS {
+            let next = site.arrive_in(session, DETAILS);
+            site.leave(next);
+        }
+    }
+    let of = |population| Request {
+        population: Some(PopulationKey(population)),
+        ..Request::of(MAIN)
+    };
+    let first = [SCRAPERS, READERS].map(|population| site.request(of(population)));
+    assert_eq!(site.drain(), first, "lifts are learned over minutes");
+    site.arrive(MAIN);
+    site.pass(TimeSpan::from_secs(600));
+    site.cpu(0.0);
+    let [scraper, unknown, reader] =
+        [SCRAPERS, UNKNOWN, READERS].map(|population| site.request(of(population)));
+    let without = site.arrive(MAIN);
+    let begun = site.arrive_in(2, DETAILS);
+    assert_eq!(site.drain(), [begun, reader, without, scraper, unknown]);
 }
 
 #[test]
