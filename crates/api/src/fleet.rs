@@ -52,7 +52,7 @@ pub struct FleetGateway {
     pub is_current: bool,
     /// The age of the numbers.
     pub heard_ms: Option<u64>,
-    /// The time since this gateway has read the counts and requests of the other one; `null` for this
+    /// The time since this gateway has read the last requests of the other one; `null` for this
     /// gateway itself, and if it never has.
     #[serde(default)]
     pub observed_ms: Option<u64>,

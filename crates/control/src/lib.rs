@@ -78,4 +78,4 @@ pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
 pub use rule_limits::{Change, Limit, RuleLimits};
 pub use rule_store::{Act, FileRule, InForce, RuleStore, RuleStoreError};
 pub use spent::{RouteUse, Spent, Window};
-pub use watch::{BYTES, MOST_EXEMPT, RouteSum, SLOTS, Second, Seen, Watch, Watched};
+pub use watch::{BYTES, MOST_EXEMPT, OLDEST_SECOND, RouteSum, SLOTS, Second, Seen, Watch, Watched};

@@ -20,7 +20,7 @@
 //! - `classify/`: maps method and path to a class.
 //! - `value/`: learns what requests are worth.
 //! - `session/`: remembers which classes each session has been served.
-//! - `population.rs`: shares slots among the populations of clients.
+//! - `population.rs`: ranks the first requests of new sessions by the populations of their clients.
 //! - `limit/`: decides how many requests run at once, one file per policy.
 //! - `terminate/`: decides how long a request may run, one file per policy.
 //! - `overload/`: decides whether there is overload, one file per detector.

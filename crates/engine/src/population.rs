@@ -63,8 +63,9 @@ struct Population {
 }
 
 impl Population {
-    const fn new(key: Option<PopulationKey>) -> Self {
-        Self { key, sessions: 0.0, read_on: 0.0, lift: 1.0 }
+    /// Creates a population that has not been seen, with the lift of unknown ones.
+    const fn new(key: Option<PopulationKey>, lift: f64) -> Self {
+        Self { key, sessions: 0.0, read_on: 0.0, lift }
     }
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Populations {
 impl Populations {
     pub(crate) fn new() -> Self {
         let mut known = Vec::with_capacity(MOST + 1);
-        known.push(Population::new(None));
+        known.push(Population::new(None, 1.0));
         let indices = HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher);
         Self { indices, known, ticked: Time::ZERO }
     }
@@ -89,9 +90,8 @@ impl Populations {
     /// one more for each factor of two below. A request without a population has level 0.
     pub(crate) fn level(&self, key: Option<PopulationKey>) -> usize {
         let Some(key) = key else { return 0 };
-        let own = self.indices.get(&key).map(|index| &self.known[*index as usize]);
-        let known = own.filter(|population| population.read_on >= KNOWN);
-        let lift = known.unwrap_or(&self.known[UNKNOWN]).lift;
+        let index = self.indices.get(&key).map_or(UNKNOWN, |index| *index as usize);
+        let lift = self.known[index].lift;
         let (mut level, mut bound) = (0, BEST);
         while lift < bound && level < LEVELS - 1 {
             (level, bound) = (level + 1, bound / 2.0);
@@ -118,7 +118,7 @@ impl Populations {
             Some(index) => *index as usize,
             None if self.known.len() <= MOST => {
                 self.indices.insert(key, self.known.len() as u32);
-                self.known.push(Population::new(Some(key)));
+                self.known.push(Population::new(Some(key), self.known[UNKNOWN].lift));
                 self.known.len() - 1
             }
             None => UNKNOWN,
@@ -136,22 +136,31 @@ impl Populations {
         let seconds = since.as_secs_f64();
         let (kept, change) = (libm::exp2(-seconds / HALF_LIFE), libm::pow(SPEED, seconds));
         let (mut all, mut unknown) = ((0.0, 0.0), (0.0, 0.0));
-        for population in &mut self.known {
+        for (index, population) in self.known.iter_mut().enumerate() {
             population.sessions *= kept;
             population.read_on *= kept;
             let Population { sessions, read_on, .. } = *population;
             all = (all.0 + sessions, all.1 + read_on);
-            if read_on < KNOWN {
+            if index == UNKNOWN || read_on < KNOWN {
                 unknown = (unknown.0 + sessions, unknown.1 + read_on);
             }
         }
         let mean = if all.0 >= FEW { all.1 / all.0 } else { 0.0 };
+        let mut lift_of_unknown = 1.0;
         for (index, population) in self.known.iter_mut().enumerate() {
+            if index != UNKNOWN && population.read_on < KNOWN {
+                // Once it is known, its lift changes from here.
+                population.lift = lift_of_unknown;
+                continue;
+            }
             let own = (population.sessions, population.read_on);
             let (sessions, read_on) = if index == UNKNOWN { unknown } else { own };
             let lift = if mean > 0.0 { (read_on + PRIOR) / (sessions * mean + PRIOR) } else { 1.0 };
             let lift = lift.clamp(population.lift / change, population.lift * change);
             population.lift = lift.clamp(LIFTS.0, LIFTS.1);
+            if index == UNKNOWN {
+                lift_of_unknown = population.lift;
+            }
         }
         self.forget_idle();
     }
@@ -237,9 +246,11 @@ mod tests {
         assert_eq!(level(&all, 0), 0);
         let [one, other, unseen] = [1, 50, 51].map(|number| level(&all, number));
         assert!(one >= 5 && one == other && one == unseen, "{one}, {other}, {unseen}");
-        // A population becomes known by its sessions.
-        add(&mut all, 1, 20, 20);
-        assert_eq!(level(&all, 1), 0);
+        // A population becomes known by its sessions, and its lift changes from that of unknown ones.
+        add(&mut all, 1, 980, 980);
+        assert_eq!(level(&all, 1), one);
+        (601..=1_200).for_each(|second| all.tick(at(second)));
+        assert_eq!((level(&all, 1), level(&all, 50)), (0, one));
     }
 
     #[test]
@@ -251,6 +262,18 @@ mod tests {
         assert!((all.known[2].lift - 0.5).abs() < 1e-6, "{}", all.known[2].lift);
         all.tick(at(120));
         assert!((all.known[2].lift - 0.25).abs() < 1e-6, "{}", all.known[2].lift);
+    }
+
+    #[test]
+    fn clients_beyond_the_table_count_with_the_unknown_ones() {
+        let mut all = Populations::new();
+        (0..MOST as u64).for_each(|number| add(&mut all, number, 1, 0));
+        add(&mut all, MOST as u64, 4_000, 4_000);
+        after_ten_minutes(&mut all);
+        assert_eq!(level(&all, MOST as u64), 0);
+        add(&mut all, MOST as u64, 1_000_000, 0);
+        (601..=1_200).for_each(|second| all.tick(at(second)));
+        assert_eq!(level(&all, 7), 0, "all of them are the only population");
     }
 
     #[test]

@@ -89,7 +89,8 @@ pub trait Gateway: Send + Sync + 'static {
     fn observed(&self, gateway: &str) -> String;
 
     /// Takes such a document of another gateway. `age` is the estimated time since it was written.
-    fn learn(&self, gateway: &str, document: &str, age: TimeSpan);
+    /// Returns whether the document had the gateway's last requests and this gateway has taken them.
+    fn learn(&self, gateway: &str, document: &str, age: TimeSpan) -> bool;
 
     /// Returns the document with this path, for another gateway or an operator there; `None` if
     /// there is none.

@@ -172,7 +172,9 @@ impl<G: Gateway> Link<G> {
     fn take_observations(&mut self) {
         let now = self.start.gateway.now();
         for Observations { gateway, document, age } in self.reading.take_answers(now) {
-            self.start.gateway.learn(&gateway, &document, age);
+            if self.start.gateway.learn(&gateway, &document, age) {
+                self.reading.note_read(now, gateway);
+            }
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Reading {
     /// The gateway of the last question.
     last: Option<MemberId>,
     open: Vec<Open>,
-    /// The time at which each gateway was last read.
+    /// The time at which the requests of each gateway were last read.
     read: BTreeMap<String, Time>,
 }
 
@@ -70,11 +70,9 @@ impl Reading {
     /// Returns the documents that have come.
     pub(crate) fn take_answers(&mut self, now: Time) -> Vec<Observations> {
         let mut came = Vec::new();
-        let read = &mut self.read;
         self.open.retain_mut(|open| match open.answered.try_recv() {
             Ok(Ok(document)) => {
                 let gateway = open.gateway.clone();
-                read.insert(gateway.clone(), now);
                 came.push(Observations { gateway, document, age: now.since(open.asked) / 2 });
                 false
             }
@@ -84,7 +82,12 @@ impl Reading {
         came
     }
 
-    /// Returns the time since a gateway was read; `None` if it never was.
+    /// Notes that the requests of a gateway were read.
+    pub(crate) fn note_read(&mut self, now: Time, gateway: String) {
+        self.read.insert(gateway, now);
+    }
+
+    /// Returns the time since the requests of a gateway were read; `None` if they never were.
     pub(crate) fn age(&self, now: Time, gateway: &str) -> Option<TimeSpan> {
         self.read.get(gateway).map(|read| now.since(*read))
     }
@@ -151,6 +154,7 @@ mod tests {
         let age = TimeSpan::from_secs(2);
         assert_eq!(reading.take_answers(at(5)), [Observations { gateway, document, age }]);
         assert!(reading.take_answers(at(5)).is_empty() && reading.open.is_empty());
+        reading.note_read(at(5), "one".into());
         assert_eq!(reading.age(at(9), "one"), Some(TimeSpan::from_secs(4)));
         assert_eq!(reading.age(at(9), "two"), None);
     }

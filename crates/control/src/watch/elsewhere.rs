@@ -42,7 +42,7 @@ pub struct Second {
 const KEPT: usize = 30;
 /// The maximum age of a second. Older requests are of no use: see
 /// [`Settings::lag`](bywash_discover::Settings::lag).
-const OLDEST: TimeSpan = TimeSpan::from_secs(30);
+pub const OLDEST: TimeSpan = TimeSpan::from_secs(30);
 /// The maximum number of sums of a second, besides that of all other routes.
 const MOST_SUMS: usize = 32;
 /// The maximum number of routes of other gateways that are known by name.
@@ -69,13 +69,13 @@ impl RouteSum {
 }
 
 impl Second {
-    /// Returns whether a gateway may report this. Each gateway keeps these bounds.
-    fn is_possible(&self) -> bool {
-        let is_possible = |sum: &RouteSum| {
+    /// Returns the sums that are within the bounds, at most as many as a gateway may report.
+    fn possible(&self) -> impl Iterator<Item = &RouteSum> {
+        let is_possible = |sum: &&RouteSum| {
             let seconds = 0.0..=MOST_SECONDS;
             sum.route.len() <= MOST_PATTERN && sum.requests > 0 && seconds.contains(&sum.seconds)
         };
-        self.routes.len() <= MOST_SUMS + 1 && self.routes.iter().all(is_possible)
+        self.routes.iter().take(MOST_SUMS + 1).filter(is_possible)
     }
 }
 
@@ -83,7 +83,10 @@ impl Second {
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     at: Time,
-    mean: TimeSpan,
+    /// The number of requests of the last reports, and the total time in seconds for which they were
+    /// worked on. Both halve with each report.
+    requests: f64,
+    seconds: f64,
     /// The time of the last report that the route has transactions.
     transacted: Option<Time>,
 }
@@ -94,9 +97,13 @@ pub(super) struct RoutesElsewhere(BTreeMap<String, Reported>);
 
 impl RoutesElsewhere {
     fn report(&mut self, now: Time, route: &str, sum: &RouteSum) {
-        let before = self.0.get(route).and_then(|known| known.transacted);
-        let transacted = if sum.transacts { Some(now) } else { before };
-        let reported = Reported { at: now, mean: sum.mean(), transacted };
+        let before = self.0.get(route);
+        let transacted = before.and_then(|known| known.transacted);
+        let transacted = if sum.transacts { Some(now) } else { transacted };
+        let half = |of: fn(&Reported) -> f64| before.map_or(0.0, |known| of(known) / 2.0);
+        let requests = half(|known| known.requests) + f64::from(sum.requests);
+        let seconds = half(|known| known.seconds) + sum.seconds;
+        let reported = Reported { at: now, requests, seconds, transacted };
         if let Some(known) = self.0.get_mut(route) {
             *known = reported;
         } else if self.0.len() < MOST_ELSEWHERE {
@@ -108,9 +115,9 @@ impl RoutesElsewhere {
         self.0.contains_key(route)
     }
 
-    /// Returns the mean duration of the requests of a route in seconds, by the last report.
+    /// Returns the mean duration of the last requests of a route in seconds.
     pub(super) fn lasts(&self, route: &str) -> Option<f64> {
-        self.0.get(route).map(|known| known.mean.as_secs_f64())
+        self.0.get(route).map(|known| known.seconds / known.requests)
     }
 
     /// Returns whether a gateway has reported that the route has transactions.
@@ -189,6 +196,7 @@ impl LastSeconds {
             let (pattern, transacts) = route(column);
             match pattern.filter(|pattern| pattern.len() <= MOST_PATTERN) {
                 Some(route) if sums.len() < MOST_SUMS => {
+                    let seconds = seconds.min(MOST_SECONDS);
                     sums.push(RouteSum { route, requests, seconds, transacts });
                 }
                 _ => others.push((requests, seconds)),
@@ -196,7 +204,7 @@ impl LastSeconds {
         }
         if !others.is_empty() {
             let requests = others.iter().fold(0, |sum: u32, (one, _)| sum.saturating_add(*one));
-            let seconds = others.iter().map(|(_, seconds)| seconds).sum();
+            let seconds = others.iter().map(|(_, seconds)| seconds).sum::<f64>().min(MOST_SECONDS);
             sums.push(RouteSum { route: String::new(), requests, seconds, transacts: false });
         }
         if self.past.len() == KEPT {
@@ -237,10 +245,10 @@ impl Watch {
     pub fn elsewhere(&mut self, now: Time, second: &Second) {
         let (age, lasted) = (TimeSpan::from_millis(second.age_ms), second.lasted_ms.max(1));
         let lasted = TimeSpan::from_millis(lasted).min(OLDEST);
-        if !second.is_possible() || age >= OLDEST {
+        if age >= OLDEST {
             return;
         }
-        for sum in &second.routes {
+        for sum in second.possible() {
             let column = self.column_elsewhere(now, sum);
             let (mean, count) = (sum.mean(), f64::from(sum.requests) / PARTS as f64);
             for part in 0..PARTS {
@@ -327,8 +335,10 @@ mod tests {
         last.fold(Column::new(99).unwrap());
         last.end(at(1), name);
         let [second] = last.after(at(1), 0).try_into().unwrap();
-        assert!(second.is_possible());
-        assert_eq!(second.routes.len(), MOST_SUMS + 1);
+        assert_eq!(
+            (second.routes.len(), second.possible().count()),
+            (MOST_SUMS + 1, MOST_SUMS + 1)
+        );
         // Brief requests have a sum of their own, which may be too light for a name.
         assert!(second.routes.contains(&sum("GET /98", 2, 196.0)));
         assert!(second.routes.iter().all(|sum| sum.route != "GET /99"));
@@ -339,17 +349,21 @@ mod tests {
     }
 
     #[test]
-    fn sums_beyond_the_bounds_are_not_possible() {
-        let with = |sums: Vec<RouteSum>| {
-            Second { number: 1, age_ms: 0, lasted_ms: 1_000, routes: sums }.is_possible()
+    fn sums_beyond_the_bounds_are_left_out() {
+        let possible = |sums: Vec<RouteSum>| {
+            Second { number: 1, age_ms: 0, lasted_ms: 1_000, routes: sums }.possible().count()
         };
-        assert!(with(vec![sum("GET /", 1, 1.0)]));
+        let fine = sum("GET /", 1, 1.0);
         for seconds in [f64::NAN, f64::INFINITY, -1.0, 1e9] {
-            assert!(!with(vec![sum("GET /", 1, seconds)]));
+            assert_eq!(possible(vec![sum("GET /", 1, seconds), fine.clone()]), 1);
         }
-        assert!(!with(vec![sum("GET /", 0, 1.0)]));
-        assert!(!with(vec![sum(&"x".repeat(MOST_PATTERN + 1), 1, 1.0)]));
-        assert!(!with(vec![sum("GET /", 1, 1.0); MOST_SUMS + 2]));
+        assert_eq!(possible(vec![sum("GET /", 0, 1.0)]), 0);
+        assert_eq!(possible(vec![sum(&"x".repeat(MOST_PATTERN + 1), 1, 1.0)]), 0);
+        assert_eq!(possible(vec![fine; 2 * MOST_SUMS]), MOST_SUMS + 1);
+        let mut last = LastSeconds::default();
+        (0..1_000).for_each(|_| last.request(Column::new(1).unwrap(), 7_200.0));
+        last.end(at(1), name);
+        assert_eq!(last.after(at(1), 0)[0].possible().count(), 1);
     }
 
     #[test]
@@ -359,7 +373,7 @@ mod tests {
         routes.report(at(1), "POST /buy", &pays);
         routes.report(at(2), "POST /buy", &sum("POST /buy", 4, 1.0));
         assert!(routes.transacts("POST /buy") && !routes.transacts("GET /"));
-        assert_eq!(routes.lasts("POST /buy"), Some(0.25));
+        assert_eq!(routes.lasts("POST /buy"), Some(1.5 / 4.5));
         routes.report(at(901), "POST /buy", &sum("POST /buy", 4, 1.0));
         routes.forget_old(at(902));
         assert!(routes.has("POST /buy") && !routes.transacts("POST /buy"));

@@ -26,7 +26,7 @@ use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 use elsewhere::{LastSeconds, RoutesElsewhere};
 
-pub use elsewhere::{RouteSum, Second};
+pub use elsewhere::{OLDEST as OLDEST_SECOND, RouteSum, Second};
 
 /// A resource whose use is watched.
 #[derive(Clone, Debug, PartialEq)]

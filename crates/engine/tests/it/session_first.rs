@@ -65,10 +65,8 @@ fn first_requests_rank_by_what_the_sessions_of_their_population_do() {
             site.leave(next);
         }
     }
-    let of = |population| Request {
-        population: Some(PopulationKey(population)),
-        ..Request::of(MAIN)
-    };
+    let of =
+        |population| Request { population: Some(PopulationKey(population)), ..Request::of(MAIN) };
     let first = [SCRAPERS, READERS].map(|population| site.request(of(population)));
     assert_eq!(site.drain(), first, "lifts are learned over minutes");
     site.arrive(MAIN);

@@ -130,8 +130,9 @@ impl Gateway for Link {
         format!("observed by {gateway}")
     }
 
-    fn learn(&self, gateway: &str, document: &str, _: TimeSpan) {
+    fn learn(&self, gateway: &str, document: &str, _: TimeSpan) -> bool {
         self.0.learned.lock().expect("no test has panicked").push(format!("{gateway}: {document}"));
+        true
     }
 
     fn document(&self, path: &str) -> Option<String> {

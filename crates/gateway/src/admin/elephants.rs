@@ -44,9 +44,9 @@ pub(super) fn list(shared: &Shared) -> Elephants {
 /// run and were not read within the time for which requests can be compared with resources.
 #[cfg(feature = "fleet")]
 fn unread(shared: &Shared) -> Vec<String> {
-    const LAG_MS: u64 = 30_000;
     let status = shared.fleet.status();
-    let is_read = |gateway: &FleetGateway| gateway.observed_ms.is_some_and(|age| age < LAG_MS);
+    let most = bywash_control::OLDEST_SECOND.as_millis();
+    let is_read = |gateway: &FleetGateway| gateway.observed_ms.is_some_and(|age| age < most);
     let is_unread = |gateway: &FleetGateway| {
         gateway.name != status.name && !gateway.is_down && !is_read(gateway)
     };

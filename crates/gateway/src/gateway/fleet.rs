@@ -1,6 +1,7 @@
 //! The thread that takes part in a fleet of gateways.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,9 +35,8 @@ pub(super) fn show_life(fleet: &Fleet) -> Result<(), GatewayError> {
 /// The part of the gateway that its fleet needs.
 struct Member {
     shared: Arc<Shared>,
-    /// The time since 1970 at which the engine's clock was zero, in milliseconds. Added to the number
-    /// of a second, it makes the numbers of a later process larger.
-    began: u64,
+    /// A random number, which tells the seconds of this process from those of an earlier one.
+    process: u64,
     /// The observations of each other gateway, by name.
     observed: Mutex<BTreeMap<String, Observed>>,
 }
@@ -44,30 +44,51 @@ struct Member {
 /// The observations of another gateway.
 #[derive(Default)]
 struct Observed {
+    /// The process that wrote the last document.
+    process: u64,
     /// The number of the last second of requests that was read; 0 if none was.
     second: u64,
     /// The last counts, and the time at which they were read.
     counts: Option<(Time, NamedCounts)>,
 }
 
-/// The first part of the path of the document with the observations of a gateway. The rest is the
-/// number of the last second that the reader knows.
+/// The first part of the path of the document with the observations of a gateway. The number of the
+/// last process and of its last second that the reader knows follow.
 const OBSERVED: &str = "observed/";
 
 impl Member {
-    /// Returns the document of a reader that knows the requests up to second `after`.
-    fn observed_after(&self, after: u64) -> String {
+    /// Returns the document for a reader that knows the requests of `process` up to second `after`.
+    fn observed_after(&self, process: u64, after: u64) -> String {
         let (shared, settings) = (&self.shared, self.shared.settings());
         let mut document = counts::write(&shared.driver.counted(), &settings);
         // The fleet's thread must not wait while the watch computes. The reader asks again.
         if let Some(watch) = shared.elephants.try_watched() {
-            let mut seconds = watch.seconds(shared.driver.now(), after.saturating_sub(self.began));
-            for second in &mut seconds {
-                second.number += self.began;
-            }
+            let after = if process == self.process { after } else { 0 };
+            let seconds = watch.seconds(shared.driver.now(), after);
+            document.insert("process".to_owned(), json!(self.process));
             document.insert("seconds".to_owned(), json!(seconds));
         }
         Value::Object(document).to_string()
+    }
+
+    /// Adds the requests of a document to the watch. Returns `None` if the document has none, or if
+    /// the watch computes at present. Then the next document has them.
+    fn take_seconds(&self, observed: &mut Observed, document: &Value, age: TimeSpan) -> Option<()> {
+        let process = document["process"].as_u64()?;
+        let seconds = Vec::<Second>::deserialize(&document["seconds"]).ok()?;
+        let mut watch = self.shared.elephants.try_watched()?;
+        if process != observed.process {
+            (observed.process, observed.second) = (process, 0);
+        }
+        let now = self.shared.driver.now();
+        for mut second in seconds {
+            if second.number > observed.second {
+                observed.second = second.number;
+                second.age_ms = second.age_ms.saturating_add(age.as_millis());
+                watch.elsewhere(now, &second);
+            }
+        }
+        Some(())
     }
 
     /// Replaces the counts of the other gateways in the engine by the sum of all that were read.
@@ -129,13 +150,14 @@ impl Gateway for Member {
     }
 
     fn observed(&self, gateway: &str) -> String {
-        let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
-        format!("{OBSERVED}{}", observed.get(gateway).map_or(0, |observed| observed.second))
+        let all = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (process, second) = all.get(gateway).map_or((0, 0), |one| (one.process, one.second));
+        format!("{OBSERVED}{process}/{second}")
     }
 
-    fn learn(&self, gateway: &str, document: &str, age: TimeSpan) {
+    fn learn(&self, gateway: &str, document: &str, age: TimeSpan) -> bool {
         // Another version may have another format.
-        let Ok(document) = serde_json::from_str::<Value>(document) else { return };
+        let Ok(document) = serde_json::from_str::<Value>(document) else { return false };
         let counts = NamedCounts::read(
             &document["classes"],
             document.get("counts"),
@@ -146,23 +168,17 @@ impl Gateway for Member {
         if let Some(counts) = counts {
             observed.counts = Some((self.now(), counts));
         }
-        // If the watch computes at present, these seconds are read again with the next ones.
-        if let Some(mut watch) = self.shared.elephants.try_watched() {
-            let now = self.shared.driver.now();
-            for mut second in Vec::<Second>::deserialize(&document["seconds"]).unwrap_or_default() {
-                if second.number > observed.second {
-                    observed.second = second.number;
-                    second.age_ms = second.age_ms.saturating_add(age.as_millis());
-                    watch.elsewhere(now, &second);
-                }
-            }
-        }
+        let takes = self.take_seconds(observed, &document, age);
         self.count_all(&all);
+        takes.is_some()
     }
 
     fn document(&self, path: &str) -> Option<String> {
         match path.strip_prefix(OBSERVED) {
-            Some(after) => Some(self.observed_after(after.parse().ok()?)),
+            Some(known) => {
+                let (process, after) = known.split_once('/')?;
+                Some(self.observed_after(process.parse().ok()?, after.parse().ok()?))
+            }
             None => admin::fleet::text(&self.shared, path),
         }
     }
@@ -182,9 +198,8 @@ pub(super) fn run(
     mut lifecycle: watch::Receiver<Lifecycle>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let began =
-        wall_clock::unix_ms().saturating_sub(shared.driver.started().elapsed().as_millis() as u64);
-    let gateway = Member { shared: Arc::clone(shared), began, observed: Mutex::default() };
+    let process = RandomState::new().hash_one(0_u8);
+    let gateway = Member { shared: Arc::clone(shared), process, observed: Mutex::default() };
     let start = Start { fleet, gateway, board: shared.fleet.clone() };
     // Before that, an earlier process may still decide, and its decisions are not read yet. An error
     // means that the gateway has ended.

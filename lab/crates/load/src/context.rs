@@ -63,6 +63,9 @@ impl RunContext {
         if !scenario.adversaries.is_empty() {
             return Err(LoadError::Adversaries);
         }
+        if scenario.client.shapes > 0 {
+            return Err(LoadError::Shapes);
+        }
         let target = Target::find(&options.target)?;
         let requests = Requests::new(scenario, options, &target)?;
         let duration = scenario.duration(options.rho);

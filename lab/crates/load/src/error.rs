@@ -57,6 +57,9 @@ pub enum LoadError {
         "adversaries can only be simulated: remove [[adversary]] from the scenario of a live run"
     )]
     Adversaries,
+    /// The scenario tells visitors' shapes apart, which only the simulator can do.
+    #[error("client.shapes can only be simulated: all visitors of a live run have the same head")]
+    Shapes,
     /// The tag is too long, or has characters that the target would not accept in the header.
     #[error(
         "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",

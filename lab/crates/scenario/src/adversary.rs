@@ -184,6 +184,8 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     };
     let shapes = (1..=1_000_000).contains(&raw.shapes) && (0.0..=1.0).contains(&raw.mimics);
     problems.require(shapes, "shapes must be 1 to 1000000, and mimics a probability");
+    let evenly = raw.mimics > 0.0 || !raw.mimics_evenly;
+    problems.require(evenly, "mimics_evenly has no effect without `mimics`");
     let path = problems.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
         let read = text.as_deref().map(text::span).transpose();
@@ -256,6 +258,9 @@ mod tests {
         refused("burst = 4", "addresses = 0", "addresses must be 1");
         refused("burst = 4", "shapes = 0", "shapes must be 1");
         refused("burst = 4", "mimics = 1.5", "mimics a probability");
+        refused("burst = 4", "mimics = 0.5", "without `client.shapes`");
+        refused("burst = 4", "shapes = 7", "without `client.shapes`");
+        refused("burst = 4", "mimics_evenly = true", "without `mimics`");
         refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "must be after `from`");
         refused("burst = 4", "from = \"soon\"", "adversary `x`");
         refused("burst = 4", "session = \"stolen\"", "stolen");

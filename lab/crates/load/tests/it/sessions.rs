@@ -261,6 +261,9 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
     scenario.client.waits_for = WaitsFor::Service;
     assert!(refused(&at(&url), &scenario).contains("simulated"));
     let mut scenario = alone();
+    scenario.client.shapes = 2;
+    assert!(refused(&at(&url), &scenario).contains("simulated"));
+    let mut scenario = alone();
     scenario.adversaries.push(bywash_scenario::Adversary {
         shapes: 1,
         mimics: 0.0,

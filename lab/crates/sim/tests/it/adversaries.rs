@@ -80,9 +80,6 @@ fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
 fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
     let mut scenario = plenty();
     let third = Adversary {
-        shapes: 1,
-        mimics: 0.0,
-        mimics_evenly: false,
         from: TimeSpan::from_secs(100),
         until: TimeSpan::from_secs(200),
         burst: 50,
@@ -97,6 +94,16 @@ fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
     scenario.adversaries[0].until = TimeSpan::MAX;
     let nobody = Hostile { hostile_work: 0.0, generated: 0, served: 0, refused: 0 };
     assert_eq!(hostile(&cell(&scenario, "session-first")), nobody, "arrivals end at 300 s");
+}
+
+#[test]
+fn scrapers_with_a_shape_of_their_own_get_what_visitors_leave() {
+    let useful = |file: &str| cell(&scenario(file), "session-first").useful_work;
+    let alike = useful("attack-scrape-alike.toml");
+    let one_shape = useful("attack-scrape-one-shape.toml");
+    let same_heads = useful("attack-scrape-same-heads.toml");
+    assert!(one_shape > alike + 0.3, "{one_shape}, {alike}");
+    assert!(same_heads > alike - 0.03, "{same_heads}, {alike}");
 }
 
 #[test]
