@@ -98,7 +98,10 @@ fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
 
 #[test]
 fn scrapers_with_a_shape_of_their_own_get_what_visitors_leave() {
-    let useful = |file: &str| cell(&scenario(file), "session-first").useful_work;
+    let useful = |file: &str| {
+        let scenario = Scenario { seeds: 1, ..scenario(file) };
+        cell(&scenario, "session-first").useful_work
+    };
     let alike = useful("attack-scrape-alike.toml");
     let one_shape = useful("attack-scrape-one-shape.toml");
     let same_heads = useful("attack-scrape-same-heads.toml");
