@@ -80,10 +80,8 @@ pub(crate) struct Populations {
 
 impl Populations {
     pub(crate) fn new() -> Self {
-        let mut known = Vec::with_capacity(MOST + 1);
-        known.push(Population::new(None, 1.0));
-        let indices = HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher);
-        Self { indices, known, ticked: Time::ZERO }
+        let known = Vec::from([Population::new(None, 1.0)]);
+        Self { indices: HashMap::with_hasher(KeyHasher), known, ticked: Time::ZERO }
     }
 
     /// Returns the level of a population: 0 for one whose sessions read on as often as others, and
@@ -117,6 +115,11 @@ impl Populations {
         let index = match self.indices.get(&key) {
             Some(index) => *index as usize,
             None if self.known.len() <= MOST => {
+                if self.indices.is_empty() {
+                    // A driver that tells no populations apart needs no memory for them.
+                    self.indices.reserve(MOST * SPARE);
+                    self.known.reserve(MOST);
+                }
                 self.indices.insert(key, self.known.len() as u32);
                 self.known.push(Population::new(Some(key), self.known[UNKNOWN].lift));
                 self.known.len() - 1

@@ -140,6 +140,8 @@ type IsLong = bool;
 /// The sums of the last seconds of this gateway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastSeconds {
+    /// Whether another gateway has asked for the sums. Before that, nothing is recorded.
+    is_read: bool,
     present: BTreeMap<(Column, IsLong), (u32, f64)>,
     past: VecDeque<Past>,
     /// The end of the last second.
@@ -165,7 +167,9 @@ impl Past {
 
 impl LastSeconds {
     pub(super) fn request(&mut self, column: Column, seconds: f64) {
-        self.add((column, seconds >= 1.0), 1, seconds);
+        if self.is_read {
+            self.add((column, seconds >= 1.0), 1, seconds);
+        }
     }
 
     fn add(&mut self, key: (Column, IsLong), requests: u32, seconds: f64) {
@@ -235,8 +239,9 @@ impl LastSeconds {
 
 impl Watch {
     /// Returns the sums of the requests of this gateway, for the other gateways of its fleet: for
-    /// each of the last 30 seconds after number `after`.
-    pub fn seconds(&self, now: Time, after: u64) -> Vec<Second> {
+    /// each of the last 30 seconds after number `after`. They are recorded from the first call on.
+    pub fn seconds(&mut self, now: Time, after: u64) -> Vec<Second> {
+        self.last_seconds.is_read = true;
         self.last_seconds.after(now, after)
     }
 
@@ -287,13 +292,26 @@ mod tests {
         (column.number().map(|number| format!("GET /{number}")), false)
     }
 
+    /// Returns the sums of a gateway that another one has asked.
+    fn recorded() -> LastSeconds {
+        LastSeconds { is_read: true, ..LastSeconds::default() }
+    }
+
     fn sum(route: &str, requests: u32, seconds: f64) -> RouteSum {
         RouteSum { route: route.into(), requests, seconds, transacts: false }
     }
 
     #[test]
-    fn each_second_is_returned_once_and_none_is_old() {
+    fn nothing_is_recorded_before_another_gateway_asks() {
         let mut last = LastSeconds::default();
+        last.request(Column::OTHER, 0.25);
+        last.end(at(1), name);
+        assert_eq!(last.after(at(1), 0), []);
+    }
+
+    #[test]
+    fn each_second_is_returned_once_and_none_is_old() {
+        let mut last = recorded();
         for second in 1..=40 {
             last.request(Column::OTHER, 0.25);
             last.end(at(second), name);
@@ -310,7 +328,7 @@ mod tests {
     fn many_long_patterns_do_not_make_a_document_too_long() {
         let long =
             |column: Column| (Some(format!("GET /{:0290}", column.number().unwrap())), false);
-        let mut last = LastSeconds::default();
+        let mut last = recorded();
         for second in 1..=KEPT as u64 {
             for number in 0..2 * MOST_SUMS {
                 last.request(Column::new(number).unwrap(), 0.25);
@@ -325,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_heaviest_routes_are_named_and_no_request_is_lost() {
-        let mut last = LastSeconds::default();
+        let mut last = recorded();
         for number in 0..100 {
             let column = Column::new(number).unwrap();
             last.request(column, number as f64);
@@ -360,7 +378,7 @@ mod tests {
         assert_eq!(possible(vec![sum("GET /", 0, 1.0)]), 0);
         assert_eq!(possible(vec![sum(&"x".repeat(MOST_PATTERN + 1), 1, 1.0)]), 0);
         assert_eq!(possible(vec![fine; 2 * MOST_SUMS]), MOST_SUMS + 1);
-        let mut last = LastSeconds::default();
+        let mut last = recorded();
         (0..1_000).for_each(|_| last.request(Column::new(1).unwrap(), 7_200.0));
         last.end(at(1), name);
         assert_eq!(last.after(at(1), 0)[0].possible().count(), 1);

@@ -62,7 +62,7 @@ impl Member {
         let (shared, settings) = (&self.shared, self.shared.settings());
         let mut document = counts::write(&shared.driver.counted(), &settings);
         // The fleet's thread must not wait while the watch computes. The reader asks again.
-        if let Some(watch) = shared.elephants.try_watched() {
+        if let Some(mut watch) = shared.elephants.try_watched() {
             let after = if process == self.process { after } else { 0 };
             let seconds = watch.seconds(shared.driver.now(), after);
             document.insert("process".to_owned(), json!(self.process));

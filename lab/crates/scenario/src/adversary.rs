@@ -154,9 +154,12 @@ const MOST: usize = 16;
 /// The maximum number of classes in a path: several times the length of any site's checkout.
 const LONGEST: usize = 64;
 
+/// Converts the adversaries of a scenario file. `is_told` says whether the gateway tells visitors'
+/// populations apart.
 pub(crate) fn resolve(
     raw: Vec<RawSpec>,
     index: &HashMap<String, usize>,
+    is_told: bool,
     lines: &Lines<'_>,
     problems: &mut Problems,
 ) -> Vec<Adversary> {
@@ -164,12 +167,16 @@ pub(crate) fn resolve(
     problems.at(None).require(few, format!("a scenario has at most {MOST} adversaries"));
     let mut all = Vec::new();
     for (i, raw) in raw.into_iter().take(MOST).enumerate() {
-        all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index)));
+        all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index, is_told)));
     }
     all
 }
 
-fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
+fn one_of(
+    raw: RawSpec,
+    index: &HashMap<String, usize>,
+    is_told: bool,
+) -> Result<Adversary, ScenarioError> {
     let RawSpec { name, rho, path, session, addresses, patience, burst, .. } = raw;
     let mut problems = Problems::default();
     problems.require(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
@@ -184,6 +191,9 @@ fn one_of(raw: RawSpec, index: &HashMap<String, usize>) -> Result<Adversary, Sce
     };
     let shapes = (1..=1_000_000).contains(&raw.shapes) && (0.0..=1.0).contains(&raw.mimics);
     problems.require(shapes, "shapes must be 1 to 1000000, and mimics a probability");
+    let is_apart = raw.shapes > 1 || raw.mimics > 0.0;
+    problems
+        .require(is_told || !is_apart, "shapes and mimics have no effect without `client.shapes`");
     let evenly = raw.mimics > 0.0 || !raw.mimics_evenly;
     problems.require(evenly, "mimics_evenly has no effect without `mimics`");
     let path = problems.parts(path.iter().map(class));

@@ -87,15 +87,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// Draws the number of a visitor's population, below [`Client::shapes`]; `None` if the gateway
-    /// tells none apart.
-    pub fn shape(&self, stream: &mut Stream) -> Option<u32> {
+    /// Draws the number of a visitor's population, below [`Client::shapes`], from the stream that
+    /// `begin` returns. Returns the number and the stream; `None` if the gateway tells no populations
+    /// apart.
+    pub fn shape(&self, begin: impl FnOnce() -> Stream) -> Option<(u32, Stream)> {
+        let last = self.shapes.checked_sub(1)?;
+        let mut stream = begin();
         let weight = |rank: u32| 1.0 / f64::from(rank + 1);
         let mut left = stream.unit() * (0..self.shapes).map(weight).sum::<f64>();
         let chosen = (0..self.shapes).find(|rank| {
             left -= weight(*rank);
             left <= 0.0
         });
-        chosen.or(self.shapes.checked_sub(1))
+        Some((chosen.unwrap_or(last), stream))
     }
 }

@@ -199,8 +199,7 @@ fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
 
 /// Returns the population that a gateway sees an adversary in; `None` if it tells none apart.
 fn shape(scenario: &Scenario, seed: u64, which: usize, number: u64) -> Option<PopulationKey> {
-    let mut stream = Stream::new(seed, SHAPES, number);
-    let of_visitors = scenario.client.shape(&mut stream)?;
+    let (of_visitors, mut stream) = scenario.client.shape(|| Stream::new(seed, SHAPES, number))?;
     let Adversary { shapes, mimics, mimics_evenly, .. } = scenario.adversaries[which];
     if stream.unit() < mimics {
         let even = (stream.unit() * f64::from(scenario.client.shapes)) as u64;

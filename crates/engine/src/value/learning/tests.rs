@@ -73,7 +73,7 @@ fn two_gateways_learn_together_as_one_that_serves_all_sessions() {
     assert!(alone > 0.0 && (together / alone - 1.0).abs() < 1e-3, "{together}, not {alone}");
     assert!((one.orders() / all.orders() - 1.0).abs() < 1e-3);
     assert!((one.signals(Signals::NONE).0 / all.signals(Signals::NONE).0 - 1.0).abs() < 1e-3);
-    // What one gateway gives to others are its own counts alone.
+    // A gateway gives its own counts to the others, without those that it got from them.
     assert!((one.counts(PAGE).0.first.0 - 150.0).abs() < 0.1);
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use bywash_units::TimeSpan;
 use serde::Deserialize;
 
-use crate::adversary::{self, Adversary};
+use crate::adversary;
 use crate::arrivals;
 use crate::class::Tier;
 use crate::client::{Client, Closes, WaitsFor};
@@ -192,11 +192,8 @@ pub(crate) fn resolve(
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
     problems.at(lines.key("client.think")).require(thinks, why);
     let length = length(&file.run, lines, &mut problems);
-    let adversaries = adversary::resolve(file.adversary, &index, lines, &mut problems);
-    let looks_apart = |one: &Adversary| one.shapes > 1 || one.mimics > 0.0;
-    let is_told = file.client.shapes > 0 || !adversaries.iter().any(looks_apart);
-    let why = "shapes and mimics of an adversary have no effect without `client.shapes`";
-    problems.at(lines.key("client")).require(is_told, why);
+    let is_told = file.client.shapes > 0;
+    let adversaries = adversary::resolve(file.adversary, &index, is_told, lines, &mut problems);
     let mut policies = Vec::new();
     for (i, policy) in file.policy.into_iter().enumerate() {
         let line = lines.nth("policy", i);

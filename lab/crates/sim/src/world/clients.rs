@@ -162,13 +162,13 @@ impl World<'_> {
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
         let attempt = active.visitor.attempt(self.case.scenario);
         let is_of_set = active.client.is_some();
-        let mut stream = Stream::new(self.case.seed, SHAPES, active.number);
-        let shape = self.case.scenario.client.shape(&mut stream);
+        let begin = || Stream::new(self.case.seed, SHAPES, active.number);
+        let shape = self.case.scenario.client.shape(begin);
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(active.number)),
             signals,
-            population: shape.map(|shape| PopulationKey(u64::from(shape))),
+            population: shape.map(|(shape, _)| PopulationKey(u64::from(shape))),
             retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
