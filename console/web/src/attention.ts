@@ -175,4 +175,6 @@ function ofOverrides(policy: Policy | undefined, now: number): Need[] {
 export const overrideText = (one: Override): string =>
     one.target === 'bypass'
         ? `The bypass (by ${visible(one.by)})`
-        : `The override of class ${one.target.class.class} (${one.target.class.mode} for ${one.target.class.enforce_percent} % of visitors, by ${visible(one.by)})`;
+        : 'population' in one.target
+          ? `The level of a population (by ${visible(one.by)})`
+          : `The override of class ${one.target.class.class} (${one.target.class.mode} for ${one.target.class.enforce_percent} % of visitors, by ${visible(one.by)})`;

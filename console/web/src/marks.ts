@@ -24,6 +24,7 @@ export const symbolOf = (note: Note): string => SYMBOLS[note.what] ?? '·';
 export function subjectOf(note: Note): string {
     if (note.of === 'elephant') return `elephant ${note.number} (${visible(note.pattern)})`;
     if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.enforce_percent} % of visitors`;
+    if (note.of === 'population') return `population ${note.population}: level ${note.level}`;
     return note.of === 'bypass' ? 'the bypass' : 'the configuration file';
 }
 

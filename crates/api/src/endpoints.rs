@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
     Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Fleet,
-    LabResults, Policy, Preview, Previewed, Proof, Request, Requests, Routes, Sessions, SetBypass,
-    SetClass, Status, Undo, Use,
+    LabResults, Policy, Populations, Preview, Previewed, Proof, RankPopulation, Request, Requests,
+    Routes, Sessions, SetBypass, SetClass, Status, Undo, Use,
 };
 
 /// The callers that may use an operation.
@@ -213,6 +213,11 @@ static ENDPOINTS: &[Endpoint] = &[
         "Returns what sessions do and what they are worth, as the gateway has learned it.",
     ),
     get(
+        "/v1/populations",
+        Body::Json(of::<Populations>),
+        "Returns the populations of clients, what their sessions do, and what they were given.",
+    ),
+    get(
         "/v1/fleet",
         Body::Json(of::<Fleet>),
         "Returns the gateways that share the application's slots, and what each has.",
@@ -228,6 +233,12 @@ static ENDPOINTS: &[Endpoint] = &[
         "/v1/fleet/{name}/sessions",
         Body::Json(of::<Sessions>),
         "Returns `/v1/sessions` of the gateway with this name.",
+    )
+    .remote(),
+    get(
+        "/v1/fleet/{name}/populations",
+        Body::Json(of::<Populations>),
+        "Returns `/v1/populations` of the gateway with this name.",
     )
     .remote(),
     get(
@@ -326,6 +337,12 @@ static ENDPOINTS: &[Endpoint] = &[
         Body::Json(of::<SetClass>),
         POLICY,
         "Overrides the mode of a class for a limited time.",
+    ),
+    post(
+        "/v1/policy/population",
+        Body::Json(of::<RankPopulation>),
+        POLICY,
+        "Overrides the level of a population for a limited time.",
     ),
     post(
         "/v1/policy/{number}/undo",

@@ -27,6 +27,7 @@ mod fleet;
 mod lab;
 mod openapi;
 mod policy;
+mod populations;
 mod problem;
 mod reason;
 mod requests;
@@ -41,7 +42,10 @@ pub use endpoints::{Access, Body, Endpoint, endpoints};
 pub use fleet::{Fleet, FleetGateway};
 pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;
-pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass, Undo};
+pub use policy::{
+    Audit, ClassPolicy, Exported, Mode, Policy, RankPopulation, SetBypass, SetClass, Undo,
+};
+pub use populations::{Population, Populations};
 pub use problem::{Code, Problem, Proof};
 pub use requests::{Explained, Request, RequestLifecycle, Requests};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};

@@ -97,6 +97,30 @@ pub struct SetClass {
     pub revision: Option<u64>,
 }
 
+/// A request to override the level of a population for a limited time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankPopulation {
+    /// The population's name: sixteen hexadecimal digits.
+    pub population: String,
+    /// The level to set: 0 is the best, 7 the worst.
+    pub level: u8,
+    /// The name of the override's author. If the request has an operator token, the gateway takes
+    /// the name from the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The reason for the override.
+    pub why: String,
+    /// How long the override holds, for example `1h`. If absent, it keeps the end of the
+    /// population's present override, or holds for `1h` if there is none.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<String>,
+    /// The revision of the policy that the operator has seen. If the policy has changed since, the
+    /// override is rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+}
+
 /// A request to bypass the gateway for a limited time, or to end the bypass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -53,6 +53,12 @@ pub struct RequestLifecycle {
     pub session: Option<String>,
     /// The standing of the session: `transaction`, `in_progress` or `new`.
     pub standing: Option<String>,
+    /// The name of the client's population, if its session was new; see `/v1/populations`.
+    #[serde(default)]
+    pub population: Option<String>,
+    /// The level of the population when the request arrived: 0 is the best, 7 the worst.
+    #[serde(default)]
+    pub population_level: Option<usize>,
     /// The mode that applied to the request: `observe` or `enforce`.
     pub mode: String,
     /// The decision about the request: `run`, `shed`, `stop` or `wait`. If `mode` is `observe`, the

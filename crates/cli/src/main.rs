@@ -17,8 +17,8 @@
 //! - `run/`, `stopd.rs`, `shaper.rs`: the commands that run until they are stopped.
 //! - `read.rs`: reads a document of one gateway, or of all gateways of a fleet, and prints it.
 //! - `check.rs`, `init/`, `advise/`, `token_keys.rs`: the commands that read and write files.
-//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `fleet.rs`, `audit.rs`, `requests.rs`,
-//!   `console.rs`: the commands that ask a running gateway.
+//! - `policy/`, `status.rs`, `elephants.rs`, `sessions.rs`, `populations.rs`, `fleet.rs`,
+//!   `audit.rs`, `requests.rs`, `console.rs`: the commands that ask a running gateway.
 //! - `manual.rs`, `commands_page.rs`: the description of the command line for shells, for `man` and
 //!   for the reference.
 
@@ -37,6 +37,7 @@ mod meters;
 mod metrics;
 mod names;
 mod policy;
+mod populations;
 mod presets;
 mod proposed;
 mod read;
@@ -96,6 +97,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         #[cfg(feature = "top")]
         Command::Top(top) => bywash_top::top(&top),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
+        Command::Populations(args) => populations::populations(&args),
         Command::Fleet(args::Fleet::Status(status)) => fleet::status(&status),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),

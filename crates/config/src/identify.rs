@@ -35,6 +35,8 @@ pub struct Identify {
     pub token: Option<Token>,
     /// The signals about a client, at most four. The index of a signal is its number in the engine.
     pub signals: Vec<Signal>,
+    /// Whether populations of clients are told apart by the heads of their requests.
+    pub populations: bool,
     /// The fields that mark a request as a retry.
     pub retries: Vec<RetryHeader>,
 }

@@ -39,13 +39,13 @@ enum Topic {
 }
 
 impl Topic {
-    /// Returns the topic of a subject; `None` if no operator decides about it.
+    /// Returns the topic of a subject; `None` if no operator decides about it for the whole fleet.
     fn of(subject: &Subject) -> Option<Self> {
         match subject {
             Subject::Bypass => Some(Self::Bypass),
             Subject::Class { class, .. } => Some(Self::Class(class.clone())),
             Subject::Elephant { pattern, .. } => Some(Self::Elephant(pattern.clone())),
-            Subject::File => None,
+            Subject::Population { .. } | Subject::File => None,
         }
     }
 

@@ -131,6 +131,13 @@ pub enum Subject {
         /// The percentage of clients that the mode applies to.
         enforce_percent: u8,
     },
+    /// The level of a population of clients.
+    Population {
+        /// The population's name: sixteen hexadecimal digits.
+        population: String,
+        /// The level that the override sets.
+        level: u8,
+    },
     /// The bypass, during which the gateway takes no decisions.
     Bypass,
     /// The configuration file.
@@ -144,6 +151,9 @@ impl Subject {
             Self::Elephant { number, pattern } => format!("{number} {}", escaped(pattern)),
             Self::Class { class, mode, enforce_percent } => {
                 format!("{} {} {enforce_percent} %", escaped(class), mode.name())
+            }
+            Self::Population { population, level } => {
+                format!("population {} level {level}", escaped(population))
             }
             Self::Bypass => "bypass".into(),
             Self::File => "the file".into(),

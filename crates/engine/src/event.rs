@@ -2,7 +2,9 @@
 
 use bywash_units::{Ratio, Utility};
 
-use crate::request::{AddressKey, ClassId, PopulationKey, Request, RequestId, SessionKey, Signals};
+use crate::request::{
+    AddressKey, ClassId, PopulationKey, Request, RequestId, SessionKey, Signals, VisitorKey,
+};
 
 /// An event that a driver reports to the engine. Every driver must be able to report each kind.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +114,8 @@ pub struct Service {
     pub address: Option<AddressKey>,
     /// The population of the client, as in the request.
     pub population: Option<PopulationKey>,
+    /// The client, as in the request.
+    pub visitor: Option<VisitorKey>,
     /// The kind of the answer, such as a redirection.
     pub answer: AnswerKind,
     /// Whether a source that the driver trusts, such as a verified token, says that the session had
@@ -127,8 +131,8 @@ impl Service {
     /// Creates the record of a successful answer of `class` with content, at an unknown address.
     pub const fn content(class: ClassId) -> Self {
         let answer = AnswerKind::Content;
-        let (address, population) = (None, None);
-        Self { class, address, population, answer, had_begun: false, succeeded: true }
+        let (address, population, visitor) = (None, None, None);
+        Self { class, address, population, visitor, answer, had_begun: false, succeeded: true }
     }
 }
 

@@ -16,17 +16,18 @@
 //! - `request.rs`: a request as the engine sees it. `reason.rs`: the reason for a decision.
 //! - `parameters.rs`: the parameters of policies. `mean_service.rs`: the mean service time.
 //! - `event.rs`: the engine's input. `action.rs`: the engine's output.
-//! - `lists.rs`: the doubly linked lists of every queue.
+//! - `lists.rs`: the doubly linked lists of every queue. `retry_after.rs`: when refused clients may
+//!   retry.
 //! - `classify/`: maps method and path to a class.
 //! - `value/`: learns what requests are worth.
 //! - `session/`: remembers which classes each session has been served.
+//! - `recent.rs`: a table of keys that were noted recently.
 //! - `population.rs`: ranks the first requests of new sessions by the populations of their clients.
 //! - `limit/`: decides how many requests run at once, one file per policy.
 //! - `terminate/`: decides how long a request may run, one file per policy.
 //! - `overload/`: decides whether there is overload, one file per detector.
 //! - `queue/`: decides which waiting request gets the next slot, one file per policy.
 //! - `throttle/`: delays requests that an operator's approved rules apply to.
-//! - `retry/`: recognises repeated requests and computes `Retry-After` times.
 //! - `catalog/`: the one list of policies and their parameters.
 //! - `engine/`: the state machine.
 //! - `request_table.rs`: the engine, and the task that waits for each of its requests.
@@ -51,9 +52,10 @@ mod parameters;
 mod population;
 pub mod queue;
 mod reason;
+mod recent;
 mod request;
 mod request_table;
-pub mod retry;
+mod retry_after;
 pub mod session;
 pub mod terminate;
 pub mod throttle;
@@ -63,10 +65,11 @@ pub use action::Action;
 pub use engine::{Engine, Offered, Options, Status};
 pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use mean_service::MeanService;
+pub use population::Population;
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, PopulationKey, Request, RequestId,
-    RuleId, SessionKey, Signals, Standing, Tier, Upload,
+    RuleId, SessionKey, Signals, Standing, Tier, Upload, VisitorKey,
 };
 pub use request_table::{Decision, Refusal, RequestTable, Wakers};
 pub use session::{Cursor, Evictions, Remembered, Slice};

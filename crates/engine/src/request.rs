@@ -187,6 +187,10 @@ pub struct AddressKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PopulationKey(pub u64);
 
+/// The key of a client that shows no session: a keyed hash of its address and its browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VisitorKey(pub u64);
+
 /// The signals that a request shows before its session has proven anything. Examples of signals are
 /// a cookie of an earlier visit, a filled cart, and the site that the visitor comes from.
 ///
@@ -268,6 +272,8 @@ pub struct Request {
     pub signals: Signals,
     /// The population of the client, if the driver tells populations apart.
     pub population: Option<PopulationKey>,
+    /// The client, if the driver tells populations apart and the request claims no session.
+    pub visitor: Option<VisitorKey>,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,
     /// The key by which a repetition of this request is recognised.
@@ -297,6 +303,7 @@ impl Request {
             charged: true,
             signals: Signals::NONE,
             population: None,
+            visitor: None,
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,

@@ -34,7 +34,7 @@
 //! - `connections/`: how many client connections may be open, and which one is evicted.
 //! - `telemetry/`: metrics, the access log, the last requests, the history, traces, and messages to
 //!   the stop daemon.
-//! - `identity/`: cookies, session tokens, service levels.
+//! - `identity/`: cookies, session tokens, service levels, populations of clients.
 //! - `static_files.rs`: recognises the files of servers for which a request takes no slot.
 //! - `upstream/`: chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `settings.rs`: the settings in force. `shared.rs`: the state that all threads share.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
+use crate::identity::populations::Appearances;
 use crate::process::local_fault::{FaultLog, LocalFault};
 use crate::process::memory;
 use crate::process::memory::Memory;
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) file_requests: AtomicUsize,
     /// The number of files that servers have sent completely and clients have not taken completely.
     pub(crate) kept_files: AtomicUsize,
+    /// How the requests of populations look.
+    pub(crate) appearances: Appearances,
     /// The table of targets that are known to be files.
     pub(crate) files: StaticFiles,
     faults: FaultLog,
@@ -120,6 +123,7 @@ impl Shared {
             departed: AtomicUsize::new(0),
             file_requests: AtomicUsize::new(0),
             kept_files: AtomicUsize::new(0),
+            appearances: Appearances::default(),
             files: StaticFiles::default(),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),

@@ -261,6 +261,7 @@ fn client(patience: TimeSpan) -> Client {
         obeys_retry_after: false,
         declares_retries: false,
         abandon: 0.0,
+        returns_cookies: true,
         shapes: 0,
     }
 }

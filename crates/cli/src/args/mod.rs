@@ -168,6 +168,8 @@ pub(crate) enum Command {
     Top(bywash_top::Top),
     /// Show what a running gateway has learned about sessions and their worth
     Sessions(Read),
+    /// Show which clients look alike, what their sessions do, and what they were given
+    Populations(Read),
     /// Show the gateways that share the slots of one application
     #[command(subcommand)]
     Fleet(Fleet),

@@ -14,6 +14,7 @@ Examples:
   bywash policy show
   bywash policy enforce search --percent 10 --for 30m --why 'the first try on real visitors'
   bywash policy enforce search --for 4h --why 'ten percent went well'
+  bywash policy rank 1f0c9e3a77d2b845 7 --for 4h --why 'it reads the whole catalogue'
   bywash policy undo 3 --why 'enough for today'
   bywash export --write bywash.toml
 
@@ -38,6 +39,8 @@ pub(crate) enum Policy {
     Enforce(Enforce),
     /// Only record the decisions about a class, for a while
     Observe(OfClass),
+    /// Set the level of a population of clients, for a while
+    Rank(Rank),
     /// End an override, so that the file applies again
     Undo(Undone),
 }
@@ -55,6 +58,22 @@ pub(crate) struct Enforce {
 pub(crate) struct OfClass {
     /// Name of the class
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) lasts: Option<TimeSpan>,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rank {
+    /// Name of the population, from `bywash populations`
+    pub(crate) population: String,
+    /// Level by which its first requests rank: 0 first, 7 last
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub(crate) level: u8,
     #[command(flatten)]
     pub(crate) author: Author,
     /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]

@@ -4,14 +4,14 @@ mod export;
 
 use std::fmt::Write;
 
-use bywash_api::{ClassPolicy, Mode, Policy, SetClass, Undo};
+use bywash_api::{ClassPolicy, Mode, Policy, RankPopulation, SetClass, Undo};
 use bywash_command::Failure;
 use bywash_command::streams::print;
 use bywash_command::{admin_client, operators};
 use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
-use crate::args::policy::{OfClass, Policy as What, Undone};
+use crate::args::policy::{OfClass, Policy as What, Rank, Undone};
 use crate::read::read;
 
 pub(crate) use export::export;
@@ -21,8 +21,23 @@ pub(crate) fn policy(what: &What) -> Result<(), Failure> {
         What::Show(args) => read(args, "/v1/policy", describe),
         What::Enforce(args) => set(&args.class, Mode::Enforce, args.percent),
         What::Observe(args) => set(args, Mode::Observe, None),
+        What::Rank(args) => rank(args),
         What::Undo(args) => undo(args),
     }
+}
+
+fn rank(args: &Rank) -> Result<(), Failure> {
+    let by = operators::author(args.author.by.as_deref())?;
+    let request = RankPopulation {
+        population: args.population.clone(),
+        level: args.level,
+        by: Some(by.clone()),
+        why: args.author.why.clone(),
+        lasts: args.lasts.map(|lasts| lasts.to_string()),
+        revision: None,
+    };
+    let policy = admin_client::post(&args.which, &by, "/v1/policy/population", &request)?;
+    print(&describe(&policy))
 }
 
 fn set(args: &OfClass, mode: Mode, enforce_percent: Option<u8>) -> Result<(), Failure> {
@@ -61,6 +76,9 @@ pub(crate) fn describe(policy: &Policy) -> String {
         let what = match &one.target {
             bywash_control::Target::Class { class, mode, enforce_percent } => {
                 format!("{} {} {enforce_percent} %", escaped(class), mode.name())
+            }
+            bywash_control::Target::Population { population, level } => {
+                format!("population {} level {level}", escaped(population))
             }
             bywash_control::Target::Bypass => "bypass".to_owned(),
         };

@@ -19,6 +19,7 @@ pub(crate) static IDENTIFY: Section = Section {
         TOKEN_KEYS,
         TOKEN_COOKIE,
         SIGNALS,
+        POPULATIONS,
         RETRY_HEADERS,
         RETRY_WINDOW,
     ],
@@ -88,6 +89,15 @@ pub(crate) const SIGNALS: Key = Key::new(
     "Signals that may tell a buyer from other visitors before anything is proven. The gateway \
      measures what each means. Any client can send any of them except returning: a token shows \
      that the visitor has ordered within 90 days.",
+);
+pub(crate) const POPULATIONS: Key = Key::new(
+    "populations",
+    ValueKind::Truth,
+    "true",
+    "Whether the gateway tells populations of clients apart: clients whose requests have the same \
+     header fields. The policy session-first then ranks first requests of sessions by how many \
+     sessions of their population ask for anything after their first page. `bywash populations` \
+     shows them.",
 );
 pub(crate) const RETRY_HEADERS: Key = Key::new(
     "retry_headers",

@@ -27,6 +27,7 @@ pub(super) fn identify(values: &Values, classes: &[ClassConfig], report: &mut Re
         principal: values.of(&keys::PRINCIPAL).word(),
         token: token(values, report),
         signals: signals(values, report),
+        populations: values.of(&keys::POPULATIONS).truth(),
         retries: retries(values, report),
     };
     check_cookies(values, &identify, report);

@@ -1,5 +1,5 @@
 //! Overrides: settings that replace those of the configuration file for a limited time. They are
-//! the mode of a class, and the bypass of the whole gateway.
+//! the mode of a class, the level of a population of clients, and the bypass of the whole gateway.
 //!
 //! Like a decision about an elephant, each override has an author, a reason and an end. A class has
 //! at most one: a new decision replaces it. A change may name the [`Overrides::revision`] that its
@@ -21,8 +21,12 @@ use crate::note::{BYWASH, Note, Subject, What};
 use crate::text::next_revision;
 use crate::time::{after, began_by};
 
-/// The maximum number of overrides in force: one for each class, and the bypass.
-pub const MOST_OVERRIDES: usize = 65;
+/// The maximum number of populations whose level is overridden.
+const MOST_POPULATIONS: usize = 64;
+/// The maximum number of overrides in force: one for each class, the bypass, and the populations.
+pub const MOST_OVERRIDES: usize = 65 + MOST_POPULATIONS;
+/// The worst level of a population.
+const WORST_LEVEL: u8 = 7;
 
 /// The setting that an override replaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +41,13 @@ pub enum Target {
         /// The percentage of clients that the mode applies to. For all other clients, requests are
         /// only observed.
         enforce_percent: u8,
+    },
+    /// The level of a population of clients, by which their first requests rank.
+    Population {
+        /// The population's name: sixteen hexadecimal digits.
+        population: String,
+        /// The level: 0 is the best, 7 the worst.
+        level: u8,
     },
     /// The bypass: the gateway takes no decisions.
     Bypass,
@@ -76,6 +87,15 @@ pub enum NotOverridden {
         "only mode enforce takes a percentage: in mode observe, a class is observed for all clients"
     )]
     Observed,
+    /// The name of the population or its level is invalid.
+    #[error(
+        "a population has a name of 16 hexadecimal digits, as `bywash populations` shows it, and a \
+         level from 0 to {WORST_LEVEL}"
+    )]
+    Population,
+    /// The levels of too many populations are overridden.
+    #[error("the levels of {MOST_POPULATIONS} populations are overridden already: end one of them")]
+    TooManyPopulations,
     /// The author, the reason or the duration is invalid.
     #[error(transparent)]
     DecisionMeta(#[from] DecisionMetaError),
@@ -122,8 +142,8 @@ pub struct Overrides {
 impl Overrides {
     /// Reads a document that [`Overrides::text`] returned earlier. The document may contain
     /// overrides that have ended since; the next [`Overrides::tick`] ends them. Overrides with an
-    /// invalid percentage, and those beyond [`MOST_OVERRIDES`], are dropped: only an edit by hand
-    /// can have put them there.
+    /// invalid value, and those beyond [`MOST_OVERRIDES`], are dropped: only an edit by hand can
+    /// have put them there.
     ///
     /// # Errors
     /// If the text is not such a document.
@@ -132,7 +152,7 @@ impl Overrides {
         overrides.version = 0;
         // The stored file may have been edited by hand, so it may contain overrides that `set`
         // would reject.
-        overrides.list.retain(|one| is_percent(&one.target));
+        overrides.list.retain(|one| is_valid(&one.target));
         overrides.list.truncate(MOST_OVERRIDES);
         let last = overrides.list.iter().map(|one| one.number).max().unwrap_or(0);
         overrides.next = overrides.next.max(last);
@@ -178,6 +198,17 @@ impl Overrides {
             Target::Class { class: of, mode, enforce_percent } if of == class => {
                 Some((one, *mode, *enforce_percent))
             }
+            Target::Class { .. } | Target::Population { .. } | Target::Bypass => None,
+        })
+    }
+
+    /// Returns the populations whose levels are overridden: the name of each as a number, the
+    /// level, and the number of the override.
+    pub fn populations(&self) -> impl Iterator<Item = (u64, u8, u32)> {
+        self.list.iter().filter_map(|one| match &one.target {
+            Target::Population { population, level } => {
+                Some((u64::from_str_radix(population, 16).ok()?, *level, one.number))
+            }
             Target::Class { .. } | Target::Bypass => None,
         })
     }
@@ -209,6 +240,12 @@ impl Overrides {
         let meta = meta.checked()?;
         is_possible(&target, classes)?;
         let is_same = |one: &Override| about(&one.target) == about(&target);
+        let is_of_population = |one: &&Override| matches!(one.target, Target::Population { .. });
+        let others = self.list.iter().filter(is_of_population).filter(|one| !is_same(one));
+        let is_full = others.count() >= MOST_POPULATIONS;
+        if is_full && matches!(target, Target::Population { .. }) {
+            return Err(NotOverridden::TooManyPopulations);
+        }
         self.list.retain(|one| !is_same(one));
         self.next += 1;
         self.decided = true;
@@ -339,7 +376,7 @@ impl Overrides {
         self.revision = next_revision(self.revision, now);
         self.end(now, "the class is no longer in the configuration file", |one| match &one.target {
             Target::Class { class, .. } => !classes.contains(&class.as_str()),
-            Target::Bypass => false,
+            Target::Population { .. } | Target::Bypass => false,
         })
     }
 
@@ -370,21 +407,26 @@ fn target_of(subject: &Subject) -> Option<Target> {
             enforce_percent: *enforce_percent,
         }),
         Subject::Bypass => Some(Target::Bypass),
-        Subject::Elephant { .. } | Subject::File => None,
+        // The name of a population means nothing at another gateway.
+        Subject::Population { .. } | Subject::Elephant { .. } | Subject::File => None,
     }
 }
 
-fn about(target: &Target) -> Option<&str> {
+/// Returns the setting that an override replaces: its kind, and the name of the class or population.
+fn about(target: &Target) -> (&str, &str) {
     match target {
-        Target::Class { class, .. } => Some(class),
-        Target::Bypass => None,
+        Target::Class { class, .. } => ("class", class),
+        Target::Population { population, .. } => ("population", population),
+        Target::Bypass => ("bypass", ""),
     }
 }
 
 /// Checks that there can be an override of `target`. `classes` are the names of all classes.
 fn is_possible(target: &Target, classes: &[&str]) -> Result<(), NotOverridden> {
-    let Target::Class { class, mode, enforce_percent } = target else { return Ok(()) };
-    if !is_percent(target) {
+    let Target::Class { class, mode, enforce_percent } = target else {
+        return if is_valid(target) { Ok(()) } else { Err(NotOverridden::Population) };
+    };
+    if !is_valid(target) {
         Err(NotOverridden::EnforcePercent)
     } else if *mode == Mode::Observe && *enforce_percent < 100 {
         Err(NotOverridden::Observed)
@@ -395,9 +437,14 @@ fn is_possible(target: &Target, classes: &[&str]) -> Result<(), NotOverridden> {
     }
 }
 
-fn is_percent(target: &Target) -> bool {
+/// Returns whether the percentage or the population of an override is valid.
+fn is_valid(target: &Target) -> bool {
     match target {
         Target::Class { enforce_percent, .. } => (1..=100).contains(enforce_percent),
+        Target::Population { population, level } => {
+            let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            population.len() == 16 && population.bytes().all(is_digit) && *level <= WORST_LEVEL
+        }
         Target::Bypass => true,
     }
 }
@@ -413,6 +460,9 @@ fn note(
     let subject = match target {
         Target::Class { class, mode, enforce_percent } => {
             Subject::Class { class: class.clone(), mode: *mode, enforce_percent: *enforce_percent }
+        }
+        Target::Population { population, level } => {
+            Subject::Population { population: population.clone(), level: *level }
         }
         Target::Bypass => Subject::Bypass,
     };

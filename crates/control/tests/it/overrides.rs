@@ -224,3 +224,29 @@ fn an_override_of_another_gateway_that_is_not_possible_here_changes_nothing() {
     assert!(follower.follow(at(1), &endless, &CLASSES).is_err());
     assert_eq!(follower, Overrides::default());
 }
+
+#[test]
+fn the_level_of_a_population_is_overridden_on_its_own() {
+    let of = |name: &str, level| Target::Population { population: name.into(), level };
+    let mut overrides = Overrides::default();
+    for target in [of("00ff", 1), of("00000000000000FF", 1), of("00000000000000ff", 8)] {
+        let refused = overrides.set(at(0), target, meta(60), None, &CLASSES);
+        assert_eq!(refused.unwrap_err(), NotOverridden::Population);
+    }
+    overrides.set(at(0), of("00000000000000ff", 7), meta(60), None, &CLASSES).unwrap();
+    overrides.set(at(1), of("00000000000000ff", 2), meta(60), None, &CLASSES).unwrap();
+    assert_eq!(overrides.populations().collect::<Vec<_>>(), [(255, 2, 2)]);
+    let read = Overrides::read(&overrides.text()).unwrap();
+    assert_eq!(read.populations().collect::<Vec<_>>(), [(255, 2, 2)]);
+    assert!(overrides.configured(at(2), &[]).is_empty(), "it does not depend on classes");
+    for number in 0..63 {
+        let target = of(&format!("{number:016x}"), 0);
+        overrides.set(at(3), target, meta(60), None, &CLASSES).unwrap();
+    }
+    let refused = overrides.set(at(3), of("00000000000000fe", 0), meta(60), None, &CLASSES);
+    assert_eq!(refused.unwrap_err(), NotOverridden::TooManyPopulations);
+    overrides.set(at(3), of("00000000000000ff", 4), meta(60), None, &CLASSES).unwrap();
+    overrides.set(at(3), Target::Bypass, meta(60), None, &CLASSES).unwrap();
+    assert_eq!(overrides.tick(at(63)).len(), 65);
+    assert_eq!(overrides.populations().count(), 0);
+}

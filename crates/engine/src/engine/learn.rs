@@ -4,7 +4,7 @@
 use bywash_units::{Time, Utility};
 
 use super::{Engine, Served};
-use crate::event::End;
+use crate::event::{End, Service};
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::session::Page;
@@ -22,7 +22,7 @@ impl Engine {
     /// Returns whether a request repeats an earlier one that was refused, stopped or left by its
     /// client, and how that is known.
     pub(super) fn repeats(&self, now: Time, request: &Request) -> Repeats {
-        let is_known = |key| self.attempts.repeats(now, key);
+        let is_known = |key| self.lost_attempts.get(now, key).is_some();
         match request.attempt {
             _ if request.retry => Repeats::Declared,
             Some(key) if is_known(key) => Repeats::Seen,
@@ -33,7 +33,10 @@ impl Engine {
     /// Notes that a session asks for a class. The request counts as the visitor's next step, even
     /// if it is not served.
     pub(super) fn asks(&mut self, now: Time, request: &Request) {
-        let Some(session) = request.session else { return };
+        let Some(session) = request.session else {
+            self.requests.populations.goes_on(now, request.visitor);
+            return;
+        };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
             self.learning.asked(from, request.class);
             if from.first {
@@ -51,12 +54,14 @@ impl Engine {
         }
         let class = service.class;
         let brings_revenue = revenue > Utility::default();
-        let page = Page { class, signals, population: service.population, brings_revenue };
+        let Service { population, visitor, .. } = service;
+        let page = Page { class, signals, population, brings_revenue };
         let step = self.sessions.steps(session, page);
         if let Some(position) = step.visit {
             self.learning.visited(position, step.new, step.signals);
-            if position.first {
-                self.requests.populations.began(service.population);
+            if position.first && !self.requests.populations.begins(now, visitor, population) {
+                // Its client is counted as a visit already.
+                self.sessions.forget_population(session);
             }
         }
         // Only the first success of a class counts. A visitor who looks at their receipt again has
@@ -99,6 +104,18 @@ impl Engine {
         }
     }
 
+    /// Notes the end of a request that has run since the time `since`, for the population of its
+    /// client.
+    pub(super) fn note_visit(&mut self, now: Time, id: RequestId, since: Time, end: End) {
+        let Waiting { population, visitor, .. } = *self.view(now).waiting(id);
+        let Some(population) = population else { return };
+        let populations = &mut self.requests.populations;
+        populations.worked(population, now.since(since));
+        if visitor.is_some() && matches!(end, End::Answered { in_time: true, done: true, .. }) {
+            populations.begins(now, visitor, Some(population));
+        }
+    }
+
     /// Learns from a request that has run since the time `since` and whose client has now left.
     pub(super) fn learn_abandoned_run(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.view(now).waiting(id);
@@ -112,7 +129,7 @@ impl Engine {
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
         let Waiting { attempt, .. } = *self.view(now).waiting(id);
         if let Some(key) = attempt {
-            self.attempts.lost(now, key);
+            self.lost_attempts.note(now, key, ());
         }
     }
 

@@ -15,14 +15,17 @@ use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Completion, Ended, Limit, Load};
 use crate::mean_service::MeanService;
 use crate::overload::GROUPS;
+use crate::population::Population;
 use crate::queue::{
     Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
 };
 use crate::reason::Reason;
+use crate::recent::Recent;
 use crate::request::{
-    Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
+    AttemptKey, Class, ClassId, ClassSet, PopulationKey, Request, RequestId, SessionKey, Signals,
+    Standing, Upload,
 };
-use crate::retry::{Attempts, RetryAfter};
+use crate::retry_after::RetryAfter;
 use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
 use crate::throttle::Lanes;
@@ -41,6 +44,9 @@ mod slow;
 mod stop;
 mod throttled;
 mod timer;
+
+/// The maximum number of lost attempts that are remembered. It is more than the length of a queue.
+const LOST_ATTEMPTS: usize = 8192;
 
 /// The engine, which makes every decision of one gateway or of one simulated server.
 pub struct Engine {
@@ -69,7 +75,8 @@ pub struct Engine {
     slow: SlowClients,
     running: u32,
     sessions: Sessions,
-    attempts: Attempts,
+    /// The attempts that were lost recently, by which their repetitions are recognised.
+    lost_attempts: Recent<AttemptKey, ()>,
     retry_after: RetryAfter,
     learning: Learning,
     mean_service: MeanService,
@@ -99,7 +106,7 @@ impl Engine {
             floor: Floor::new(throttled::FLOOR),
             slow: SlowClients::default(),
             running: 0,
-            attempts: Attempts::new(options.retry_window),
+            lost_attempts: Recent::new(LOST_ATTEMPTS, options.retry_window),
             retry_after: RetryAfter::CALM,
             mean_service: MeanService::UNKNOWN,
             options,
@@ -201,6 +208,26 @@ impl Engine {
         self.view(Time::ZERO).waiting(id).standing
     }
 
+    /// Returns the level by which a waiting or running request ranks among first requests
+    /// ([`Population::level`]). Returns `None` if its session has begun, or if the driver tells no
+    /// populations apart.
+    pub fn population_level_of(&self, id: RequestId) -> Option<usize> {
+        let population = self.view(Time::ZERO).waiting(id).population;
+        population.map(|_| self.requests.populations.level(population))
+    }
+
+    /// Sets the levels of these populations, in place of those that follow from their lifts.
+    /// Replaces all levels that were set earlier. A request that waits keeps its level.
+    pub fn rank_populations(&mut self, ranked: Vec<(PopulationKey, usize)>) {
+        self.requests.populations.rank(ranked);
+    }
+
+    /// Returns what is known about the populations of clients. The first one is that of all clients
+    /// that are not told apart.
+    pub fn populations(&self) -> &[Population] {
+        self.requests.populations.all()
+    }
+
     /// Returns the number of remembered sessions that are proven.
     pub fn proven_sessions(&self) -> u32 {
         self.sessions.proven()
@@ -242,13 +269,15 @@ impl Engine {
         let holder = charged_principal(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
+        let population = request.population.filter(|_| standing == Standing::New);
         let waiting = Waiting {
             class: request.class,
             stops_as,
             standing,
             claims_session: request.session.is_some(),
             signals: self.signals_of(standing, &request),
-            population: request.population.filter(|_| standing == Standing::New),
+            population,
+            visitor: request.visitor.filter(|_| population.is_some()),
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
@@ -259,6 +288,7 @@ impl Engine {
             since: now,
         };
         self.requests.arrive(id, waiting);
+        self.requests.populations.requested(population);
         self.count_arrival(now, id);
         self.terminate.arrived(stops_as);
         self.asks(now, &request);
@@ -334,6 +364,7 @@ impl Engine {
             return;
         };
         self.ran(now, id, since, end);
+        self.note_visit(now, id, since, end);
         if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
             self.requests.note_prompt_read(now, id);
         }
@@ -403,7 +434,8 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, cancellable, .. } = *self.view(now).waiting(id);
+        let Waiting { stops_as, cancellable, population, .. } = *self.view(now).waiting(id);
+        self.requests.populations.started(population);
         if cancellable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.mark_stoppable(id);
         }
@@ -436,6 +468,7 @@ impl Engine {
     fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
         self.requests.note_refusal(now, id);
+        self.requests.populations.refused(self.view(now).waiting(id).population);
         self.requests.set(id, State::Free);
         if is_load {
             let Waiting { stops_as, .. } = *self.view(now).waiting(id);

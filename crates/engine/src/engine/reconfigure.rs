@@ -69,7 +69,7 @@ impl Engine {
             "new classes need a scheduler that knows them"
         );
         self.sessions.resize(now, options.sessions, options.session_ttl, proving(&classes));
-        self.attempts.reconfigure(options.retry_window);
+        self.lost_attempts.set_window(options.retry_window);
         if self.learning.kinds() != options.learn.kinds {
             self.sessions.forget_signals();
         }

@@ -5,7 +5,8 @@
 //! - the mean service time, which is needed before the first answer. Without it the overload
 //!   detector takes a queue of 20 ms for a backlog even if one service takes seconds, and refused
 //!   clients get a `Retry-After` of one second;
-//! - the counts of the session graph and of the signals, which took days to collect.
+//! - the counts of the session graph and of the signals, which took days to collect;
+//! - the populations of clients and their lifts, which took hours to collect.
 //!
 //! Waiting and running requests are not kept because their connections are gone. The overload state
 //! is not kept because the new queue shows it. The driver reads and writes the state files.
@@ -16,6 +17,7 @@ use bywash_units::Time;
 
 use super::Engine;
 use crate::mean_service::MeanService;
+use crate::population::Population;
 use crate::request::ClassId;
 use crate::session::{Cursor, Remembered, Slice};
 use crate::value::{Counts, OtherCounts};
@@ -60,6 +62,12 @@ impl Engine {
     /// process. They are ignored if the kinds of signals differ.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
+    }
+
+    /// Restores the populations of clients that an earlier process has seen
+    /// ([`Population::remembered`]). Call this before the first request.
+    pub fn restore_populations(&mut self, populations: &[Population]) {
+        self.requests.populations.restore(populations);
     }
 
     /// Replaces the counts of the other gateways in front of the same application; see

@@ -37,7 +37,9 @@ use crate::event::{Meter, Reading};
 use crate::overload::GROUPS;
 use crate::parameters::{Decides, Settings};
 use crate::reason::Reason;
-use crate::request::{AttemptKey, Class, ClassId, PopulationKey, RequestId, Signals, Standing};
+use crate::request::{
+    AttemptKey, Class, ClassId, PopulationKey, RequestId, Signals, Standing, VisitorKey,
+};
 use crate::value::Values;
 
 /// The kind of policy that chooses the waiting request that gets the next slot.
@@ -67,6 +69,8 @@ pub struct Waiting {
     pub signals: Signals,
     /// The population of the client, if the session is new and populations are told apart.
     pub population: Option<PopulationKey>,
+    /// The client, if `population` is known and the request claims no session.
+    pub(crate) visitor: Option<VisitorKey>,
     /// Whether the request repeats an earlier one that was not answered, and how that is known.
     pub repeats: Repeats,
     /// The key by which a repetition of this request is recognised.

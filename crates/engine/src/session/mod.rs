@@ -238,6 +238,13 @@ impl Sessions {
         self.known[*self.indices.get(&key)? as usize].walk.population()
     }
 
+    /// Forgets the population of the client that began a session.
+    pub(crate) fn forget_population(&mut self, key: SessionKey) {
+        if let Some(session) = self.session(key) {
+            session.walk.forget_population();
+        }
+    }
+
     /// Forgets the signals that sessions showed when they began, because their meaning has changed.
     pub fn forget_signals(&mut self) {
         self.known.iter_mut().for_each(|session| session.walk.forget_signals());

@@ -98,6 +98,11 @@ impl Walk {
         self.signals = Signals::NONE;
     }
 
+    /// Forgets the population of the client that began the session.
+    pub(super) const fn forget_population(&mut self) {
+        self.population = None;
+    }
+
     /// Returns the population of the client that began the session, if it is known.
     pub(super) const fn population(&self) -> Option<PopulationKey> {
         self.population

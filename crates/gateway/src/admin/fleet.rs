@@ -49,11 +49,12 @@ fn none() -> Refused {
 /// `None` if there is no such document.
 #[cfg(feature = "fleet")]
 pub(crate) fn text(shared: &Shared, path: &str) -> Option<String> {
-    use super::{answer, elephants, policy, sessions, status};
+    use super::{answer, elephants, policy, populations, sessions, status};
 
     Some(match path {
         "/v1/status" => answer::written(&status::status(shared)),
         "/v1/sessions" => answer::written(&sessions::sessions(shared)),
+        "/v1/populations" => answer::written(&populations::populations(shared)),
         "/v1/elephants" => answer::written(&elephants::list(shared)),
         "/v1/policy" => answer::written(&policy::policy(shared)),
         // The rows of all classes may be too long for a document of a fleet.

@@ -15,6 +15,7 @@ mod history;
 mod input;
 mod lab;
 mod policy;
+mod populations;
 mod requests;
 mod response_memory;
 mod routes;
@@ -306,6 +307,7 @@ impl Operator {
                 requests::tap(shared, &asked, Credentials::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
+            "/v1/populations" => Ok(document(&populations::populations(shared))),
             "/v1/fleet" => fleet::fleet(shared),
             path if path.starts_with("/v1/fleet/") => {
                 fleet::of_gateway(shared, path, parameter).await
@@ -352,6 +354,10 @@ impl Operator {
             }
             "/v1/policy/class" => {
                 return policy::set_class(shared, caller, parse_body(request, body).await?).await;
+            }
+            "/v1/policy/population" => {
+                return policy::rank_population(shared, caller, parse_body(request, body).await?)
+                    .await;
             }
             "/v1/policy/{number}/undo" => {
                 return policy::undo(shared, caller, parameter, parse_body(request, body).await?)

@@ -1,7 +1,9 @@
 //! Answers `/v1/policy`, `/v1/bypass`, `/v1/export` and `/v1/audit`: the policy in force, the
 //! overrides of the configuration file, and the log of decisions.
 
-use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
+use bywash_api::{
+    Audit, ClassPolicy, Code, Exported, Policy, RankPopulation, SetBypass, SetClass, Undo,
+};
 use bywash_config::{ClassConfig, Mode};
 use bywash_control::{DecisionMeta, Mode as ShownMode, NotOverridden, Overrides, Target};
 use bywash_units::TimeSpan;
@@ -68,6 +70,19 @@ pub(super) async fn set_class(shared: &Shared, caller: &Caller, set: SetClass) -
     let SetClass { class, mode, enforce_percent, by, why, lasts, revision } = set;
     let meta = meta(caller.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, enforce_percent: enforce_percent.unwrap_or(100) };
+    override_for(shared, target, meta, lasts.is_some(), revision).await
+}
+
+/// Overrides the level of a population for a limited time, and returns the policy after it. Returns
+/// an error if the override is not possible.
+pub(super) async fn rank_population(
+    shared: &Shared,
+    caller: &Caller,
+    rank: RankPopulation,
+) -> Answered {
+    let RankPopulation { population, level, by, why, lasts, revision } = rank;
+    let meta = meta(caller.author(by)?, why, lasts.as_deref())?;
+    let target = Target::Population { population, level };
     override_for(shared, target, meta, lasts.is_some(), revision).await
 }
 
@@ -146,7 +161,9 @@ const fn code_of(why: &NotOverridden) -> Code {
     match why {
         NotOverridden::Unknown(_) | NotOverridden::NoClass(_) => Code::NotFound,
         NotOverridden::Conflict { .. } => Code::Conflict,
-        NotOverridden::EnforcePercent
+        NotOverridden::Population
+        | NotOverridden::TooManyPopulations
+        | NotOverridden::EnforcePercent
         | NotOverridden::Observed
         | NotOverridden::DecisionMeta(_) => Code::Invalid,
     }

@@ -22,7 +22,7 @@ pub(crate) fn follow(shared: &Shared, decision: Note) {
         Subject::Elephant { .. } => {
             elephants::follow(shared, decision).map_err(|why| refusal(&why))
         }
-        Subject::File => Ok(()),
+        Subject::Population { .. } | Subject::File => Ok(()),
     };
     if let Err(Some(why)) = followed {
         let of = decision.fleet.as_ref().map_or("", |stamp| &stamp.gateway);

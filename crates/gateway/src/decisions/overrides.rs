@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bywash_control::{BYWASH, DecisionMeta, Mode, NotOverridden, Note, Overrides, Target};
+use bywash_engine::PopulationKey;
 use bywash_terminal::stderr::say;
 use bywash_terminal::text::escaped;
 use bywash_units::TimeSpan;
@@ -200,6 +201,9 @@ pub(crate) fn configured(shared: &Shared, settings: &Settings) {
 
 fn put_in_force(shared: &Shared, overrides: &Overrides, settings: &Settings) {
     shared.put_in_force(Arc::new(settings.overridden(overrides, &shared.metrics)));
+    let ranked = overrides.populations();
+    let ranked = ranked.map(|(name, level, _)| (PopulationKey(name), usize::from(level)));
+    shared.driver.rank_populations(ranked.collect());
     shared.set_bypass(shared.starts_bypassed.load(Ordering::Relaxed) || overrides.bypasses());
 }
 

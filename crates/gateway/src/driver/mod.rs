@@ -27,8 +27,8 @@ use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Options, OtherCounts, Reading, Remembered, Request, RequestTable,
-    Service, SessionKey, Slice, Status, Wakers,
+    Learning, MeanService, Meter, Options, Population, PopulationKey, Reading, Remembered, Request,
+    RequestTable, Service, SessionKey, Slice, Status, Wakers,
 };
 use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -61,6 +61,8 @@ pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) mean_service: MeanService,
     pub(crate) counts: Counted,
+    /// The populations of clients.
+    pub(crate) populations: Vec<Population>,
 }
 
 /// The counts of one class, and its published indices, if any. An index is a worth per second of
@@ -106,19 +108,21 @@ impl Driver {
     /// Hands a new request to the engine and returns its ticket. If `obeyed` is false, the request
     /// is only observed: it runs whatever the engine decides.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
-        let (id, standing, at_once) = self.with(|requests, now, wakers| {
+        let (id, standing, population_level, at_once) = self.with(|requests, now, wakers| {
             let id = requests.arrive(now, request, wakers);
             let at_once = matches!(requests.decision(id), Decision::Granted { .. });
-            (id, requests.engine.standing_of(id), at_once)
+            let engine = &requests.engine;
+            (id, engine.standing_of(id), engine.population_level_of(id), at_once)
         });
         let driver = Arc::clone(self);
-        let Request { class, session, address, signals, population, proven, .. } = request;
+        let Request { class, session, address, signals, population, visitor, proven, .. } = request;
         let had_begun = !proven.is_empty();
-        let claimed = Claimed { class, session, address, signals, population, had_begun };
+        let claimed = Claimed { class, session, address, signals, population, visitor, had_begun };
         Ticket {
             driver,
             id,
             standing,
+            population_level,
             claimed,
             measured: obeyed || at_once,
             done: false,
@@ -224,7 +228,8 @@ impl Driver {
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
         let mean_service = self.lock().engine.mean_service();
-        Knowledge { sessions, mean_service, counts: self.counted() }
+        let (counts, populations) = (self.counted(), self.populations());
+        Knowledge { sessions, mean_service, counts, populations }
     }
 
     /// Returns the counts of this gateway's own requests.
@@ -236,7 +241,8 @@ impl Driver {
     }
 
     /// Replaces the counts of the other gateways of the fleet.
-    pub(crate) fn set_other_counts(&self, others: OtherCounts) {
+    #[cfg(feature = "fleet")]
+    pub(crate) fn set_other_counts(&self, others: bywash_engine::OtherCounts) {
         self.lock().engine.set_other_counts(others);
     }
 
@@ -270,7 +276,8 @@ impl Driver {
     /// numbered as the present classes are. Returns the number of sessions that were restored. The
     /// engine skips those that are too old, or that it has served already.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
-        let Knowledge { sessions, mean_service, counts: Counted { classes, signals } } = known;
+        let Knowledge { sessions, mean_service, counts, populations } = known;
+        let Counted { classes, signals } = counts;
         let mut requests = self.lock();
         let now = self.now();
         requests.engine.restore_mean_service(mean_service);
@@ -278,6 +285,7 @@ impl Driver {
             requests.engine.restore_counts(ClassId(class as u8), counts, *published);
         }
         requests.engine.restore_signals(signals.0, &signals.1);
+        requests.engine.restore_populations(&populations);
         let sessions = sessions.into_iter();
         sessions.filter(|session| requests.engine.restore_session(now, *session)).count()
     }
@@ -291,6 +299,17 @@ impl Driver {
     /// Returns the classes that a session was served; empty if the engine does not remember it.
     pub(crate) fn path(&self, session: SessionKey) -> ClassSet {
         self.lock().engine.path(self.now(), session)
+    }
+
+    /// Returns what is known about the populations of clients. The first one is that of all clients
+    /// that are not told apart.
+    pub(crate) fn populations(&self) -> Vec<Population> {
+        self.lock().engine.populations().to_vec()
+    }
+
+    /// Sets the levels of these populations, in place of those that follow from their lifts.
+    pub(crate) fn rank_populations(&self, ranked: Vec<(PopulationKey, usize)>) {
+        self.lock().engine.rank_populations(ranked);
     }
 
     /// Returns the number of remembered sessions that are proven, and the numbers of sessions

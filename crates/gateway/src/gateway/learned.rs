@@ -9,7 +9,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use bywash_control::Note;
-use bywash_engine::{ClassId, ClassSet, MeanService, Remembered, SessionKey};
+use bywash_engine::{
+    ClassId, ClassSet, MeanService, Population, PopulationKey, Remembered, SessionKey,
+};
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
 use bywash_units::TimeSpan;
@@ -38,6 +40,9 @@ pub(crate) struct Learned {
     at: u64,
     /// The counts of classes and signals at the time `at`.
     counts: NamedCounts,
+    /// The populations of clients at the time `at`: the key, and what
+    /// [`Population::remembered`] takes. The key of all others together is `None`.
+    populations: Vec<(Option<u64>, [f64; 3])>,
     /// The remembered sessions, with their ages at the time `at`.
     sessions: Vec<Remembered>,
     /// The name of the cookie that the gateway had picked to identify sessions; `None` if it had
@@ -103,7 +108,7 @@ pub(crate) enum For {
 /// would neither be taken over nor be read at a start, so the oldest sessions are left out if
 /// necessary.
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
-    let Knowledge { sessions, mean_service, counts } = shared.driver.learned();
+    let Knowledge { sessions, mean_service, counts, populations } = shared.driver.learned();
     let Secret(first, second) = shared.secret;
     let mut rest = json!({
         "format": FORMAT,
@@ -111,6 +116,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         "pace": [mean_service.mean().as_nanos(), mean_service.seen()],
         "at": unix_ms(),
         "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
+        "populations": populations.iter().filter_map(saved_population).collect::<Vec<_>>(),
     });
     for (name, value) in counts::write(&counts, settings) {
         rest[name] = value;
@@ -125,6 +131,13 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     }
     let history = with_history(rest.to_string(), &shared.history_recorder);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
+}
+
+/// Returns the numbers of a population that are worth keeping; `None` for one with hardly any
+/// session.
+fn saved_population(population: &Population) -> Option<(Option<u64>, [f64; 3])> {
+    let Population { key, sessions, read_on, lift, .. } = *population;
+    (sessions >= 0.5).then(|| (key.map(|key| key.0), [sessions, read_on, lift]))
 }
 
 /// Adds the history to the JSON object `rest`. The history is added as text, because its many
@@ -186,6 +199,7 @@ struct SavedState<'t> {
     counts: Option<Value>,
     signals: Option<Value>,
     session_cookie: Option<String>,
+    populations: Vec<(Option<u64>, [f64; 3])>,
     #[serde(borrow)]
     history: Option<&'t RawValue>,
     sessions: Value,
@@ -232,6 +246,7 @@ impl Learned {
                 saved.signals.as_ref(),
             )?,
             sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            populations: saved.populations,
             session_cookie: saved.session_cookie,
             history: saved.history.map_or_else(History::default, read_history),
         })
@@ -241,8 +256,8 @@ impl Learned {
         self.secret
     }
 
-    /// Restores the learned state into the gateway: sessions, counts, history and the session
-    /// cookie. Returns the number of sessions that the engine has restored.
+    /// Restores the learned state into the gateway: sessions, counts, populations, history and the
+    /// session cookie. Returns the number of sessions that the engine has restored.
     pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
         let numbers = self.counts.numbers(settings);
         let number = |class: ClassId| numbers.get(class.index()).copied().flatten();
@@ -255,12 +270,16 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts.numbered(settings);
+        let population = |(key, numbers): &(Option<u64>, [f64; 3])| {
+            Population::remembered(key.map(PopulationKey), *numbers, since)
+        };
+        let populations = self.populations.iter().filter_map(population).collect();
         let Self { mean_service, session_cookie, history, .. } = self;
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
             cookie.restore_pick(&name);
         }
         shared.history_recorder.restore(history);
-        shared.driver.restore(Knowledge { sessions, mean_service, counts })
+        shared.driver.restore(Knowledge { sessions, mean_service, counts, populations })
     }
 }
 

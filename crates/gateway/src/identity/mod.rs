@@ -1,7 +1,8 @@
-//! The identity of a request's sender: cookies, session tokens, service levels.
+//! The identity of a request's sender: cookies, session tokens, service levels, populations.
 
 pub(crate) mod cacheable;
 pub(crate) mod cookies;
 pub(crate) mod levels;
+pub(crate) mod populations;
 pub(crate) mod session_cookie;
 pub(crate) mod tokens;

@@ -41,14 +41,32 @@ impl Secret {
     /// Returns the engine's key for a request that a client may repeat, as a hash of all these
     /// parts.
     pub(crate) fn attempt_key<const PARTS: usize>(self, parts: [&[u8]; PARTS]) -> AttemptKey {
-        let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
+        let mut hasher = self.parts_hasher();
         for part in parts {
-            // The length goes into the hash, so that two different lists of parts never give the
-            // same bytes.
-            hasher.write_usize(part.len());
-            hasher.write(part);
+            hasher.part(part);
         }
         AttemptKey(hasher.finish())
+    }
+
+    /// Returns a hasher of a list of parts. Keys of different kinds need different first parts.
+    pub(crate) fn parts_hasher(self) -> PartsHasher {
+        PartsHasher(SipHasher13::new_with_keys(self.0, self.1))
+    }
+}
+
+/// A keyed hasher of a list of parts.
+pub(crate) struct PartsHasher(SipHasher13);
+
+impl PartsHasher {
+    /// Adds a part. Its length goes into the hash, so that two different lists of parts never give
+    /// the same bytes.
+    pub(crate) fn part(&mut self, part: &[u8]) {
+        self.0.write_usize(part.len());
+        self.0.write(part);
+    }
+
+    pub(crate) fn finish(&self) -> u64 {
+        self.0.finish()
     }
 }
 

@@ -76,6 +76,7 @@ fn is_session_progress(record: &Record, status: StatusCode, judged: Judged) -> b
         class: request.class,
         address: request.address,
         population: request.population,
+        visitor: request.visitor,
         answer: kind(status),
         had_begun: !request.proven.is_empty(),
         succeeded: judged.succeeded,

@@ -207,6 +207,9 @@ async fn admit(
     let ticket = shared.driver.arrive(asked, record.is_enforced());
     record.submitted(&ticket);
     peer.proven.set(ticket.standing() != Standing::New);
+    if let Some(population) = asked.population.filter(|_| ticket.standing() == Standing::New) {
+        shared.appearances.note(population, request);
+    }
     if record.is_enforced() {
         match wait::for_slot(&ticket, upload, deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),

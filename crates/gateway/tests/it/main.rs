@@ -55,6 +55,7 @@ mod numbers;
 mod on_nats;
 mod orphans;
 mod overrides;
+mod populations;
 mod proxy_protocol;
 mod queue;
 mod reload;

@@ -63,7 +63,7 @@ impl RunContext {
         if !scenario.adversaries.is_empty() {
             return Err(LoadError::Adversaries);
         }
-        if scenario.client.shapes > 0 {
+        if scenario.client.shapes > 0 || !scenario.client.returns_cookies {
             return Err(LoadError::Shapes);
         }
         let target = Target::find(&options.target)?;

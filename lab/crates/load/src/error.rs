@@ -57,8 +57,11 @@ pub enum LoadError {
         "adversaries can only be simulated: remove [[adversary]] from the scenario of a live run"
     )]
     Adversaries,
-    /// The scenario tells visitors' shapes apart, which only the simulator can do.
-    #[error("client.shapes can only be simulated: all visitors of a live run have the same head")]
+    /// The scenario has visitors of several shapes or without cookies, which only the simulator has.
+    #[error(
+        "client.shapes and client.returns_cookies can only be simulated: all visitors of a live run \
+         have the same head, and return cookies"
+    )]
     Shapes,
     /// The tag is too long, or has characters that the target would not accept in the header.
     #[error(

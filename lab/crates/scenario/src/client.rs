@@ -80,6 +80,8 @@ pub struct Client {
     /// The probability that a client abandons its session after a failed attempt although retries
     /// are left.
     pub abandon: f64,
+    /// Whether clients return cookies. Without cookies they have no sessions.
+    pub returns_cookies: bool,
     /// The number of populations of visitors that a gateway can tell apart, such as browsers with
     /// different heads; 0 if the gateway tells none apart. The population of rank r is r times
     /// smaller than the largest.

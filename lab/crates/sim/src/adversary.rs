@@ -5,7 +5,9 @@
 //! are disjoint from those of visitors. The simulator's keys are plain numbers, and a common key
 //! would mean a stolen session.
 
-use bywash_engine::{AddressKey, AttemptKey, ClassId, PopulationKey, Request, SessionKey};
+use bywash_engine::{
+    AddressKey, AttemptKey, ClassId, PopulationKey, Request, SessionKey, VisitorKey,
+};
 use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
 use bywash_units::{Time, TimeSpan};
 
@@ -146,6 +148,7 @@ impl<'a> Adversaries<'a> {
             session: claims.then_some(session),
             address: Some(address),
             population: shape(self.scenario, self.seed, *population, *number),
+            visitor: (!claims).then_some(VisitorKey(address.0)),
             attempt: Some(AttemptKey(who << 8 | class as u64)),
             ..Request::of(ClassId(class as u8))
         };

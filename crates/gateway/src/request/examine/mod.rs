@@ -14,8 +14,8 @@ use bywash_token::UnixTime;
 use super::client_deadline::Deadlines;
 use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
-use crate::identity::cookies;
 use crate::identity::tokens::Shown;
+use crate::identity::{cookies, populations};
 use crate::process::wall_clock::{unix_ms, unix_s};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -77,11 +77,16 @@ pub(super) fn examine(
         }
     };
     let address = peer.address_key(shared, client);
+    // The population of a session that a token proves would have no effect.
+    let tells_apart = config.identify.populations && token.proven.is_empty();
     let request = EngineRequest {
         session,
         address: Some(address),
         charged: config.identify.principal == PrincipalKind::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
+        population: tells_apart.then(|| populations::population(shared.secret, request)),
+        visitor: (tells_apart && session.is_none())
+            .then(|| populations::visitor(shared.secret, address, request)),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),

@@ -18,7 +18,7 @@ use bywash_config::{ClassConfig, Level, Mode};
 use bywash_engine::{ClassId, Decision, End, Outcome, Reason, Refusal, Standing};
 use bywash_message::Request;
 use bywash_units::{Time, TimeSpan, Utility};
-use http::{StatusCode, Version};
+use http::StatusCode;
 
 use super::Facts;
 use super::answer_kind::may_advance_session;
@@ -29,7 +29,7 @@ use crate::settings::Settings;
 use crate::shared::{CountedPermit, Shared};
 use crate::static_files::FileKey;
 use crate::telemetry::metrics::{LevelMetrics, Unread};
-use crate::telemetry::request_log::{KEPT_MESSAGE, Verdict};
+use crate::telemetry::request_log::{KEPT_MESSAGE, Verdict, protocol};
 use crate::telemetry::traces::Trace;
 use crate::upstream::UpstreamError;
 
@@ -47,6 +47,9 @@ pub(crate) struct Record {
     /// The standing that the session had proven when the request was submitted to the engine.
     /// `None` if it was not submitted.
     standing: Option<Standing>,
+    /// The level of the client's population when the request was submitted to the engine; `None`
+    /// if its session had begun, or if populations are not told apart.
+    population_level: Option<usize>,
     verdict: Verdict,
     /// The engine's last decision, if the request is only observed and its client leaves.
     last_decision: Option<LastDecision>,
@@ -96,6 +99,7 @@ impl Record {
             arrived: worker.shared.driver.now(),
             started: None,
             standing: None,
+            population_level: None,
             verdict: Verdict::None,
             last_decision: None,
             status: None,
@@ -182,6 +186,7 @@ impl Record {
     /// proven then.
     pub(crate) fn submitted(&mut self, ticket: &Ticket) {
         self.standing = Some(ticket.standing());
+        self.population_level = ticket.population_level();
         self.last_decision = ticket.last_decision();
     }
 
@@ -412,16 +417,6 @@ const fn outcome_of_refusal(reason: Reason) -> Outcome {
         | Reason::RanTooLong
         | Reason::Preempted
         | Reason::SlowClient => Outcome::Shed,
-    }
-}
-
-fn protocol(version: Version) -> &'static str {
-    match version {
-        Version::HTTP_10 => "HTTP/1.0",
-        Version::HTTP_2 => "HTTP/2",
-        // `Version` is an opaque struct, so the match needs a default. The message layer accepts
-        // only HTTP/1.1 besides the versions above.
-        _ => "HTTP/1.1",
     }
 }
 

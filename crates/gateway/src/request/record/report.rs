@@ -73,6 +73,7 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
+                population: self.facts.request.population.zip(self.population_level),
                 mode: self.mode(),
                 rule: self.facts.request.rule,
                 verdict: self.verdict,

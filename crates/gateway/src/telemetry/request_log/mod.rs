@@ -11,10 +11,9 @@ use std::sync::{Arc, PoisonError};
 
 use bywash_api::{Request, RequestLifecycle};
 use bywash_config::Mode;
-use bywash_engine::RuleId;
-use bywash_engine::{ClassId, Outcome, Reason, SessionKey, Standing};
+use bywash_engine::{ClassId, Outcome, PopulationKey, Reason, RuleId, SessionKey, Standing};
 use bywash_units::{Time, TimeSpan};
-use http::StatusCode;
+use http::{StatusCode, Version};
 use tokio::sync::mpsc;
 
 use crate::process::memory::REQUEST_LOG_SIZE;
@@ -55,6 +54,8 @@ pub(crate) struct Decided {
     /// The standing that the session had proven. `None` if the request was not submitted to the
     /// engine.
     pub(crate) standing: Option<Standing>,
+    /// The client's population and its level, if the session was new.
+    pub(crate) population: Option<(PopulationKey, usize)>,
     pub(crate) mode: Mode,
     pub(crate) verdict: Verdict,
     pub(crate) outcome: Outcome,
@@ -141,6 +142,8 @@ impl Entry {
             level: decided.level.as_deref().map(str::to_owned),
             session: decided.session.map(|SessionKey(key)| format!("{key:016x}")),
             standing: decided.standing.map(|standing| standing.name().to_owned()),
+            population: decided.population.map(|(key, _)| format!("{:016x}", key.0)),
+            population_level: decided.population.map(|(_, level)| level),
             mode: decided.mode.name().to_owned(),
             decision: decision.map(str::to_owned),
             reason: reason.map(str::to_owned),
@@ -152,6 +155,17 @@ impl Entry {
             request_bytes: decided.sent,
             response_bytes: decided.received,
         }
+    }
+}
+
+/// Returns the name of a protocol.
+pub(crate) fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        // `Version` is an opaque struct, so the match needs a default. The message layer accepts
+        // only HTTP/1.1 besides the versions above.
+        _ => "HTTP/1.1",
     }
 }
 

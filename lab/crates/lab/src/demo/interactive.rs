@@ -87,6 +87,7 @@ fn describe_decision(note: &Note) -> Option<String> {
         Subject::Class { class, mode, enforce_percent } => {
             format!("class {}, {} for {enforce_percent} %", escaped(class), mode.name())
         }
+        Subject::Population { .. } => note.subject.shown(),
         Subject::Bypass => "the bypass".into(),
         Subject::File => return None,
     };

@@ -89,6 +89,7 @@ fn client(args: &Replay) -> Client {
         obeys_retry_after: false,
         declares_retries: false,
         abandon: 0.0,
+        returns_cookies: true,
         shapes: 0,
     }
 }

@@ -142,9 +142,15 @@ struct RawClient {
     declares_retries: bool,
     #[serde(default)]
     abandon: f64,
+    #[serde(default = "returns_cookies")]
+    returns_cookies: bool,
     #[serde(default)]
     shapes: u32,
     closes: Option<Vec<Closes>>,
+}
+
+const fn returns_cookies() -> bool {
+    true
 }
 
 #[derive(Deserialize)]
@@ -424,6 +430,7 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
         obeys_retry_after: raw.obeys_retry_after,
         declares_retries: raw.declares_retries,
         abandon: raw.abandon,
+        returns_cookies: raw.returns_cookies,
         shapes: raw.shapes,
     })
 }

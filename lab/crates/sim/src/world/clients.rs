@@ -3,6 +3,7 @@
 use bywash_engine::RuleId;
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, PopulationKey, Request, RequestId, SessionKey, Signals,
+    VisitorKey,
 };
 use bywash_scenario::{Attempt, Ending, Mode, Next, Of, PrincipalKind, Stream, Throttle, Visitor};
 use bywash_units::{Time, TimeSpan};
@@ -31,10 +32,13 @@ pub(super) struct LiveRequest {
     session: SessionKey,
     /// Whether the request carries a session cookie, whether the site has issued it or not.
     claims: bool,
+    /// Whether the client returns cookies.
+    returns_cookies: bool,
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
     pub(super) population: Option<PopulationKey>,
+    pub(super) visitor: Option<VisitorKey>,
     pub(super) demand: TimeSpan,
     /// How the client keeps the slot longer than the service takes; `None` for a client that sends
     /// and reads at full speed.
@@ -75,10 +79,10 @@ impl LiveRequest {
     }
 
     /// Returns the session that the answer to this request belongs to. The answer to a request
-    /// without a cookie begins a session. If no client reads that answer, the result is a session
-    /// key that no request will ever claim.
+    /// without a cookie begins a session. If no client reads that answer or returns its cookie, the
+    /// result is a session key that no request will ever claim.
     pub(super) const fn served_session(&self) -> SessionKey {
-        let unread = self.is_abandoned() && !self.claims;
+        let unread = (self.is_abandoned() || !self.returns_cookies) && !self.claims;
         if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
     }
 }
@@ -157,18 +161,21 @@ impl World<'_> {
 
     pub(super) fn attempt(&mut self, number: u32) {
         let active = self.visitors.get_mut(number);
-        let (session, claims) = (SessionKey(active.number), active.cookie);
+        let client = &self.case.scenario.client;
+        let claims = active.cookie && client.returns_cookies;
+        let session = SessionKey(active.number);
         let carried = active.visitor.signals().iter();
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
         let attempt = active.visitor.attempt(self.case.scenario);
         let is_of_set = active.client.is_some();
         let begin = || Stream::new(self.case.seed, SHAPES, active.number);
-        let shape = self.case.scenario.client.shape(begin);
+        let shape = client.shape(begin);
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(active.number)),
             signals,
             population: shape.map(|(shape, _)| PopulationKey(u64::from(shape))),
+            visitor: (!claims).then_some(VisitorKey(active.number)),
             retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
@@ -220,19 +227,24 @@ impl World<'_> {
         demand: TimeSpan,
     ) -> LiveRequest {
         self.serial += 1;
-        let client = match source {
-            RequestSource::Visitor(number) => self.visitors.get_mut(number).client,
-            RequestSource::Intruder(_) => None,
+        let (client, returns_cookies) = match source {
+            RequestSource::Visitor(number) => {
+                let client = self.visitors.get_mut(number).client;
+                (client, self.case.scenario.client.returns_cookies)
+            }
+            RequestSource::Intruder(_) => (None, true),
         };
         LiveRequest {
             counts: self.counts(client),
             source,
             session,
             claims: request.session.is_some(),
+            returns_cookies,
             of,
             address: request.address,
             signals: request.signals,
             population: request.population,
+            visitor: request.visitor,
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             slow: None,
             made: self.now,

@@ -220,6 +220,7 @@ impl<'a> World<'a> {
             service: Service {
                 address: live.address,
                 population: live.population,
+                visitor: live.visitor,
                 ..Service::content(ClassId(live.of.class as u8))
             },
             signals: live.signals,

@@ -19,7 +19,7 @@ const RANGE: (TimeSpan, TimeSpan) = (TimeSpan::from_secs(1), TimeSpan::from_secs
 
 /// The present pause, with the number of refused and of served requests in it.
 #[derive(Clone, Copy, Debug)]
-pub struct RetryAfter {
+pub(crate) struct RetryAfter {
     pressure: TimeSpan,
     since: Time,
     refused: u32,
@@ -28,10 +28,11 @@ pub struct RetryAfter {
 
 impl RetryAfter {
     /// The state without any refusal: a pause of one second.
-    pub const CALM: Self = Self { pressure: RANGE.0, since: Time::ZERO, refused: 0, served: 0 };
+    pub(crate) const CALM: Self =
+        Self { pressure: RANGE.0, since: Time::ZERO, refused: 0, served: 0 };
 
     /// Counts a served request.
-    pub fn served(&mut self, now: Time) {
+    pub(crate) fn served(&mut self, now: Time) {
         self.advance(now);
         self.served = self.served.saturating_add(1);
     }
@@ -39,7 +40,7 @@ impl RetryAfter {
     /// Counts a refused request, and returns the time after which its client may retry. `drain` is
     /// the time in which the requests that wait now will have been served. `is_load` says whether
     /// the request is refused because of overload. Only such refusals lengthen the pause.
-    pub fn refused(&mut self, now: Time, drain: TimeSpan, is_load: bool) -> TimeSpan {
+    pub(crate) fn refused(&mut self, now: Time, drain: TimeSpan, is_load: bool) -> TimeSpan {
         self.advance(now);
         self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)

@@ -1,0 +1,59 @@
+//! Answers `/v1/populations`: the populations of clients, and what they were given.
+
+use bywash_api::{Population, Populations};
+use bywash_engine::{self as engine, PopulationKey};
+
+use crate::identity::populations::Appearance;
+use crate::shared::Shared;
+
+/// The maximum number of populations in an answer.
+const LISTED: usize = 100;
+/// The policy that ranks first requests by populations.
+const RANKS: &str = "session-first";
+
+/// Returns the populations with the most first requests, and all others together.
+pub(super) fn populations(shared: &Shared) -> Populations {
+    let config = &shared.settings().config;
+    let ranked: Vec<_> = shared.overrides().get().populations().collect();
+    let population = |of: &engine::Population| population(shared, of, &ranked);
+    let mut all = shared.driver.populations();
+    let others = population(&all.remove(0));
+    let count = all.len();
+    all.sort_by(|one, other| other.requested.total_cmp(&one.requested));
+    let ranks = config.identify.populations && config.scheduler.name() == RANKS;
+    let populations = all.iter().take(LISTED).map(population).collect();
+    Populations { ranks, count, populations, others }
+}
+
+/// `ranked` has the populations whose levels are overridden: the name as a number, the level, and
+/// the number of the override.
+fn population(
+    shared: &Shared,
+    population: &engine::Population,
+    ranked: &[(u64, u8, u32)],
+) -> Population {
+    let key = population.key;
+    let ranked = ranked.iter().find(|(name, ..)| key == Some(PopulationKey(*name)));
+    let appearance = key.and_then(|key| shared.appearances.of(key));
+    let shown = |of: fn(&Appearance) -> &str| {
+        let text = appearance.as_ref().map(of).filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    Population {
+        name: key.map_or(String::new(), |PopulationKey(key)| format!("{key:016x}")),
+        user_agent: shown(|appearance| &appearance.user_agent),
+        language: shown(|appearance| &appearance.language),
+        protocol: shown(|appearance| appearance.protocol),
+        fields: shown(|appearance| &appearance.fields),
+        known: population.is_known(),
+        sessions: population.sessions,
+        read_on: population.read_on,
+        lift: population.lift,
+        level: ranked.map_or_else(|| population.level(), |(_, level, _)| usize::from(*level)),
+        overridden: ranked.map(|(.., number)| *number),
+        requests: population.requested,
+        started: population.started,
+        refused: population.refused,
+        service_s: population.seconds,
+    }
+}
