@@ -13,6 +13,7 @@ use crate::advice::{Advice, plain};
 use crate::classes::Proposed;
 use crate::load::Seen;
 use crate::patience::PatienceSetting;
+use crate::populations::Populations;
 use crate::role::Role;
 use crate::tally::Answers;
 
@@ -39,8 +40,17 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
         "[identify]\n\
          # A log does not name the cookie of your sessions, so the gateway picks it. If you\n\
          # know it, write \"cookie:NAME\".\n\
-         session = \"auto\"\n\n",
+         session = \"auto\"\n",
     );
+    if let Some(found) = advice.populations.as_ref().and_then(Populations::finding) {
+        let _ = write!(
+            text,
+            "# {found}\n\
+             # Under overload, their first requests rank behind those of readers. That is the key\n\
+             # `populations`, which is on by default.\n"
+        );
+    }
+    text.push('\n');
     text.push_str(&guess(advice));
     for class in &advice.classes {
         text.push_str(&one(class, advice));

@@ -89,6 +89,7 @@ mod tests {
                     target: "/",
                     host: None,
                     client: Client::Untold,
+                    agent: None,
                     end: End::Answered(200),
                     waited: None,
                     service: Some(TimeSpan::from_millis(*millis)),

@@ -14,6 +14,8 @@
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
 //! | first lines, held until eight agree on the time | 64 | the time of most of them is used |
 //! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
+//! | populations of clients | 4096 | the half with the fewest requests join all others |
+//! | visits of clients | 2 × [`MOST_SESSIONS`] | those idle for longest are ended |
 //! | hosts | 32 | a new host replaces the one with the fewest pages |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
@@ -24,6 +26,7 @@
 //! - `visitors`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` records the load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.
+//! - `populations` tells populations of clients apart, and finds those that read one page a visit.
 //! - `limit` proposes the concurrency limit by `groups` of pages, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
 //!   classes from both.
@@ -43,6 +46,7 @@ mod minutes;
 mod order;
 mod patience;
 mod patterns;
+mod populations;
 mod reasons;
 mod request;
 mod role;
@@ -63,6 +67,7 @@ pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
 pub use patience::{Leaving, Patience, PatienceSetting};
+pub use populations::{Population, Populations};
 pub use request::{Client, End, Kept, Request};
 pub use role::Role;
 pub use sessions::MOST as MOST_SESSIONS;

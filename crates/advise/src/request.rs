@@ -15,6 +15,8 @@ pub struct Request<'a> {
     pub host: Option<&'a str>,
     /// The client that sent the request.
     pub client: Client,
+    /// The user agent; `None` if the line does not have it.
+    pub agent: Option<&'a str>,
     /// The outcome of the request.
     pub end: End,
     /// The time from arrival to the start of processing; `None` if the line does not have it.
@@ -29,6 +31,7 @@ pub struct Kept {
     method: Box<str>,
     target: Box<str>,
     host: Option<Box<str>>,
+    agent: Option<Box<str>>,
     /// The request with its text fields empty.
     rest: Request<'static>,
 }
@@ -36,17 +39,17 @@ pub struct Kept {
 impl Kept {
     /// Returns the request, which borrows the kept text.
     pub fn request(&self) -> Request<'_> {
-        let host = self.host.as_deref();
-        Request { method: &self.method, target: &self.target, host, ..self.rest }
+        let (host, agent) = (self.host.as_deref(), self.agent.as_deref());
+        Request { method: &self.method, target: &self.target, host, agent, ..self.rest }
     }
 }
 
 impl Request<'_> {
     /// Returns a copy of the request that owns its text.
     pub fn kept(&self) -> Kept {
-        let rest = Request { method: "", target: "", host: None, ..*self };
-        let host = self.host.map(Into::into);
-        Kept { method: self.method.into(), target: self.target.into(), host, rest }
+        let rest = Request { method: "", target: "", host: None, agent: None, ..*self };
+        let [host, agent] = [self.host, self.agent].map(|text| text.map(Into::into));
+        Kept { method: self.method.into(), target: self.target.into(), host, agent, rest }
     }
 
     /// Returns the time from arrival to the end. If the line has only the wait or only the service

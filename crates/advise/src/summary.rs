@@ -12,6 +12,7 @@ use crate::limit::Machine;
 use crate::load::Load;
 use crate::minutes::Minutes;
 use crate::patience::Patience;
+use crate::populations::PopulationCounts;
 use crate::request::{Client, End, Request};
 use crate::role::{is_file, is_php};
 use crate::routes::{Folded, Pages, page};
@@ -53,6 +54,7 @@ pub struct Summary {
     pub(crate) minutes: Minutes,
     groups: Groups,
     pub(crate) hosts: Hosts,
+    pub(crate) populations: PopulationCounts,
     pub(crate) patience: Patience,
     pub(crate) level: Level,
     pub(crate) counts: Counted,
@@ -136,6 +138,7 @@ impl Summary {
             minutes: Minutes::default(),
             groups: Groups::default(),
             hosts: Hosts::default(),
+            populations: PopulationCounts::default(),
             patience: Patience::default(),
             level: Level::default(),
             counts: Counted::default(),
@@ -255,6 +258,7 @@ impl Summary {
                 _ => {}
             }
         }
+        self.populations.add(request, is_file, self.clock.now());
         let client = self.visitors.identify(request.client, request.began, &mut self.sessions);
         let Some(client) = client else { return };
         let visit = Visit {
@@ -297,6 +301,7 @@ impl Summary {
 
     fn end_sessions(&mut self) {
         self.sessions.end_all();
+        self.populations.end_visits();
         self.count_exits();
     }
 

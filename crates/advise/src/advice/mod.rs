@@ -13,6 +13,7 @@ use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, Ranked, orders};
 use crate::patience::Leaving;
+use crate::populations::Populations;
 use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::tally::{Answers, Tally};
@@ -58,6 +59,8 @@ pub struct Advice {
     /// most pages first. The list is empty if there is only one such host, or if the log names
     /// none.
     pub hosts: Vec<Host>,
+    /// The populations of clients; `None` if the log records no user agents.
+    pub populations: Option<Populations>,
     /// The mean utilisation of each resource that was recorded while the log was written.
     resources: Vec<Utilisation>,
     /// The templates that cause a large part of the use of a recorded resource.
@@ -252,6 +255,7 @@ impl Summary {
             limit,
             php: self.counts.php as f64 / self.counts.pages.max(1) as f64,
             hosts: self.hosts.several(),
+            populations: self.populations.populations(),
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),

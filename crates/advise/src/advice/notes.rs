@@ -30,6 +30,14 @@ impl Summary {
                 "{share:.0} % of the requests do not show their client, so they are in no session."
             ));
         }
+        if advice.populations.is_none() {
+            notes.push(
+                "The log does not record user agents, so populations of clients cannot be told \
+                 apart and scrapers cannot be named. Apache httpd writes user agents with \
+                 %{User-Agent}i, nginx with $http_user_agent."
+                    .into(),
+            );
+        }
         self.notes_of_time(advice, lasted, &mut notes);
         notes.extend(advice.several_hosts());
         match (&advice.order, &self.order) {

@@ -161,6 +161,7 @@ fn advice(lines: &[Line], machine: Machine) -> Advice {
             target,
             host: None,
             client: Client::Known { number: client % 500, address: client % 500 },
+            agent: None,
             end: line.end,
             waited: None,
             service: Some(TimeSpan::from_secs_f64(line.took)),

@@ -7,6 +7,7 @@
 mod forecast;
 mod merge;
 mod metrics;
+mod populations;
 mod progress;
 mod reader;
 mod report;

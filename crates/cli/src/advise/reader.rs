@@ -335,6 +335,7 @@ fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {
         target: &logged.target,
         host: logged.host.as_deref(),
         client,
+        agent: logged.agent.as_deref(),
         end,
         waited: logged.waited,
         service: logged.service,

@@ -7,6 +7,7 @@ use bywash_terminal::text::excerpt;
 use bywash_terminal::{Align, Table};
 
 use super::forecast::Forecast;
+use super::populations::populations;
 use super::reader::LogCounts;
 
 /// The maximum number of rows in the table of templates.
@@ -25,6 +26,9 @@ pub(super) fn text(
     let _ = write!(text, "\nTemplates of URLs\n{}", pages(advice));
     if !advice.ways.is_empty() {
         let _ = write!(text, "\nTransitions between templates\n{}", transitions(advice));
+    }
+    if let Some(found) = &advice.populations {
+        text.push_str(&populations(found));
     }
     text.push_str(&patience(advice));
     if !advice.elephants.is_empty() {
@@ -309,7 +313,7 @@ fn plain(text: &str) -> String {
     excerpt(text, 80)
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     let digits = usize::from(part < 0.0995);
     format!("{:.*} %", digits, 100.0 * part)
 }

@@ -75,11 +75,12 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         return Ok(Line::NoRequest);
     }
     let address = request.client_ip.value().or(request.remote_ip.value());
-    let agent = request.headers.user_agent.first();
+    let agent = request.headers.user_agent.into_iter().next();
     Ok(Line::Request(Logged {
         began: began(ended, took)?,
         grain,
-        who: browser(address, agent.map(|agent| &**agent)),
+        who: browser(address, agent.as_deref()),
+        agent,
         method: request.method,
         target: request.uri,
         host: request.host.into_value(),

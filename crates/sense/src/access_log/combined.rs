@@ -10,6 +10,8 @@
 //! without a backslash before it. The fields `rt=` and `urt=` are searched between quoted fields,
 //! never inside them.
 
+use std::borrow::Cow;
+
 use bywash_units::TimeSpan;
 
 use super::fields::{self, leading_number, less, quoted, seconds, total};
@@ -42,6 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         target,
         host: None,
         who: browser(Some(client), Some(agent)),
+        agent: Some(Cow::Borrowed(agent)),
         end: End::of_status(status),
         waited: times.waited(),
         service: times.service.or(times.all),

@@ -38,7 +38,7 @@ struct FieldValues<'a, 't> {
     took: &'t str,
     upstream: Option<&'t str>,
     address: Option<&'t str>,
-    agent: Option<&'t str>,
+    agent: Option<Cow<'a, str>>,
     host: Option<Cow<'a, str>>,
     /// Whether no upstream server was involved.
     elsewhere: bool,
@@ -73,7 +73,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
         took,
         upstream: Some(upstream),
         address: forwarded.and_then(last_address),
-        agent,
+        agent: agent.map(Cow::Borrowed),
         host: host.map(Cow::Borrowed),
         elsewhere: behind.ends_with(" \"-\""),
     })
@@ -122,6 +122,7 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
     let original = std::mem::take(&mut entry.x_envoy_original_path).into_value();
     let target = original.or(std::mem::take(&mut entry.path).into_value());
     let host = std::mem::take(&mut entry.authority).into_value();
+    let agent = std::mem::take(&mut entry.user_agent).into_value();
     let address = entry.downstream_remote_address.value().map(without_port);
     let values = FieldValues {
         start: entry.start_time.value().ok_or_else(|| missing("start_time"))?,
@@ -133,7 +134,7 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
         took: entry.duration.value().ok_or_else(|| missing("duration"))?,
         upstream: entry.upstream_service_time.value(),
         address: address.or(entry.x_forwarded_for.value().and_then(last_address)),
-        agent: entry.user_agent.value(),
+        agent,
         host,
         elsewhere: entry.upstream_host.text() == Some("-"),
     };
@@ -161,7 +162,8 @@ fn request<'a>(values: FieldValues<'a, '_>) -> Result<Line<'a>, Flaw> {
         method: values.method,
         target: values.target,
         host: values.host,
-        who: browser(values.address, values.agent),
+        who: browser(values.address, values.agent.as_deref()),
+        agent: values.agent,
         end,
         waited: None,
         service: Some(upstream.unwrap_or(took)),

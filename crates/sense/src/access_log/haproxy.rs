@@ -66,6 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         target,
         host,
         who: browser(Some(client), None),
+        agent: None,
         end,
         waited: times.waited,
         service: Some(times.service),

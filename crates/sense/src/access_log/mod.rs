@@ -78,6 +78,8 @@ pub struct Logged<'a> {
     pub host: Option<Cow<'a, str>>,
     /// The client, identified by what the line contains.
     pub who: Who,
+    /// The user agent as it was sent, if the line contains it. It may be empty or `-`.
+    pub agent: Option<Cow<'a, str>>,
     /// The result of the request.
     pub end: End,
     /// The time that the request waited before it was served, if the line contains it.

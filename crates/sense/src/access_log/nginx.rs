@@ -85,6 +85,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let bytes = entry.bytes_sent.value().or(entry.body_bytes_sent.value());
     let bytes = bytes.map(fields::bytes).transpose()?.flatten();
     let who = browser(entry.remote_addr.value(), entry.http_user_agent.value());
+    let agent = std::mem::take(&mut entry.http_user_agent).into_value();
     let [host, http_host, server_name] =
         [&mut entry.host, &mut entry.http_host, &mut entry.server_name]
             .map(|text| std::mem::take(text).into_value());
@@ -98,6 +99,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         target,
         host: host.or(http_host).or(server_name),
         who,
+        agent,
         end,
         waited: all.zip(service).map(|(all, service)| less(all, service)),
         service: service.or(all),

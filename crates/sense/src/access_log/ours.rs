@@ -68,6 +68,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         target: target.ok_or_else(|| missing("target"))?,
         host: None,
         who: who(&entry.client, entry.session.as_deref()),
+        agent: None,
         end: end(outcome, entry.status),
         waited,
         service,

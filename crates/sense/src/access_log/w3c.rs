@@ -123,6 +123,7 @@ impl Directives {
             target: fields::with_query(Cow::Borrowed(path), values.query.unwrap_or_default()),
             host: values.host.map(Cow::Borrowed),
             who: browser(values.client, values.agent),
+            agent: values.agent.map(Cow::Borrowed),
             end: fields::end(status),
             waited: None,
             service: taken,

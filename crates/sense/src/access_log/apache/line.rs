@@ -83,6 +83,7 @@ impl LogFormat {
             target,
             host: None,
             who,
+            agent: values.agent.map(Cow::Borrowed),
             end,
             waited: None,
             service: took,
