@@ -21,8 +21,8 @@ pub(super) fn hash(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Counts distinct addresses (Flajolet, Fusy, Gandouet and Meunier 2007, HyperLogLog). The vector is
-/// empty before the first address.
+/// Counts distinct addresses (Flajolet, Fusy, Gandouet and Meunier 2007, `HyperLogLog`). Each
+/// register has the maximum rank of its hashes. There are none before the first address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses(Vec<u8>);
 
@@ -48,8 +48,8 @@ impl Addresses {
         let m = REGISTERS as f64;
         let sum: f64 = self.0.iter().map(|rank| 0.5_f64.powi((*rank).into())).sum();
         let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / sum;
-        let free = self.0.iter().filter(|rank| **rank == 0).count();
-        if raw <= 2.5 * m && free > 0 { m * (m / free as f64).ln() } else { raw }
+        let free: f64 = self.0.iter().map(|rank| if *rank == 0 { 1.0 } else { 0.0 }).sum();
+        if raw <= 2.5 * m && free > 0.0 { m * (m / free).ln() } else { raw }
     }
 }
 

@@ -79,7 +79,7 @@ fn advice(mut lines: Vec<Line>, has_times: bool) -> Advice {
 }
 
 fn listed(advice: &Advice) -> &[Population] {
-    &advice.populations.as_ref().unwrap().listed
+    advice.populations.as_ref().map_or(&[], |found| &found.listed)
 }
 
 fn scrapers(advice: &Advice) -> Vec<&Population> {
@@ -199,7 +199,9 @@ fn a_log_without_user_agents_says_that_populations_cannot_be_told_apart() {
     let note = "populations of clients cannot be told apart";
     for (agent, is_noted) in [("-", true), ("", true), ("x", false)] {
         let mut lines = readers(100, false);
-        lines.iter_mut().for_each(|line| line.2 = agent.into());
+        for line in &mut lines {
+            line.2 = agent.into();
+        }
         let advice = advice(lines, true);
         assert_eq!(advice.populations.is_none(), is_noted);
         assert_eq!(advice.notes.iter().any(|one| one.contains(note)), is_noted, "{agent}");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod advise;
+mod advise_populations;
 mod advise_several;
 mod binary;
 mod check;
