@@ -157,7 +157,7 @@ impl Counts {
     fn population(&self, family: Option<String>, all: &Self, has_times: bool) -> Population {
         let part = |of: f64, all: f64| if all > 0.0 { of / all } else { 0.0 };
         let lift = (self.read_on + PRIOR) / (self.visits * part(all.read_on, all.visits) + PRIOR);
-        let addresses = self.addresses.count().min(self.requests as f64);
+        let addresses = self.addresses.count().min(self.requests as f64).round();
         let is_large = self.visits >= MIN_VISITS && self.has_share(MIN_SHARE, all, has_times);
         Population {
             family,
@@ -166,7 +166,7 @@ impl Counts {
             requests: self.requests,
             share: part(self.pages, all.pages),
             of_cost: part(self.cost(has_times), all.cost(has_times)),
-            addresses: addresses.round() as u64,
+            addresses: addresses as u64,
             per_address: part(self.requests as f64, addresses),
             visits: self.visits as u64,
             reads_on: part(self.read_on, self.visits).min(1.0),
@@ -235,7 +235,7 @@ impl PopulationCounts {
     }
 
     pub(crate) fn end_visits(&mut self) {
-        self.visits.end_all();
+        self.visits = Visits::default();
     }
 
     /// Returns the populations; `None` if no line has a user agent.

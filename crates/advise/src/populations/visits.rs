@@ -74,11 +74,6 @@ impl Visits {
         self.recent.insert(client, visit);
         Step { begins, reads_on }
     }
-
-    /// Ends all visits.
-    pub(super) fn end_all(&mut self) {
-        *self = Self::default();
-    }
 }
 
 /// Returns whether a client got a page that it can read.
@@ -155,7 +150,5 @@ mod tests {
             visits.step(client, &request(40_000, OK), false, Time::ZERO);
         }
         assert!(visits.recent.len() <= MOST && visits.older.len() <= MOST);
-        visits.end_all();
-        assert_eq!(visits.recent.len() + visits.older.len(), 0);
     }
 }

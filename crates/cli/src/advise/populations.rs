@@ -41,7 +41,7 @@ pub(super) fn populations(found: &Populations) -> String {
     let mut text = format!(
         "\nPopulations of clients, by user agent\n{table}  A visit reads on if its client got a \
          page and requested another page{files}: {} of all visits.\n  Lift compares with that: \
-         readers have 1. Fewer than 10 other clients asked for a rare page.\n",
+         readers have 1 or more. Fewer than 10 other clients asked for a rare page.\n",
         percent(found.reads_on)
     );
     if left_out > 0 {
