@@ -62,7 +62,9 @@ fn scraper(requests: u64, lasts: u64, agent: impl Fn(u64) -> String) -> Vec<Line
 fn advice(mut lines: Vec<Line>, has_times: bool) -> Advice {
     lines.sort_by_key(|line| line.0);
     let mut summary = Summary::new(Settings::default());
-    lines.iter().for_each(|line| add(&mut summary, 0, line, has_times));
+    for line in &lines {
+        add(&mut summary, 0, line, has_times);
+    }
     summary.advice()
 }
 
@@ -231,7 +233,9 @@ fn a_clock_that_was_set_back_ends_visits() {
     let mut summary = Summary::new(Settings::default());
     lines.sort_by_key(|line| line.0);
     for day in [1, 0] {
-        lines.iter().for_each(|line| add(&mut summary, day, line, false));
+        for line in &lines {
+            add(&mut summary, day, line, false);
+        }
     }
     let advice = summary.advice();
     let [found] = scrapers(&advice)[..] else { panic!("{:?}", listed(&advice)) };
