@@ -90,7 +90,7 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
         LoadError::WaitsForService
         | LoadError::Changes
         | LoadError::Adversaries
-        | LoadError::Shapes
+        | LoadError::Shapes { .. }
         | LoadError::Nobody { .. }
         | LoadError::Request { .. }
         | LoadError::Signal { .. } => Failure::configuration(format!("bywash: {error}")),

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use bywash_command::Failure;
+use bywash_load::Confirmed;
 use bywash_scenario::Scenario;
 use bywash_shop::{Order, Shop};
 use bywash_units::TimeSpan;
 
-/// The maximum number of requests that wait inside the shop. It is the default listen backlog of
+/// The maximum number of requests that wait inside a site. It is the default listen backlog of
 /// gunicorn and uvicorn.
-const BACKLOG: usize = 2048;
+pub(crate) const BACKLOG: usize = 2048;
 
 /// Starts a shop on a free port, with as many workers as the scenario has. `database` is the path
 /// of a file that must not exist yet.
@@ -36,13 +37,12 @@ pub(crate) fn visitor(order: &Order) -> Option<u64> {
 }
 
 /// Returns the number of orders that visitors saw confirmed although the database does not have
-/// them. `confirmed` has the number of the visitor for each confirmed order, so a number can occur
-/// several times.
-pub(crate) fn count_missing(confirmed: &[u64], orders: &[Order]) -> usize {
+/// them. A visitor can have several orders.
+pub(crate) fn count_missing(confirmed: &[Confirmed], orders: &[Order]) -> usize {
     let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
     let mut missing = 0;
     for seen in confirmed {
-        match rows.iter().position(|row| row == seen) {
+        match rows.iter().position(|row| *row == seen.visitor) {
             // A visitor may have bought several times, so each row of the database accounts for one
             // order only.
             Some(row) => {
@@ -69,7 +69,13 @@ mod tests {
             at_ms: 0,
         };
         let rows = [row("peers-1-7"), row("peers-1-7"), row("peers-1-9"), row("odd")];
-        assert_eq!(count_missing(&[7, 9, 7], &rows), 0);
-        assert_eq!(count_missing(&[7, 7, 7, 8], &rows), 2);
+        let missing = |visitors: &[u64]| {
+            let seen = visitors
+                .iter()
+                .map(|visitor| Confirmed { visitor: *visitor, response: TimeSpan::ZERO });
+            count_missing(&seen.collect::<Vec<_>>(), &rows)
+        };
+        assert_eq!(missing(&[7, 9, 7]), 0);
+        assert_eq!(missing(&[7, 7, 7, 8]), 2);
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct RunContext {
     pub(crate) target: Target,
     pub(crate) requests: Requests,
     own_addresses: bool,
+    first_address: u64,
     pub(crate) closes: Closes,
     pub(crate) rho: f64,
     pub(crate) seed: u64,
@@ -63,8 +64,9 @@ impl RunContext {
         if !scenario.adversaries.is_empty() {
             return Err(LoadError::Adversaries);
         }
-        if scenario.client.shapes > 0 || !scenario.client.returns_cookies {
-            return Err(LoadError::Shapes);
+        let (shapes, heads) = (scenario.client.shapes, options.heads.len());
+        if shapes as usize != heads {
+            return Err(LoadError::Shapes { shapes, heads });
         }
         let target = Target::find(&options.target)?;
         let requests = Requests::new(scenario, options, &target)?;
@@ -72,6 +74,7 @@ impl RunContext {
         Ok(Self {
             scenario: scenario.clone(),
             own_addresses: options.own_addresses && target.address.ip().is_loopback(),
+            first_address: options.first_address,
             target,
             requests,
             closes: options.closes,
@@ -90,7 +93,7 @@ impl RunContext {
     /// `set` is the index of the visitor's set; `None` for a visitor outside the sets.
     pub(crate) fn endpoints(&self, index: u64, set: Option<usize>) -> Endpoints {
         let own = || {
-            let [.., b, c, d] = index.to_be_bytes();
+            let [.., b, c, d] = (self.first_address + index).to_be_bytes();
             match set {
                 Some(set) => [127, 127, 0, 1 + (set % 254) as u8],
                 None => [127, 1 + b % 126, c, d],

@@ -57,12 +57,17 @@ pub enum LoadError {
         "adversaries can only be simulated: remove [[adversary]] from the scenario of a live run"
     )]
     Adversaries,
-    /// The scenario has visitors of several shapes or without cookies, which only the simulator has.
+    /// The number of heads in the options is not that of the scenario's shapes.
     #[error(
-        "client.shapes and client.returns_cookies can only be simulated: all visitors of a live run \
-         have the same head, and return cookies"
+        "client.shapes is {shapes}, and this live run has {heads} heads: remove client.shapes, or \
+         simulate"
     )]
-    Shapes,
+    Shapes {
+        /// The number of shapes in the scenario.
+        shapes: u32,
+        /// The number of heads in the options.
+        heads: usize,
+    },
     /// The tag is too long, or has characters that the target would not accept in the header.
     #[error(
         "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",

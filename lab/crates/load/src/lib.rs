@@ -17,7 +17,7 @@
 //!
 //! - [`Options`] select the target and the load; `target` is the site's address.
 //! - `request` turns an attempt into HTTP, with path templates (`path_template`), form templates
-//!   (`form`) and cookies (`cookie_jar`); `connection` sends one request.
+//!   (`form`), heads (`head`) and cookies (`cookie_jar`); `connection` sends one request.
 //! - `virtual_user` is one visitor, and `slots` bounds the number of visitors.
 //! - `context` is what all visitors share, and `clock` is the time of the run.
 //! - `statistics` counts the outcomes, and `verdict` says whether the figures are valid.
@@ -33,6 +33,7 @@ mod context;
 mod cookie_jar;
 mod error;
 mod form;
+mod head;
 mod options;
 mod path_template;
 mod request;
@@ -44,7 +45,8 @@ mod verdict;
 mod virtual_user;
 
 pub use error::LoadError;
+pub use head::Head;
 pub use options::{Busy, Options};
 pub use request::{DEMAND_HEADER, ORDER_TAG_HEADER};
 pub use run::{Run, run};
-pub use statistics::Progress;
+pub use statistics::{Confirmed, Progress};

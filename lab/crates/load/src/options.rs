@@ -5,6 +5,8 @@ use std::fmt;
 use bywash_scenario::Closes;
 use bywash_units::TimeSpan;
 
+use crate::head::Head;
+
 /// A function that asks the target for the total busy time of its workers. It returns `None` if the
 /// target does not report it.
 ///
@@ -40,6 +42,15 @@ pub struct Options {
     /// loopback. The site can then distinguish visitors by address. All clients of a set share one
     /// address.
     pub own_addresses: bool,
+    /// The number that is added to a visitor's own to get its address. Two runs at the same time
+    /// with numbers that are far apart have no address in common.
+    pub first_address: u64,
+    /// The heads of the visitors' requests. Their number must be the scenario's `client.shapes`;
+    /// the head of rank r is r times rarer than the first. Without heads all visitors have the same
+    /// plain head.
+    pub heads: Vec<Head>,
+    /// The share of visitors that keep cookies, if there are `heads`. Without heads all keep them.
+    pub keep_cookies: f64,
     /// The function that returns the target's busy time. Without it, wasted work is unknown.
     pub busy: Option<Busy>,
 }
@@ -51,7 +62,7 @@ impl Options {
 
     /// Creates options for `seed` at the offered load `rho` against `target`, with defaults for the
     /// rest. The defaults are 30 s of drain, 20,000 concurrent visitors, departures that the target
-    /// sees, no tag, and no busy time.
+    /// sees, no tag, no heads, and no busy time.
     pub fn new(target: impl Into<String>, rho: f64, seed: u64) -> Self {
         Self {
             target: target.into(),
@@ -63,6 +74,9 @@ impl Options {
             label: "live".into(),
             closes: Closes::Visible,
             own_addresses: false,
+            first_address: 0,
+            heads: Vec::new(),
+            keep_cookies: 1.0,
             busy: None,
         }
     }
@@ -85,6 +99,9 @@ impl fmt::Debug for Options {
             .field("label", &self.label)
             .field("closes", &self.closes)
             .field("own_addresses", &self.own_addresses)
+            .field("first_address", &self.first_address)
+            .field("heads", &self.heads)
+            .field("keep_cookies", &self.keep_cookies)
             .field("busy", &self.busy.is_some())
             .finish()
     }

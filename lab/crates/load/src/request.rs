@@ -9,6 +9,7 @@ use http_body_util::Full;
 use crate::cookie_jar::CookieJar;
 use crate::error::LoadError;
 use crate::form::FormTemplate;
+use crate::head::Head;
 use crate::options::Options;
 use crate::path_template::PathTemplate;
 use crate::target::Target;
@@ -35,6 +36,8 @@ pub(crate) type HttpRequest = Request<Full<Bytes>>;
 pub(crate) struct Requests {
     classes: Vec<Template>,
     signals: Vec<SentSignal>,
+    heads: Vec<Head>,
+    keep_cookies: f64,
     tag: Option<String>,
     seed: u64,
 }
@@ -79,8 +82,9 @@ impl Requests {
         options: &Options,
         target: &Target,
     ) -> Result<Self, LoadError> {
+        let is_plain = options.heads.is_empty();
         let classes = scenario.classes.iter().map(|class| {
-            template(&class.method, &class.path, &class.form, target).ok_or_else(|| {
+            template(&class.method, &class.path, &class.form, target, is_plain).ok_or_else(|| {
                 LoadError::Request {
                     class: class.name.clone(),
                     request: format!("{} {}", class.method, class.path),
@@ -90,6 +94,8 @@ impl Requests {
         Ok(Self {
             classes: classes.collect::<Result<_, _>>()?,
             signals: scenario.signals.iter().map(sent_signal).collect::<Result<_, _>>()?,
+            heads: options.heads.clone(),
+            keep_cookies: options.keep_cookies,
             tag: options.tag.as_deref().map(checked_tag).transpose()?,
             seed: options.seed,
         })
@@ -130,38 +136,54 @@ impl Requests {
         self.classes[class].path.draw(chance)
     }
 
-    /// Returns the HTTP request of `attempt` for `path`, with the visitor's cookies and extra
-    /// headers.
+    /// Returns the head of a visitor of population `shape`, and whether the visitor keeps cookies.
+    pub(crate) fn head(&self, shape: u32, mut chance: Stream) -> (Option<Head>, bool) {
+        (self.heads.get(shape as usize).copied(), chance.unit() < self.keep_cookies)
+    }
+
+    /// Returns the header fields with which the request of `attempt` begins, whatever the visitor.
+    pub(crate) fn headers(&self, attempt: &Attempt) -> HeaderMap {
+        self.classes[attempt.class].headers.clone()
+    }
+
+    /// Returns the HTTP request of `attempt` for `path`, with `headers` and the visitor's cookies.
     pub(crate) fn build(
         &self,
         attempt: &Attempt,
         path: Uri,
         jar: &CookieJar,
-        extra_headers: &HeaderMap,
+        mut headers: HeaderMap,
     ) -> HttpRequest {
         let template = &self.classes[attempt.class];
         let mut request = Request::new(Full::new(template.form.fill(jar)));
         *request.method_mut() = template.method.clone();
         *request.uri_mut() = path;
-        let mut headers = template.headers.clone();
         headers.insert(DEMAND_HEADER, attempt.demand.as_micros().into());
         if attempt.declared {
             headers.insert(RETRY_HEADER, HeaderValue::from_static("1"));
         }
-        headers.extend(extra_headers.clone());
         jar.write_to(&mut headers);
         *request.headers_mut() = headers;
         request
     }
 }
 
-fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Template> {
+/// Returns the template of a class. `is_plain` says whether all visitors have the same plain head.
+fn template(
+    method: &str,
+    path: &str,
+    form: &str,
+    target: &Target,
+    is_plain: bool,
+) -> Option<Template> {
     let method = Method::from_bytes(method.as_bytes()).ok()?;
     let path = PathTemplate::parse(path)?;
     let form = FormTemplate::parse(form);
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
-    headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
+    if is_plain {
+        headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
+    }
     // RFC 9110 §8.6: a method that could have content declares that the request has none.
     if !form.is_empty() {
         const FORM: &str = "application/x-www-form-urlencoded";
@@ -218,18 +240,18 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        assert!(template("GET", "/a?b=c", "", &target()).is_some());
+        assert!(template("GET", "/a?b=c", "", &target(), true).is_some());
         for (method, path) in
             [("GET", "a"), ("GET", "http://x/"), ("G T", "/"), ("GET", "/a b"), ("CONNECT", "/")]
         {
-            assert!(template(method, path, "", &target()).is_none(), "{method} {path}");
+            assert!(template(method, path, "", &target(), true).is_none(), "{method} {path}");
         }
     }
 
     #[test]
     fn a_post_says_that_it_is_empty_and_a_get_does_not() {
         let has = |method| {
-            let template = template(method, "/", "", &target()).unwrap();
+            let template = template(method, "/", "", &target(), true).unwrap();
             template.headers.contains_key(CONTENT_LENGTH)
         };
         assert!(has("POST") && !has("GET"));

@@ -14,7 +14,7 @@ use crate::context::RunContext;
 use crate::error::LoadError;
 use crate::options::Options;
 use crate::slots::Slot;
-use crate::statistics::Progress;
+use crate::statistics::{Confirmed, Progress};
 use crate::verdict::Verdict;
 use crate::virtual_user::VirtualUser;
 
@@ -37,9 +37,8 @@ pub struct Run {
     pub lag_p99: TimeSpan,
     /// The longest lag of the run.
     pub lag_max: TimeSpan,
-    /// The numbers of the visitors that saw an order confirmed. A visitor with several orders is
-    /// listed once for each.
-    pub confirmed: Vec<u64>,
+    /// The orders that visitors saw confirmed.
+    pub confirmed: Vec<Confirmed>,
     /// The reason why the figures must not be used; `None` if they may.
     pub invalid: Option<String>,
     /// The number of visitors that were not started because no slot was free.

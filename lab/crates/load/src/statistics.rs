@@ -32,13 +32,22 @@ pub struct Progress {
     pub orders: u64,
 }
 
+/// An order that a visitor saw confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmed {
+    /// The number of the visitor.
+    pub visitor: u64,
+    /// The response time of the confirmation.
+    pub response: TimeSpan,
+}
+
 /// The statistics of a run, while it is in progress.
 #[derive(Debug)]
 pub(crate) struct Statistics {
     pub(crate) tally: Tally,
     pub(crate) flaws: Flaws,
-    /// The numbers of the visitors that saw an order confirmed, once for each order.
-    pub(crate) confirmed: Vec<u64>,
+    /// The orders that visitors saw confirmed.
+    pub(crate) confirmed: Vec<Confirmed>,
     /// The lag of all actions: the time from when an action is due until it is executed, in
     /// microseconds.
     lag: Histogram<u64>,

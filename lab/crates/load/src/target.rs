@@ -35,6 +35,13 @@ impl Target {
             .map_err(|source| LoadError::Unreachable { url: url.into(), source })?;
         Ok(Self { address, host })
     }
+
+    /// Returns the URL of `path` at the site. Returns `None` if no header field can have it as its
+    /// value.
+    pub(crate) fn url(&self, path: &Uri) -> Option<HeaderValue> {
+        let host = self.host.to_str().ok()?;
+        HeaderValue::try_from(format!("http://{host}{path}")).ok()
+    }
 }
 
 fn authority(url: &str) -> Result<(Authority, u16), LoadError> {

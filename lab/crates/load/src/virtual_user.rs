@@ -10,18 +10,22 @@ use std::rc::Rc;
 use bywash_scenario::{Attempt, Closes, Ending, Next, Stream, Visitor};
 use bywash_units::{Time, TimeSpan};
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
 use crate::connection::{Answer, Connection, RequestError, send};
 use crate::context::RunContext;
 use crate::cookie_jar::CookieJar;
+use crate::head::{Head, is_file};
 use crate::slots::Slot;
+use crate::statistics::Confirmed;
 
 /// The number of the random stream for the placeholders in requests. The streams of the scenario
 /// have lower numbers.
 const PLACEHOLDERS: u64 = 0x4001;
+/// The number of the random stream for the head of a visitor's requests.
+const HEADS: u64 = 0x4002;
 
 /// A visitor in a live run, with its connection and cookies.
 pub(crate) struct VirtualUser {
@@ -34,6 +38,11 @@ pub(crate) struct VirtualUser {
     /// The time at which the session is due to start.
     start: Time,
     jar: CookieJar,
+    keeps_cookies: bool,
+    /// The head of the visitor's requests; `None` if the run has no heads.
+    head: Option<Head>,
+    /// The address of the last page, which further requests send as `Referer`; `None` before it.
+    referrer: Option<HeaderValue>,
     /// The random stream for the placeholders of requests.
     chance: Stream,
     /// The path of the last request, which a retry uses again.
@@ -60,7 +69,15 @@ impl VirtualUser {
             Some(set) => visitor.of_set(&context.scenario.sets[set]),
             None => visitor,
         };
+        let shape = || Stream::new(context.seed, HEADS, index);
+        let (head, keeps_cookies) = match context.scenario.client.shape(shape) {
+            Some((shape, chance)) => context.requests.head(shape, chance),
+            None => (None, true),
+        };
         Self {
+            head,
+            keeps_cookies,
+            referrer: None,
             start,
             index,
             set,
@@ -122,6 +139,12 @@ impl VirtualUser {
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
         let context = Rc::clone(&self.context);
         let attempt = self.visitor.attempt(&context.scenario);
+        if !attempt.retry {
+            self.path = context.requests.path(attempt.class, &mut self.chance);
+        }
+        if self.head.is_some_and(|head| !head.requests(&self.path)) {
+            return (intended, Ending::Completed);
+        }
         let statistics = context.statistics_for(self.set);
         if self.set.is_none() {
             statistics.borrow_mut().generated(attempt.class, intended);
@@ -143,10 +166,11 @@ impl VirtualUser {
             }
             recorded.generated(attempt.class, intended);
         }
+        let response = ended.since(intended);
         if ending == Ending::Completed && attempt.order {
-            recorded.confirmed.push(self.index);
+            recorded.confirmed.push(Confirmed { visitor: self.index, response });
         }
-        recorded.ended(&attempt, ended, ended.since(intended), ending);
+        recorded.ended(&attempt, ended, response, ending);
         (ended, ending)
     }
 
@@ -154,11 +178,16 @@ impl VirtualUser {
     /// the visitor.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let context = Rc::clone(&self.context);
-        if !attempt.retry {
-            self.path = context.requests.path(attempt.class, &mut self.chance);
+        let mut headers = context.requests.headers(attempt);
+        if let Some(head) = &self.head {
+            head.write(&mut headers, &self.path, self.referrer.as_ref());
+            if !is_file(&self.path) {
+                self.referrer = context.target.url(&self.path);
+            }
         }
+        headers.extend(self.extra_headers.clone());
         let path = self.path.clone();
-        let request = context.requests.build(attempt, path, &self.jar, &self.extra_headers);
+        let request = context.requests.build(attempt, path, &self.jar, headers);
         let kept = self.connection.take();
         let mut exchange = Box::pin(send(kept, context.endpoints(self.index, self.set), request));
         match timeout_at(context.clock.instant(deadline), &mut exchange).await {
@@ -177,7 +206,9 @@ impl VirtualUser {
     fn take(&mut self, answer: Result<Answer, RequestError>, class: usize) -> Ending {
         match answer {
             Ok(answer) => {
-                self.jar.store(&answer.headers);
+                if self.keeps_cookies {
+                    self.jar.store(&answer.headers);
+                }
                 self.connection = answer.connection;
                 let asked = retry_after(&answer.headers);
                 self.visitor.asked_to_wait(asked.unwrap_or_default());

@@ -39,6 +39,9 @@ pub(crate) use sweep::{Sweep, Vary};
 /// The arguments of `bywash demo`.
 #[derive(Debug, clap::Args)]
 pub struct Demo {
+    /// Show a wiki with readers and scrapers instead of a shop with a flash crowd
+    #[arg(long, conflicts_with = "stay")]
+    pub(crate) scrape: bool,
     /// Write the HTML report here
     #[arg(long, value_name = "FILE", default_value = "out/demo.html")]
     pub(crate) report: PathBuf,

@@ -14,7 +14,8 @@ use bywash_load::Options;
 use bywash_scenario::{Profile, Scenario};
 use bywash_terminal::text::escaped;
 
-use super::side::Side;
+use super::shop_side::ShopSite;
+use super::side::{Side, at_once};
 
 pub(super) const CRAWLER: &str = include_str!("../../../../scenarios/demo-crawler.toml");
 
@@ -25,7 +26,7 @@ const CALM: f64 = 0.6;
 pub(super) fn run(
     crowd: &Scenario,
     crawler: &Scenario,
-    side: &Side,
+    side: &Side<ShopSite>,
     link: &str,
 ) -> Result<(), Failure> {
     side.looks_for_elephants()?;
@@ -39,12 +40,8 @@ pub(super) fn run(
          gain. Then undo the rule, and see the visitors wait again.\n\n   \
          Ctrl-C closes the shop and prints your decisions. It closes after half an hour.\n",
     ));
-    std::thread::scope(|scope| {
-        let second = scope.spawn(|| play(crawler, &side.options(1.0, 2)));
-        let first = play(&calm, &side.options(CALM, 3));
-        let second = second.join().map_err(|_| Failure::running("the crawler has panicked"))?;
-        first.and(second)
-    })
+    at_once(|| play(crawler, &side.options(1.0, 2)), || play(&calm, &side.options(CALM, 3)))
+        .map(drop)
 }
 
 /// Prints the decisions that people have made during part three.

@@ -10,18 +10,20 @@ use bywash_scenario::Scenario;
 use bywash_units::Time;
 
 use super::gauge::Gauge;
-use super::order_audit::crowd;
+use super::phases::overload;
 use super::side::{ProxyKind, rho};
+use super::words::Words;
 
 pub(super) struct Screen {
     terminal: bool,
     colour: bool,
+    words: Words,
     plan: Plan,
     view: Mutex<View>,
 }
 
 /// The times of the run's phases, in seconds since the start, and the offered load during the
-/// crowd.
+/// overload.
 #[derive(Clone, Copy)]
 struct Plan {
     from: f64,
@@ -34,9 +36,9 @@ struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Calm,
-    Crowd,
+    Overload,
     CalmAgain,
-    /// The time after arrivals have ended, while some visitors still have unfinished sessions.
+    /// The time after arrivals have ended, while some clients still have unfinished sessions.
     Last,
 }
 
@@ -52,24 +54,25 @@ struct View {
 /// The interval between plain lines, in seconds.
 const EVERY: u64 = 5;
 
-/// The column headings of both forms of the view, which stand between the name of the side and the
-/// strip.
-const HEAD: [&str; 2] =
-    ["answered   gave up   refused   orders", "a second  a second  a second   so far"];
+/// The second line of column headings of both forms of the view, which stand between the name of the
+/// side and the strip.
+const UNITS: &str = "a second  a second  a second   so far";
 
-const CROWD: &str = "\x1b[1;33m";
+const OVERLOAD: &str = "\x1b[1;33m";
 const GOOD: &str = "\x1b[1;32m";
 const USUAL: &str = "\x1b[0m";
 
 impl Screen {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let (from, to) = crowd(scenario);
+    /// Creates the view of a run in which `scenario` has the overload.
+    pub(super) fn new(scenario: &Scenario, words: Words) -> Self {
+        let (from, to) = overload(scenario);
         let (rho, duration) = (rho(scenario), scenario.duration(rho(scenario)));
         let seconds = |time: Time| time.as_secs_f64();
         let end = duration.as_secs_f64();
         Self {
             terminal: is_terminal(),
             colour: has_colour(),
+            words,
             plan: Plan { from: seconds(from), to: seconds(to), end, rho },
             view: Mutex::new(View {
                 plain: Gauge::new(duration),
@@ -96,7 +99,7 @@ impl Screen {
             view.drawn = true;
         } else if seconds as u64 >= view.due {
             if view.due == EVERY {
-                say(plain_head());
+                say(self.plain_head());
             }
             view.due = seconds as u64 / EVERY * EVERY + EVERY;
             say(self.plain_lines(&view, seconds));
@@ -108,16 +111,21 @@ impl Screen {
         let row = |kind: ProxyKind, gauge: &Gauge| {
             format!("  {:<11}  {}   {}", kind.label(), numbers(gauge), gauge.strip(most))
         };
-        let phase = format!("  {seconds:2.0} s  {}", self.plan.description(seconds));
+        let phase = format!("  {seconds:2.0} s  {}", self.description(seconds));
         let phase = match self.plan.phase(seconds) {
-            Phase::Crowd => self.painted(CROWD, phase),
+            Phase::Overload => self.painted(OVERLOAD, phase),
             Phase::Calm | Phase::CalmAgain | Phase::Last => phase,
         };
         vec![
             phase,
             String::new(),
-            format!("  {:<11}  {}   orders over the minute", "shop behind", HEAD[0]),
-            format!("  {:<11}  {}", "", HEAD[1]),
+            format!(
+                "  {:<11}  {}   {} over the minute",
+                self.behind(),
+                self.head(),
+                self.words.unit
+            ),
+            format!("  {:<11}  {UNITS}", ""),
             row(ProxyKind::Plain, &view.plain),
             self.painted(GOOD, row(ProxyKind::Bywash, &view.bywash)),
         ]
@@ -128,11 +136,52 @@ impl Screen {
     }
 
     fn plain_lines(&self, view: &View, seconds: f64) -> String {
-        let start = format!("{seconds:3.0} s  {:<13}", self.plan.phase(seconds).name());
+        let start = format!("{seconds:3.0} s  {:<13}", self.name(self.plan.phase(seconds)));
         let row = |kind: ProxyKind, gauge: &Gauge| {
             format!("{start}  {:<11}  {}", kind.label(), numbers(gauge))
         };
         format!("{}\n{}", row(ProxyKind::Plain, &view.plain), row(ProxyKind::Bywash, &view.bywash))
+    }
+
+    fn plain_head(&self) -> String {
+        let head = |words: [&str; 3], rest| {
+            format!("{:>5}  {:<13}  {:<11}  {rest}", words[0], words[1], words[2])
+        };
+        let second = head(["time", "phase", &self.behind()], UNITS);
+        format!("{}\n{second}", head(["", "", ""], &self.head()))
+    }
+
+    /// Returns the first line of column headings, above [`UNITS`].
+    fn head(&self) -> String {
+        format!("answered   gave up   refused   {:>6}", self.words.unit)
+    }
+
+    fn behind(&self) -> String {
+        format!("{} behind", self.words.site)
+    }
+
+    fn name(&self, phase: Phase) -> String {
+        match phase {
+            Phase::Calm => "calm".into(),
+            Phase::Overload => self.words.phase.to_uppercase(),
+            Phase::CalmAgain => "calm again".into(),
+            Phase::Last => format!("last {}", self.words.clients),
+        }
+    }
+
+    fn description(&self, seconds: f64) -> String {
+        let Plan { from, to, rho, .. } = self.plan;
+        let Words { site, clients, arrival, .. } = self.words;
+        let phase = self.plan.phase(seconds);
+        match phase {
+            Phase::Calm => format!("calm: {arrival} at {from:.0} s"),
+            Phase::Overload => {
+                let name = self.name(phase);
+                format!("{name} until {to:.0} s: {rho} times what a {site} can serve")
+            }
+            Phase::CalmAgain => format!("calm again: as many {clients} arrive as at the beginning"),
+            Phase::Last => format!("no new {clients} arrive; the last ones are finishing"),
+        }
     }
 }
 
@@ -140,32 +189,9 @@ impl Plan {
     fn phase(self, seconds: f64) -> Phase {
         match seconds {
             s if s < self.from => Phase::Calm,
-            s if s < self.to => Phase::Crowd,
+            s if s < self.to => Phase::Overload,
             s if s < self.end => Phase::CalmAgain,
             _ => Phase::Last,
-        }
-    }
-
-    fn description(self, seconds: f64) -> String {
-        let Self { from, to, rho, .. } = self;
-        match self.phase(seconds) {
-            Phase::Calm => format!("calm: the crowd arrives at {from:.0} s"),
-            Phase::Crowd => {
-                format!("FLASH CROWD until {to:.0} s: {rho} times what a shop can serve")
-            }
-            Phase::CalmAgain => "calm again: as many visitors arrive as at the beginning".into(),
-            Phase::Last => "no new visitors arrive; the last ones are finishing".into(),
-        }
-    }
-}
-
-impl Phase {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Calm => "calm",
-            Self::Crowd => "FLASH CROWD",
-            Self::CalmAgain => "calm again",
-            Self::Last => "last visitors",
         }
     }
 }
@@ -179,13 +205,6 @@ fn numbers(gauge: &Gauge) -> String {
         rates.refused,
         gauge.orders_so_far()
     )
-}
-
-fn plain_head() -> String {
-    let head = |words: [&str; 3], rest| {
-        format!("{:>5}  {:<13}  {:<11}  {rest}", words[0], words[1], words[2])
-    };
-    format!("{}\n{}", head(["", "", ""], HEAD[0]), head(["time", "phase", "shop behind"], HEAD[1]))
 }
 
 /// Returns text that draws `lines` on a terminal, over the previous lines if `drawn` is true. Line
@@ -204,13 +223,14 @@ fn over(lines: &[String], drawn: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::words::{SHOP, WIKI};
     use super::*;
 
-    fn screen() -> Screen {
+    fn screen(words: Words) -> Screen {
         let plan = Plan { from: 15.0, to: 45.0, end: 60.0, rho: 2.5 };
         let gauge = || Gauge::new(bywash_units::TimeSpan::from_secs(60));
         let view = View { plain: gauge(), bywash: gauge(), drawn: false, due: EVERY };
-        Screen { terminal: true, colour: false, plan, view: Mutex::new(view) }
+        Screen { terminal: true, colour: false, words, plan, view: Mutex::new(view) }
     }
 
     fn busy(seconds: u64) -> Progress {
@@ -224,17 +244,21 @@ mod tests {
         }
     }
 
+    fn at_any_time(words: Words) -> impl Iterator<Item = (Words, u64)> {
+        [0, 14, 15, 30, 45, 60, 75].into_iter().map(move |second| (words, second))
+    }
+
     #[test]
     fn every_line_fits_eighty_columns_at_any_time() {
-        let screen = screen();
-        let mut view = screen.view.lock().unwrap();
-        for second in [0, 14, 15, 30, 45, 60, 75] {
+        for (words, second) in [SHOP, WIKI].into_iter().flat_map(at_any_time) {
+            let screen = screen(words);
+            let mut view = screen.view.lock().unwrap();
             view.plain.read(&busy(second));
             view.bywash.read(&busy(second));
             let seconds = second as f64;
             let mut lines = screen.table(&view, seconds);
             lines.extend(screen.plain_lines(&view, seconds).lines().map(String::from));
-            lines.extend(plain_head().lines().map(String::from));
+            lines.extend(screen.plain_head().lines().map(String::from));
             for line in lines {
                 assert!(line.chars().count() <= 80, "{line:?}");
             }
@@ -251,11 +275,11 @@ mod tests {
 
     #[test]
     fn the_phases_follow_each_other() {
-        let plan = screen().plan;
+        let plan = screen(SHOP).plan;
         let phases = [0.0, 15.0, 44.9, 45.0, 60.0].map(|seconds| plan.phase(seconds));
         assert_eq!(
             phases,
-            [Phase::Calm, Phase::Crowd, Phase::Crowd, Phase::CalmAgain, Phase::Last]
+            [Phase::Calm, Phase::Overload, Phase::Overload, Phase::CalmAgain, Phase::Last]
         );
     }
 }

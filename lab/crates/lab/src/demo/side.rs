@@ -1,26 +1,22 @@
-//! One side of the demo's comparison: a shop, a gateway in front of it, and the outcome for its
-//! visitors.
+//! One side of a demo's comparison: a site, and a gateway in front of it.
 
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
 
 use bywash_command::Failure;
 use bywash_command::streams::say;
 use bywash_command::{admin_client, operators};
 use bywash_config::Config;
 use bywash_gateway::{Gateway, Inheritance};
-use bywash_load::{Options, Run};
+use bywash_load::{Options, Progress, Run};
 use bywash_scenario::{RunResult, Scenario};
-use bywash_shop::{Order, Shop};
 use bywash_units::TimeSpan;
 
 use super::folder::{self, Folder};
 use super::interactive;
-use super::screen::Screen;
-use crate::{classes, shop};
 
-/// The proxy in front of the shop.
+/// The proxy in front of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProxyKind {
     /// bywash with all its decisions switched off, so that it passes on all requests.
@@ -44,59 +40,42 @@ impl ProxyKind {
             Self::Bywash => folder::STATE,
         }
     }
-
-    const fn file(self) -> &'static str {
-        match self {
-            Self::Plain => "plain.db",
-            Self::Bywash => "bywash.db",
-        }
-    }
 }
 
-pub(super) struct Side {
-    kind: ProxyKind,
-    shop: Shop,
+/// The site of a side.
+pub(super) trait Site {
+    fn address(&self) -> SocketAddr;
+}
+
+pub(super) struct Side<S> {
+    pub(super) kind: ProxyKind,
+    pub(super) site: S,
     gateway: Gateway,
-    database: PathBuf,
     config: String,
 }
 
-/// The result of a run on one side of the comparison.
-pub(super) struct Outcome {
-    pub(super) kind: ProxyKind,
-    pub(super) run: Run,
-    /// The orders that the shop's database has after the run.
-    pub(super) orders: Vec<Order>,
+/// The parts of the gateway's configuration that depend on the site, as TOML.
+pub(super) struct SiteConfig {
+    /// The keys of the table `identify`, each with the table's name.
+    pub(super) identify: String,
+    /// The tables of the classes.
+    pub(super) classes: String,
 }
 
-impl Outcome {
-    fn of(kind: ProxyKind, mut run: Run, shop: &Shop, database: &Path) -> Result<Self, Failure> {
-        run.tally.worked(shop::busy(shop));
-        let orders = bywash_shop::orders(database).map_err(Failure::running)?;
-        Ok(Self { kind, run, orders })
-    }
-
-    /// Returns the number of orders that visitors saw confirmed although the database does not have
-    /// them.
-    pub(super) fn count_missing(&self) -> usize {
-        shop::count_missing(&self.run.confirmed, &self.orders)
-    }
-}
-
-impl Side {
-    /// Opens a shop with an empty database in `folder`, and a gateway of `kind` in front of the
-    /// shop.
+impl<S: Site> Side<S> {
+    /// Opens a gateway of `kind` in front of `site`, which serves the clients of `scenario`.
     pub(super) fn open(
         kind: ProxyKind,
+        site: S,
+        own: &SiteConfig,
         scenario: &Scenario,
         folder: &Folder,
     ) -> Result<Self, Failure> {
-        let database = folder.file(kind.file());
-        let shop = shop::open(&database, scenario)?;
         let key = folder.file(KEY);
         operators::ensure(&key).map_err(Failure::running)?;
         let state = folder.folder(kind.state()).map_err(Failure::running)?;
-        let config = config(scenario, &shop, &admin(kind), &key, &state);
+        let listens = format!("admin = \"{}\"\noperators_key = \"{}\"", admin(kind), key.display());
+        let config = config(scenario, site.address(), own, &listens, &state);
         let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
         gateway.bypass(kind == ProxyKind::Plain);
@@ -105,7 +84,7 @@ impl Side {
                 say(format!("   {line}"));
             }
         });
-        Ok(Self { kind, shop, gateway, database, config })
+        Ok(Self { kind, site, gateway, config })
     }
 
     pub(super) fn address(&self) -> String {
@@ -132,20 +111,15 @@ impl Side {
         )
     }
 
-    /// Plays the visitors of the crowd against this side.
+    /// Plays the clients of `scenario` against this side.
     pub(super) fn play(
         &self,
         scenario: &Scenario,
-        seed: u64,
-        screen: &Screen,
+        options: Options,
+        watch: &mut dyn FnMut(&Progress),
     ) -> Result<Run, Failure> {
-        let options = Options {
-            label: self.kind.label().into(),
-            tag: Some("demo".into()),
-            ..self.options(rho(scenario), seed)
-        };
-        let run = bywash_load::run(scenario, &options, &mut |p| screen.show(self.kind, p));
-        run.map_err(Failure::running)
+        let options = Options { label: self.kind.label().into(), ..options };
+        bywash_load::run(scenario, &options, watch).map_err(Failure::running)
     }
 
     /// Reloads the gateway with the search for elephants switched on. The gateway measures the
@@ -162,30 +136,15 @@ impl Side {
         Options { own_addresses: true, ..Options::new(self.address(), rho, seed) }
     }
 
-    /// Stops the gateway and the shop, and returns the outcome of `run`.
-    pub(super) fn close(self, run: Run) -> Result<Outcome, Failure> {
-        let Self { kind, shop, gateway, database, .. } = self;
-        gateway.stop(GRACE);
-        Outcome::of(kind, run, &shop, &database)
-    }
-
-    /// Waits at most [`GRACE`] until the shop is idle, and returns the outcome of `run`. The
-    /// gateway and the shop keep running.
-    pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
-        let end = Instant::now() + GRACE.to_std();
-        let is_busy = || {
-            let stats = self.shop.stats();
-            stats.running + stats.queue_length > 0
-        };
-        while is_busy() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Outcome::of(self.kind, run, &self.shop, &self.database)
+    /// Stops the gateway, and returns the site.
+    pub(super) fn close(self) -> S {
+        self.gateway.stop(GRACE);
+        self.site
     }
 }
 
-/// The maximum time to wait for remaining requests after the last visitor has gone.
-const GRACE: TimeSpan = TimeSpan::from_secs(5);
+/// The maximum time to wait for remaining requests after the last client has gone.
+pub(super) const GRACE: TimeSpan = TimeSpan::from_secs(5);
 /// The file name of the operators' key in the demo's folder.
 const KEY: &str = "operators.key";
 /// The validity of the token in the console's link: longer than a demo.
@@ -200,27 +159,32 @@ fn admin(kind: ProxyKind) -> String {
     if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
-/// Returns the offered load that the scenario's crowd reaches.
+/// Returns the highest offered load of the scenario.
 pub(super) fn rho(scenario: &Scenario) -> f64 {
     scenario.rho.first().copied().unwrap_or(1.0)
 }
 
-/// Returns the gateway's configuration, as an operator would write it.
-fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Path) -> String {
+/// Returns the gateway's configuration, as an operator would write it. `listens` has the keys of the
+/// admin listener.
+fn config(
+    scenario: &Scenario,
+    site: SocketAddr,
+    own: &SiteConfig,
+    listens: &str,
+    state: &Path,
+) -> String {
     let patience = scenario.client.patience.median();
-    let mut text = format!(
-        "version = 1\nmode = \"enforce\"\nidentify.session = \"cookie:sid\"\nstate.directory = \"{}\"\n\
-         [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
-         [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
+    format!(
+        "version = 1\nmode = \"enforce\"\n{}\nstate.directory = \"{}\"\n\
+         [listen]\nhttp = \"127.0.0.1:0\"\n{listens}\n\
+         [upstream]\nserver = \"http://{site}\"\nlimit = {}\n\
          [scheduler]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
-         [log]\naccess = \"off\"\n",
+         [log]\naccess = \"off\"\n{}",
+        own.identify,
         state.display(),
-        key.display(),
-        shop.address(),
         scenario.workers,
-    );
-    text.push_str(&classes::toml(scenario));
-    text
+        own.classes,
+    )
 }
 
 fn read(text: &str) -> Result<Config, Failure> {
@@ -228,20 +192,46 @@ fn read(text: &str) -> Result<Config, Failure> {
     read.map(|(config, _)| config).map_err(Failure::running)
 }
 
-/// Joins the rows of both sides into one result.
-pub(super) fn join(scenario: &Scenario, seed: u64, plain: &Outcome, bywash: &Outcome) -> RunResult {
-    let cell = |outcome: &Outcome| {
-        let options = Options {
-            label: outcome.kind.label().into(),
-            ..Options::new(String::new(), rho(scenario), seed)
-        };
-        outcome.run.result(scenario, &options)
-    };
-    let mut result = cell(plain);
-    let second = cell(bywash);
+/// Prints the addresses of both sites, and how to watch the side behind bywash.
+pub(super) fn print_addresses<S: Site>(
+    [plain, bywash]: [&Side<S>; 2],
+    folder: &Folder,
+) -> Result<(), Failure> {
+    say(format!(
+        "     plain proxy  {}\n     bywash       {}\n\n   \
+            Watch it in a browser:\n\n     {}\n\n   \
+            or in another terminal:\n\n     {}\n",
+        plain.address(),
+        bywash.address(),
+        bywash.console(folder)?,
+        bywash.top(folder),
+    ));
+    Ok(())
+}
+
+/// Joins the rows of the run on each side into one result.
+pub(super) fn join(scenario: &Scenario, seed: u64, runs: [(String, &Run); 2]) -> RunResult {
+    let [mut result, second] = runs.map(|(label, run)| {
+        let options = Options { label, ..Options::new(String::new(), rho(scenario), seed) };
+        run.result(scenario, &options)
+    });
     result.invalid = result.invalid.or(second.invalid);
     result.cells.extend(second.cells);
     result
+}
+
+/// Runs `other` on another thread and `own` on this one, at the same time. Returns the results of
+/// both.
+pub(super) fn at_once<A: Send, B>(
+    other: impl FnOnce() -> Result<A, Failure> + Send,
+    own: impl FnOnce() -> Result<B, Failure>,
+) -> Result<(A, B), Failure> {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let own = own();
+        let other = other.join().map_err(|_| Failure::running("a thread of load has panicked"))?;
+        Ok((other?, own?))
+    })
 }
 
 #[cfg(test)]
@@ -250,13 +240,13 @@ mod tests {
     use bywash_control::Overrides;
     use serde_json::Value;
 
-    use super::super::{interactive, scenario};
+    use super::super::{scenario, shop_side};
     use super::*;
 
     #[test]
     fn what_the_consoles_link_decides_at_the_demos_shop_is_written_down() {
         let (folder, scenario) = (Folder::new().unwrap(), scenario(interactive::CRAWLER).unwrap());
-        let side = Side::open(ProxyKind::Bywash, &scenario, &folder).unwrap();
+        let side = shop_side::open(ProxyKind::Bywash, &scenario, &folder).unwrap();
         let link = side.console(&folder).unwrap();
         let (address, token) = link.split_once("/#/login/").unwrap();
         let address = address.strip_prefix("http://").unwrap().parse().unwrap();

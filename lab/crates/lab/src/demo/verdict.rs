@@ -1,16 +1,16 @@
-//! Judges whether the promises of the demo were kept.
+//! Judges whether the promises of a demo were kept.
 
 use std::fmt;
 
 use bywash_command::Failure;
-use bywash_scenario::{ResultRow, Scenario, Second};
+use bywash_scenario::{ResultRow, RunResult, Scenario, Second};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
-use super::order_audit::{OrderAudit, crowd};
-use super::side::{Outcome, join};
+use super::phases::{Phase, Phases, overload};
+use super::shop_side::Outcome;
 
-/// The promises of the demo, each with its measurement.
+/// The promises of a demo, each with its measurement.
 pub(super) struct Verdict {
     pub(super) promises: Vec<Promise>,
     /// The reason why nothing can be concluded from the run; `None` if the run is valid.
@@ -25,28 +25,28 @@ pub(super) struct Promise {
     pub(super) found: String,
 }
 
-/// The time from the end of the crowd's arrivals until the last visitors of the crowd have left, in
-/// seconds.
+/// The time from the end of the overload's arrivals until its last clients have left, in seconds.
 const SETTLING_S: usize = 5;
 
 impl Verdict {
+    /// Judges the promises of the demo with a flash crowd.
     pub(super) fn of(
         scenario: &Scenario,
-        audit: &OrderAudit,
-        plain: &Outcome,
-        bywash: &Outcome,
+        orders: &Phases,
+        result: &RunResult,
+        sides: [&Outcome; 2],
     ) -> Self {
-        let result = join(scenario, 0, plain, bywash);
         let (first, second) = (&result.cells[0], &result.cells[1]);
+        let crowd = orders.overloaded();
         Self {
             promises: vec![
-                more_orders(audit),
-                possible_orders(audit),
+                more(crowd, "at least five times the plain shop's orders from the crowd"),
+                possible(crowd, "at least 90 % of the orders that the shop had capacity for"),
                 useful_work(first, second),
-                no_refusals(scenario, second),
-                agreement(plain, bywash),
+                no_refusals(scenario, second, "the crowd"),
+                agreement(sides),
             ],
-            invalid: result.invalid,
+            invalid: result.invalid.clone(),
         }
     }
 
@@ -77,22 +77,23 @@ impl Verdict {
     }
 }
 
-fn more_orders(audit: &OrderAudit) -> Promise {
-    let (plain, bywash) = (audit.crowd().plain, audit.crowd().bywash);
+/// Judges whether the site behind bywash has at least five times the successes of the other.
+pub(super) fn more(phase: &Phase, words: &str) -> Promise {
+    let (plain, bywash) = (phase.plain, phase.bywash);
     Promise {
         kept: bywash > 0 && bywash >= 5 * plain,
-        words: "at least five times the plain shop's orders from the crowd".into(),
+        words: words.into(),
         found: format!("{bywash} and {plain}"),
     }
 }
 
-fn possible_orders(audit: &OrderAudit) -> Promise {
-    let crowd = audit.crowd();
-    let share = crowd.bywash as f64 / crowd.possible;
+/// Judges whether the site behind bywash has at least 90 % of the possible successes.
+pub(super) fn possible(phase: &Phase, words: &str) -> Promise {
+    let share = phase.bywash as f64 / phase.possible;
     Promise {
         kept: share >= 0.9,
-        words: "at least 90 % of the orders that the shop had capacity for".into(),
-        found: format!("{} of {:.0}, {:.0} %", crowd.bywash, crowd.possible, 100.0 * share),
+        words: words.into(),
+        found: format!("{} of {:.0}, {:.0} %", phase.bywash, phase.possible, 100.0 * share),
     }
 }
 
@@ -113,8 +114,10 @@ fn useful_share(cell: &ResultRow) -> f64 {
     cell.useful_work / (cell.useful_work + wasted)
 }
 
-fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
-    let (from, to) = crowd(scenario);
+/// Judges whether bywash refused no request in the calm. `scenario` has the overload, which `name`
+/// names.
+pub(super) fn no_refusals(scenario: &Scenario, bywash: &ResultRow, name: &str) -> Promise {
+    let (from, to) = overload(scenario);
     let dropped = |seconds: &[Second]| seconds.iter().map(|second| second.dropped).sum::<u64>();
     let timeline = &bywash.timeline;
     let second = |seconds: f64| (seconds as usize).min(timeline.len());
@@ -124,7 +127,7 @@ fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
     Promise {
         kept: before == 0 && after == 0,
         words: format!(
-            "no request is refused before the crowd, or from {SETTLING_S} s after it on"
+            "no request is refused before {name}, or from {SETTLING_S} s after {name} on"
         ),
         found: format!("{before} and {after}"),
     }
@@ -133,9 +136,9 @@ fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
 /// Judges whether the database has every order that a visitor saw confirmed, on both sides. The
 /// reverse is allowed: the database may have an order whose client had left just before the
 /// confirmation.
-fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
-    let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
-    let missing = plain.count_missing() + bywash.count_missing();
+fn agreement(sides: [&Outcome; 2]) -> Promise {
+    let seen: usize = sides.iter().map(|side| side.run.confirmed.len()).sum();
+    let missing: usize = sides.iter().map(|side| side.count_missing()).sum();
     Promise {
         kept: missing == 0,
         words: "every order that a client saw confirmed is in the shop's database".into(),
@@ -169,11 +172,11 @@ mod tests {
     use bywash_scenario::{Closes, Tally};
     use bywash_units::TimeSpan;
 
-    use super::super::order_audit::Phase;
+    use super::super::phases::tests::phases;
     use super::*;
 
     fn scenario() -> Scenario {
-        Scenario::parse(super::super::FLASH_CROWD, Path::new(".")).unwrap()
+        Scenario::parse(super::super::flash_crowd::FLASH_CROWD, Path::new(".")).unwrap()
     }
 
     fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> ResultRow {
@@ -187,24 +190,22 @@ mod tests {
         cell
     }
 
-    fn audit(plain: u64, bywash: u64) -> OrderAudit {
-        let mut audit = OrderAudit { phases: [(); 3].map(|()| Phase::default()) };
-        audit.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
-        audit
-    }
-
     #[test]
     fn five_times_the_orders_is_kept_and_less_or_none_is_broken() {
         for (plain, bywash, kept) in [(10, 50, true), (0, 1, true), (10, 49, false), (0, 0, false)]
         {
-            assert_eq!(more_orders(&audit(plain, bywash)).kept, kept, "{plain} and {bywash}");
+            assert_eq!(
+                more(phases(100.0, plain, bywash).overloaded(), "").kept,
+                kept,
+                "{plain} and {bywash}"
+            );
         }
     }
 
     #[test]
     fn nine_tenths_of_the_possible_orders_is_kept_and_less_is_broken() {
-        assert!(possible_orders(&audit(0, 90)).kept);
-        assert!(!possible_orders(&audit(0, 89)).kept);
+        assert!(possible(phases(100.0, 0, 90).overloaded(), "").kept);
+        assert!(!possible(phases(100.0, 0, 89).overloaded(), "").kept);
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
     fn a_refusal_in_the_calm_breaks_the_promise_and_one_in_the_crowd_does_not() {
         for (second, kept) in [(0, false), (14, false), (15, true), (49, true), (50, false)] {
             let cell = cell(1.0, Some(0.0), Some(second));
-            assert_eq!(no_refusals(&scenario(), &cell).kept, kept, "second {second}");
+            assert_eq!(no_refusals(&scenario(), &cell, "it").kept, kept, "second {second}");
         }
     }
 }
