@@ -30,15 +30,22 @@ impl Drop for Demo {
 
 #[test]
 fn an_interrupted_demo_leaves_nothing_behind() {
+    leaves_nothing(&["demo"]);
+    leaves_nothing(&["demo", "--scrape"]);
+}
+
+/// Interrupts the demo of `args` when its sites are open, and checks that its files are removed.
+fn leaves_nothing(args: &[&str]) {
     use std::io::{BufRead, BufReader};
     let folder = Folder::new();
-    let mut command = command(&["demo", "--report", &folder.path("out.html")]);
+    let report = folder.path("out.html");
+    let mut command = command(&[args, &["--report", &report]].concat());
     let mut demo = Demo(command.env("TMPDIR", folder.path(".")).spawn().unwrap());
     let err = BufReader::new(demo.0.stderr.take().unwrap());
     let mut lines = err.lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.contains("plain proxy  http://")), "the shops are open");
+    assert!(lines.any(|line| line.contains("plain proxy  http://")), "the sites are open");
     let inside = || std::fs::read_dir(folder.path(".")).unwrap().count();
-    assert_eq!(inside(), 1, "the databases");
+    assert_eq!(inside(), 1, "the temporary folder");
     signal(&demo.0, "INT");
     assert_eq!(wait(&mut demo.0, Duration::from_secs(20)), Some(130));
     assert_eq!(inside(), 0);

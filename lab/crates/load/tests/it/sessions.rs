@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bywash_load::{LoadError, Options, run};
+use bywash_load::{Head, LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
@@ -371,4 +371,48 @@ fn a_blank_is_filled_for_each_request_and_whoever_tries_again_asks_for_the_same(
     let numbers: Vec<_> = numbers.map(Option::unwrap).collect();
     assert_eq!(numbers.len(), 3);
     assert!(numbers[0] == numbers[1] && numbers[1] != numbers[2], "{numbers:?}");
+}
+
+#[test]
+fn visitors_send_their_head_in_its_order_and_some_keep_no_cookies() {
+    const HEAD: Head =
+        Head { page: &[("sec-ch-ua", "x"), ("user-agent", "y"), ("accept", "*/*")], file: &[] };
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let url = handling({
+        let asked = Arc::clone(&asked);
+        move |mut stream| {
+            while let Some(head) = request(&mut stream) {
+                asked.lock().unwrap().push(head);
+                let answer = b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n";
+                let _ = stream.write_all(answer);
+            }
+        }
+    });
+    let mut scenario = alone();
+    scenario.client.shapes = 1;
+    scenario.classes[1].path = "/second".into();
+    for keep_cookies in [0.0, 1.0] {
+        let options = Options { heads: vec![HEAD], keep_cookies, ..at(&url) };
+        let (_, cell) = play(&scenario, &options);
+        assert_eq!(cell.completed, 2);
+        let asked = std::mem::take(&mut *asked.lock().unwrap());
+        let order = ["\r\nhost:", "\r\nsec-ch-ua: x", "\r\nuser-agent: y", "\r\naccept:"];
+        let at = order.map(|field| asked[0].find(field));
+        assert!(at.is_sorted() && at[0].is_some(), "{}", asked[0]);
+        assert!(!asked[0].contains("referer") && asked[1].contains(&format!("referer: {url}/\r")));
+        assert_eq!(asked[1].contains("cookie: a=b"), keep_cookies > 0.0);
+    }
+}
+
+#[test]
+fn a_client_without_fields_for_files_leaves_them_out_and_goes_on() {
+    let url = answering(|_| answer(200, ""));
+    let mut scenario = alone();
+    scenario.client.shapes = 1;
+    scenario.classes[0].path = "/style.css".into();
+    let head = Head { page: &[("accept", "*/*")], file: &[] };
+    let (_, cell) = play(&scenario, &Options { heads: vec![head], ..at(&url) });
+    assert_eq!((cell.generated, cell.completed, cell.orders), (1, 1, 1));
+    let error = run(&scenario, &at(&url), &mut |_| ());
+    assert!(matches!(error, Err(LoadError::Shapes { shapes: 1, heads: 0 })), "{error:?}");
 }

@@ -186,7 +186,33 @@ fn setting(load: &Load) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bywash_scenario::{Distribution, Profile};
+    use bywash_units::{Time, TimeSpan};
+
     use super::*;
+
+    #[test]
+    fn readers_get_all_that_they_mean_to_read_of_a_wiki_without_scrapers() {
+        let mut readers = scenario(READING).unwrap();
+        readers.client.think = Distribution::Constant(TimeSpan::from_millis(1));
+        readers.profile = Profile::Times(vec![Time::ZERO; 20]);
+        let mut scrapers = scenario(SCRAPING).unwrap();
+        scrapers.profile = Profile::Times(vec![Time::ZERO]);
+        let load = Load { readers, scrapers, seed: 1 };
+        let folder = Folder::new().unwrap();
+        let screen = Screen::new(&load.scrapers, WIKI);
+        let sides = [ProxyKind::Plain, ProxyKind::Bywash].map(|kind| {
+            let side = open(kind, &load.readers, &folder).unwrap();
+            side.play_load(&load, &screen).unwrap()
+        });
+        let story = story(&load, &sides).unwrap();
+        let Phase { planned, plain, bywash, .. } = *story.phases.overloaded();
+        assert!(planned >= 20);
+        assert_eq!((plain, bywash), (planned, planned));
+        let labels: Vec<&str> =
+            story.result.cells.iter().map(|cell| cell.policy.as_str()).collect();
+        assert_eq!(labels[1..3], ["bywash: readers", "plain proxy: scrapers"]);
+    }
 
     #[test]
     fn scrapers_are_four_fifths_of_the_work_and_none_has_a_readers_address() {

@@ -6,7 +6,6 @@ use bywash_terminal::{Align, Table};
 use bywash_units::TimeSpan;
 
 use super::super::phases::Phases;
-use super::super::side::ProxyKind;
 use super::super::verdict::Promise;
 
 /// The response times of the pages that readers got in time, in order, for each phase.
@@ -38,24 +37,25 @@ impl Times {
             kept: calm.zip(scraping).is_some_and(|(calm, scraping)| scraping <= calm * 2),
             words: "95 % of the pages that readers get take at most twice the time of the calm"
                 .into(),
-            found: format!("{} and {}", milliseconds(scraping), milliseconds(calm)),
+            found: format!("{} ms and {} ms", milliseconds(scraping), milliseconds(calm)),
         }
     }
 }
 
 /// Returns the table of the times on both sides.
 pub(super) fn table(phases: &Phases, sides: &[Times; 2]) -> Table {
-    let mut columns = vec![("time of a page, in ms".to_owned(), Align::Left)];
-    for phase in &phases.all {
-        columns.push((format!("{}: median", phase.name), Align::Right));
-        columns.push(("95 %".into(), Align::Right));
-    }
-    let columns: Vec<_> = columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-    let mut table = Table::new(&columns);
-    for (kind, times) in [ProxyKind::Plain, ProxyKind::Bywash].into_iter().zip(sides) {
-        let of = |phase| [0.5, 0.95].map(|share| milliseconds(times.quantile(phase, share)));
-        let row = std::iter::once(kind.label().to_owned());
-        table.push(row.chain((0..3).flat_map(of)).collect());
+    let mut table = Table::new(&[
+        ("time of a page in ms, by phase of arrival", Align::Left),
+        ("plain proxy: median", Align::Right),
+        ("plain proxy: 95 %", Align::Right),
+        ("bywash: median", Align::Right),
+        ("bywash: 95 %", Align::Right),
+    ]);
+    for (index, phase) in phases.all.iter().enumerate() {
+        let of =
+            |times: &Times| [0.5, 0.95].map(|share| milliseconds(times.quantile(index, share)));
+        let name = std::iter::once(phase.name.to_owned());
+        table.push(name.chain(sides.iter().flat_map(of)).collect());
     }
     table
 }
