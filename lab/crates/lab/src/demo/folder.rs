@@ -30,8 +30,12 @@ pub(super) struct Folder {
 
 impl Folder {
     pub(super) fn new() -> io::Result<Self> {
-        let all = std::env::temp_dir();
-        sweep(&all);
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    /// Creates the folder in the folder `all`.
+    pub(super) fn new_in(all: &Path) -> io::Result<Self> {
+        sweep(all);
         let path = all.join(format!("{PREFIX}{}", std::process::id()));
         // Never use an existing folder, because another user may have made it as a trap.
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| {

@@ -18,66 +18,45 @@ const IPHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) \
                       Safari/604.1";
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0";
 
+/// Returns the head of Chrome on a platform.
+macro_rules! chrome {
+    ($platform:literal, $mobile:literal, $agent:ident, $languages:literal) => {
+        Head {
+            page: &[
+                ("connection", "keep-alive"),
+                ("sec-ch-ua", CHROME_BRANDS),
+                ("sec-ch-ua-mobile", $mobile),
+                ("sec-ch-ua-platform", $platform),
+                ("upgrade-insecure-requests", "1"),
+                ("user-agent", $agent),
+                ("accept", CHROME_ACCEPT),
+                ("sec-fetch-site", "none"),
+                ("sec-fetch-mode", "navigate"),
+                ("sec-fetch-user", "?1"),
+                ("sec-fetch-dest", "document"),
+                ("accept-encoding", "gzip, deflate, br, zstd"),
+                ("accept-language", $languages),
+            ],
+            file: &[
+                ("connection", "keep-alive"),
+                ("sec-ch-ua-platform", $platform),
+                ("user-agent", $agent),
+                ("sec-ch-ua", CHROME_BRANDS),
+                ("sec-ch-ua-mobile", $mobile),
+                ("accept", "*/*"),
+                ("sec-fetch-site", "same-origin"),
+                ("sec-fetch-mode", "no-cors"),
+                ("accept-encoding", "gzip, deflate, br, zstd"),
+                ("accept-language", $languages),
+            ],
+        }
+    };
+}
+
 /// The readers' heads, the most frequent first.
 pub(super) const READERS: [Head; 5] = [
-    Head {
-        page: &[
-            ("connection", "keep-alive"),
-            ("sec-ch-ua", CHROME_BRANDS),
-            ("sec-ch-ua-mobile", "?1"),
-            ("sec-ch-ua-platform", "\"Android\""),
-            ("upgrade-insecure-requests", "1"),
-            ("user-agent", ANDROID),
-            ("accept", CHROME_ACCEPT),
-            ("sec-fetch-site", "none"),
-            ("sec-fetch-mode", "navigate"),
-            ("sec-fetch-user", "?1"),
-            ("sec-fetch-dest", "document"),
-            ("accept-encoding", "gzip, deflate, br, zstd"),
-            ("accept-language", "en-GB,en-US;q=0.9,en;q=0.8"),
-        ],
-        file: &[
-            ("connection", "keep-alive"),
-            ("sec-ch-ua-platform", "\"Android\""),
-            ("user-agent", ANDROID),
-            ("sec-ch-ua", CHROME_BRANDS),
-            ("sec-ch-ua-mobile", "?1"),
-            ("accept", "*/*"),
-            ("sec-fetch-site", "same-origin"),
-            ("sec-fetch-mode", "no-cors"),
-            ("accept-encoding", "gzip, deflate, br, zstd"),
-            ("accept-language", "en-GB,en-US;q=0.9,en;q=0.8"),
-        ],
-    },
-    Head {
-        page: &[
-            ("connection", "keep-alive"),
-            ("sec-ch-ua", CHROME_BRANDS),
-            ("sec-ch-ua-mobile", "?0"),
-            ("sec-ch-ua-platform", "\"Windows\""),
-            ("upgrade-insecure-requests", "1"),
-            ("user-agent", WINDOWS),
-            ("accept", CHROME_ACCEPT),
-            ("sec-fetch-site", "none"),
-            ("sec-fetch-mode", "navigate"),
-            ("sec-fetch-user", "?1"),
-            ("sec-fetch-dest", "document"),
-            ("accept-encoding", "gzip, deflate, br, zstd"),
-            ("accept-language", "en-US,en;q=0.9"),
-        ],
-        file: &[
-            ("connection", "keep-alive"),
-            ("sec-ch-ua-platform", "\"Windows\""),
-            ("user-agent", WINDOWS),
-            ("sec-ch-ua", CHROME_BRANDS),
-            ("sec-ch-ua-mobile", "?0"),
-            ("accept", "*/*"),
-            ("sec-fetch-site", "same-origin"),
-            ("sec-fetch-mode", "no-cors"),
-            ("accept-encoding", "gzip, deflate, br, zstd"),
-            ("accept-language", "en-US,en;q=0.9"),
-        ],
-    },
+    chrome!("\"Android\"", "?1", ANDROID, "en-GB,en-US;q=0.9,en;q=0.8"),
+    chrome!("\"Windows\"", "?0", WINDOWS, "en-US,en;q=0.9"),
     Head {
         page: &[
             ("sec-fetch-dest", "document"),

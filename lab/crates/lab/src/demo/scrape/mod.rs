@@ -199,7 +199,8 @@ mod tests {
         let mut scrapers = scenario(SCRAPING).unwrap();
         scrapers.profile = Profile::Times(vec![Time::ZERO]);
         let load = Load { readers, scrapers, seed: 1 };
-        let folder = Folder::new().unwrap();
+        let all = tempfile::tempdir().unwrap();
+        let folder = Folder::new_in(all.path()).unwrap();
         let screen = Screen::new(&load.scrapers, WIKI);
         let sides = [ProxyKind::Plain, ProxyKind::Bywash].map(|kind| {
             let side = open(kind, &load.readers, &folder).unwrap();
