@@ -1,6 +1,6 @@
 //! Path templates. In each request, a placeholder such as `{1..20}` in a path is replaced by a
-//! random whole number from 1 to 20. In `{zipf 1..20}` lower numbers are likelier, as with the pages
-//! of a site: the number k is drawn with a probability of about 1/k, scaled (Zipf's law).
+//! random whole number from 1 to 20. In `{zipf 1..20}` lower numbers are likelier, as with the
+//! pages of a site: the number k is drawn with a probability of about 1/k, scaled (Zipf's law).
 //!
 //! Equal placeholders in one path get the same number, so that `user{1..9}` always goes with the
 //! right `password{1..9}`. Like all plans of a visitor, the numbers follow from the run's seed and

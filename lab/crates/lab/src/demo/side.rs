@@ -164,8 +164,8 @@ pub(super) fn rho(scenario: &Scenario) -> f64 {
     scenario.rho.first().copied().unwrap_or(1.0)
 }
 
-/// Returns the gateway's configuration, as an operator would write it. `listens` has the keys of the
-/// admin listener.
+/// Returns the gateway's configuration, as an operator would write it. `listens` has the keys of
+/// the admin listener.
 fn config(
     scenario: &Scenario,
     site: SocketAddr,

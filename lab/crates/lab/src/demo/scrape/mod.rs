@@ -2,8 +2,8 @@
 //!
 //! The wikis have no orders, no sessions and no cookies, and the gateway has no classes. Readers
 //! have five heads, and half of them keep cookies. Scrapers have the heads of three HTTP libraries,
-//! claim to be browsers, and use an address for one request only. The scenarios
-//! (`lab/scenarios/scrape-*.toml`) say where their numbers come from. None was chosen by its result.
+//! claim to be browsers, and use an address for one request only. The scenarios say where their
+//! numbers come from (`lab/scenarios/scrape-*.toml`). None was chosen by its result.
 
 mod heads;
 mod times;

@@ -1,7 +1,7 @@
 //! The wiki of the demo with scrapers: a site without orders, sessions or cookies.
 //!
 //! A page or a history takes one of a fixed number of workers for its demand. Requests wait for a
-//! worker in the order in which they came. As the shop does, the wiki works on for clients that have
+//! worker in the order in which they came. Like the shop, the wiki works on for clients that have
 //! left. The files of a page take no worker.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -50,7 +50,7 @@ impl Site for Wiki {
 }
 
 struct State {
-    /// The workers, each a permit. Permits are given in the order in which they were asked for.
+    /// The workers, each a permit. The semaphore gives permits in the order of requests.
     workers: Arc<Semaphore>,
     /// The number of requests that have a worker or wait for one.
     inside: Arc<AtomicU64>,
