@@ -59,8 +59,8 @@ pub enum LoadError {
     Adversaries,
     /// The number of heads in the options is not that of the scenario's shapes.
     #[error(
-        "client.shapes is {shapes}, and this live run has {heads} heads: without a head for each it \
-         can only be simulated"
+        "client.shapes is {shapes}, and this live run has {heads} heads: without a head for each \
+         it can only be simulated"
     )]
     Shapes {
         /// The number of shapes in the scenario.

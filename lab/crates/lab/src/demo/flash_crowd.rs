@@ -124,9 +124,9 @@ fn story(
             to.as_secs_f64(),
             rho(scenario),
         ),
-        counted: "Counted in the shops' own databases: an order is a committed row. “Capacity for” is \
-             what the visitors meant to buy, times the share of the load that a shop could carry \
-             when they arrived. A shop that serves buyers first, or goes on selling after the \
+        counted: "Counted in the shops' own databases: an order is a committed row. “Capacity \
+             for” is what the visitors meant to buy, times the share of the load that a shop could \
+             carry when they arrived. A shop that serves buyers first, or goes on selling after the \
              crowd has left, can do a little better. Visitors who came just before the crowd were \
              still shopping when it arrived.",
         verdict: Verdict::of(scenario, &phases, &result, sides),

@@ -54,8 +54,8 @@ struct View {
 /// The interval between plain lines, in seconds.
 const EVERY: u64 = 5;
 
-/// The second line of column headings of both forms of the view. The headings stand between the name
-/// of the side and the strip.
+/// The second line of column headings of both forms of the view. The headings stand between the
+/// name of the side and the strip.
 const UNITS: &str = "a second  a second  a second   so far";
 
 const OVERLOAD: &str = "\x1b[1;33m";

@@ -147,9 +147,9 @@ fn story(load: &Load, sides: &[Outcome; 2]) -> Result<Story, Failure> {
         title: "Scrapers on a wiki, with and without bywash",
         headline: headline(&phases),
         setting: setting(load),
-        counted: "Counted by the readers' own clients: a page counts if it came in time. “Intended” are \
-             the pages that readers meant to read. A wiki has capacity for all of them, because \
-             readers ask for half of what it can serve. Readers who came just before the scrapers \
+        counted: "Counted by the readers' own clients: a page counts if it came in time. \
+             “Intended” are the pages that readers meant to read. A wiki has capacity for all of \
+             them, because readers ask for half of what it can serve. Readers who came just before the scrapers \
              were still reading when they arrived.",
         tables: vec![times::table(&phases, &times)],
         phases,
