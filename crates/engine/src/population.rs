@@ -16,8 +16,9 @@
 //! *visit*, which counts as one session. The driver tells such clients apart by [`VisitorKey`].
 //!
 //! A population is *known* once some of its sessions have read on. All others count as one, so a
-//! program gains nothing from many different heads. Populations of visitors become known in calm
-//! weather, when no request has to wait. Lifts change slowly: an attacker has to be served for
+//! program gains nothing from many different heads. They rank at least a level below the best, so
+//! an unknown program has no rank to lose when it attacks. Populations of visitors become known in
+//! calm weather, when no request has to wait. Lifts change slowly: an attacker has to be served for
 //! minutes to lower the lift of visitors whose heads it copies. A full table gives up populations
 //! that are not known, those with few requests first.
 //!
@@ -56,6 +57,8 @@ const KNOWN: f64 = 5.0;
 const PRIOR: f64 = 5.0;
 /// The minimum number of sessions of all populations before lifts count.
 const FEW: f64 = 100.0;
+/// The maximum lift by which populations rank that are not known.
+const MOST_UNKNOWN: f64 = 0.5;
 /// The bounds of a lift.
 const LIFTS: (f64, f64) = (1.0 / 256.0, 4.0);
 /// The factor by which a lift may grow or shrink in a second: two in a minute.
@@ -85,6 +88,8 @@ pub struct Population {
     pub refused: f64,
     /// The time for which first requests held slots, in seconds.
     pub seconds: f64,
+    /// Whether the lift is the population's own. It is that of unknown ones at first.
+    has_own_lift: bool,
 }
 
 impl Population {
@@ -92,7 +97,8 @@ impl Population {
     const fn new(key: Option<PopulationKey>, lift: f64) -> Self {
         let (sessions, read_on, requested, started, refused, seconds) =
             (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-        Self { key, sessions, read_on, lift, requested, started, refused, seconds }
+        let has_own_lift = false;
+        Self { key, sessions, read_on, lift, requested, started, refused, seconds, has_own_lift }
     }
 
     /// Creates a population that an earlier process has seen, whose sessions have lost weight since
@@ -109,6 +115,7 @@ impl Population {
         }
         let mut population = Self { sessions, read_on, ..Self::new(key, lift) };
         population.fade(fading(age, HALF_LIFE), 0.0);
+        population.has_own_lift = population.is_known();
         Some(population)
     }
 
@@ -170,6 +177,8 @@ pub(crate) struct Populations {
     /// The place of a full table that was examined last.
     examined: usize,
     visits: Recent<VisitorKey, Visit>,
+    /// The lift of all unknown populations together, which may be above [`MOST_UNKNOWN`].
+    lift_of_unknown: f64,
     /// The levels that operators have set.
     ranked: Vec<(PopulationKey, usize)>,
     ticked: Time,
@@ -182,6 +191,7 @@ impl Populations {
             all: Vec::from([Population::new(None, 1.0)]),
             examined: UNKNOWN,
             visits: Recent::new(VISITS, VISIT),
+            lift_of_unknown: 1.0,
             ranked: Vec::new(),
             ticked: Time::ZERO,
         }
@@ -201,6 +211,10 @@ impl Populations {
             };
             own.add(population);
             own.lift = population.lift;
+            own.has_own_lift = population.has_own_lift;
+            if population.key.is_none() {
+                self.lift_of_unknown = population.lift;
+            }
         }
     }
 
@@ -343,21 +357,22 @@ impl Populations {
             }
         }
         let mean = if all.0 >= FEW { all.1 / all.0 } else { 0.0 };
-        let mut lift_of_unknown = 1.0;
-        for (index, population) in self.all.iter_mut().enumerate() {
-            if index != UNKNOWN && !population.is_known() {
-                // Once it is known, its lift changes from here.
-                population.lift = lift_of_unknown;
-                continue;
-            }
-            let own = (population.sessions, population.read_on);
-            let (sessions, read_on) = if index == UNKNOWN { unknown } else { own };
+        let lift = |(sessions, read_on): (f64, f64), before: f64| {
             let lift = if mean > 0.0 { (read_on + PRIOR) / (sessions * mean + PRIOR) } else { 1.0 };
-            let lift = lift.clamp(population.lift / change, population.lift * change);
-            population.lift = lift.clamp(LIFTS.0, LIFTS.1);
-            if index == UNKNOWN {
-                lift_of_unknown = population.lift;
-            }
+            lift.clamp(before / change, before * change).clamp(LIFTS.0, LIFTS.1)
+        };
+        self.lift_of_unknown = lift(unknown, self.lift_of_unknown);
+        let most = if mean > 0.0 { MOST_UNKNOWN } else { 1.0 };
+        for (index, population) in self.all.iter_mut().enumerate() {
+            let is_known = index != UNKNOWN && population.is_known();
+            let before =
+                if population.has_own_lift { population.lift } else { self.lift_of_unknown };
+            population.has_own_lift = is_known;
+            population.lift = if is_known {
+                lift((population.sessions, population.read_on), before)
+            } else {
+                self.lift_of_unknown.min(most)
+            };
         }
         self.forget_idle();
     }
@@ -449,6 +464,22 @@ mod tests {
         assert_eq!(level(&all, 1), one);
         (601..=1_200).for_each(|second| all.tick(at(second)));
         assert!(level(&all, 1) == 0 && level(&all, 50) >= one);
+    }
+
+    #[test]
+    fn an_unknown_population_ranks_behind_known_ones_from_its_first_request() {
+        let mut all = Populations::new();
+        add(&mut all, 0, 99, 50);
+        all.tick(at(1));
+        assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4], "too little is known");
+        add(&mut all, 0, 10, 5);
+        add(&mut all, 1, 1, 0);
+        all.tick(at(2));
+        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 1, 1, 1]);
+        // It becomes known in calm weather, and then ranks with the others at once.
+        add(&mut all, 1, 9, 6);
+        all.tick(at(3));
+        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 0, 1, 1]);
     }
 
     #[test]

@@ -90,6 +90,7 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
         LoadError::WaitsForService
         | LoadError::Changes
         | LoadError::Adversaries
+        | LoadError::NoCookies
         | LoadError::Shapes { .. }
         | LoadError::Nobody { .. }
         | LoadError::Request { .. }

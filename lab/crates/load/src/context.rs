@@ -64,6 +64,9 @@ impl RunContext {
         if !scenario.adversaries.is_empty() {
             return Err(LoadError::Adversaries);
         }
+        if !scenario.client.returns_cookies {
+            return Err(LoadError::NoCookies);
+        }
         let (shapes, heads) = (scenario.client.shapes, options.heads.len());
         if shapes as usize != heads {
             return Err(LoadError::Shapes { shapes, heads });

@@ -57,6 +57,12 @@ pub enum LoadError {
         "adversaries can only be simulated: remove [[adversary]] from the scenario of a live run"
     )]
     Adversaries,
+    /// The scenario has clients that return no cookies, which only the simulator has.
+    #[error(
+        "client.returns_cookies = false can only be simulated: all visitors of a live run return \
+         cookies"
+    )]
+    NoCookies,
     /// The number of heads in the options is not that of the scenario's shapes.
     #[error(
         "client.shapes is {shapes}, and this live run has {heads} heads: without a head for each \
