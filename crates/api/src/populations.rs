@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// client whose session has not begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Populations {
-    /// Whether the gateway tells populations apart (`identify.populations`), and ranks first
-    /// requests by them: only the policy `session-first` does.
+    /// Whether the gateway tells populations apart (`identify.populations`) and its policy ranks
+    /// first requests by them, in classes of mode `enforce`. Only the policy `session-first` does.
     pub ranks: bool,
     /// The number of populations that the gateway knows.
     pub count: usize,
@@ -24,8 +24,8 @@ pub struct Populations {
 pub struct Population {
     /// The name: sixteen hexadecimal digits; empty for all others together.
     pub name: String,
-    /// The name of the browser or program, with `0` in place of each number; `null` if the gateway
-    /// has not stored how the requests look.
+    /// The name of the browser or program, with `0` in place of each number; empty if the requests
+    /// name none; `null` if the gateway has not stored how the requests look.
     pub user_agent: Option<String>,
     /// The first language that the requests ask for; `null` if they ask for none.
     pub language: Option<String>,
@@ -37,7 +37,7 @@ pub struct Population {
     pub known: bool,
     /// The number of sessions that have begun.
     pub sessions: f64,
-    /// The number of these that have read on: they asked for anything after their first page.
+    /// The number of these that have read on: they asked for anything after their first request.
     pub read_on: f64,
     /// The fraction of its sessions that read on, divided by that fraction of all sessions.
     pub lift: f64,

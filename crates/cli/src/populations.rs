@@ -20,15 +20,15 @@ pub(crate) fn populations(args: &Read) -> Result<(), Failure> {
 
 fn headline(found: &Populations) -> String {
     let state = if found.ranks {
-        "first requests rank by level, 0 first, while requests wait"
+        "in mode enforce, first requests rank by level, 0 first, while requests wait"
     } else {
         "levels have no effect: they need identify.populations and the policy session-first"
     };
     format!(
         "{} populations of clients: {state}\n\
          requests, slot time: share of all first requests, of the last minutes · given: those that \
-         got a slot ·\nread on: sessions that asked for anything after their first page · lift: \
-         that, divided by the mean of\nall sessions\n",
+         got a slot ·\nread on: sessions that asked for anything after their first request · lift: \
+         that, divided by the mean\nof all sessions\n",
         found.count
     )
 }
@@ -61,7 +61,11 @@ fn table(found: &Populations) -> Table {
             percent(one.read_on, one.sessions),
             format!("{:.2}", one.lift),
             format!("{}{}", one.level, mark(one)),
-            one.user_agent.as_deref().map_or("—".to_owned(), |name| excerpt(name, BROWSER)),
+            match one.user_agent.as_deref() {
+                None => "—".to_owned(),
+                Some("") => "(none)".to_owned(),
+                Some(name) => excerpt(name, BROWSER),
+            },
         ]);
     }
     table
@@ -78,7 +82,7 @@ fn mark(one: &Population) -> &'static str {
 
 /// Formats a part of a whole, or a dash if there is no whole.
 fn percent(part: f64, whole: f64) -> String {
-    if whole < 0.5 { "—".to_owned() } else { format!("{:.0} %", 100.0 * part / whole) }
+    if whole < 0.5 { "—".to_owned() } else { format!("{:.0} %", 100.0 * (part / whole).min(1.0)) }
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 use bywash_units::{Ratio, Utility};
 
-use crate::request::{
-    AddressKey, ClassId, PopulationKey, Request, RequestId, SessionKey, Signals, VisitorKey,
-};
+use crate::request::{AddressKey, ClassId, Request, RequestId, SessionKey, Signals};
 
 /// An event that a driver reports to the engine. Every driver must be able to report each kind.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +48,11 @@ pub enum Event {
     },
     /// A running request no longer waits for its client.
     ClientCaughtUp {
+        /// The request's number.
+        id: RequestId,
+    },
+    /// The answer to a running request is a redirection or "not modified", not a page.
+    Redirected {
         /// The request's number.
         id: RequestId,
     },
@@ -112,10 +115,6 @@ pub struct Service {
     pub class: ClassId,
     /// The address of the client, if it is known.
     pub address: Option<AddressKey>,
-    /// The population of the client, as in the request.
-    pub population: Option<PopulationKey>,
-    /// The client, as in the request.
-    pub visitor: Option<VisitorKey>,
     /// The kind of the answer, such as a redirection.
     pub answer: AnswerKind,
     /// Whether a source that the driver trusts, such as a verified token, says that the session had
@@ -131,8 +130,7 @@ impl Service {
     /// Creates the record of a successful answer of `class` with content, at an unknown address.
     pub const fn content(class: ClassId) -> Self {
         let answer = AnswerKind::Content;
-        let (address, population, visitor) = (None, None, None);
-        Self { class, address, population, visitor, answer, had_begun: false, succeeded: true }
+        Self { class, address: None, answer, had_begun: false, succeeded: true }
     }
 }
 

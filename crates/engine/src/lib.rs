@@ -22,7 +22,7 @@
 //! - `value/`: learns what requests are worth.
 //! - `session/`: remembers which classes each session has been served.
 //! - `recent.rs`: a table of keys that were noted recently.
-//! - `population.rs`: ranks the first requests of new sessions by the populations of their clients.
+//! - `population/`: ranks the first requests of new sessions by the populations of their clients.
 //! - `limit/`: decides how many requests run at once, one file per policy.
 //! - `terminate/`: decides how long a request may run, one file per policy.
 //! - `overload/`: decides whether there is overload, one file per detector.
@@ -65,7 +65,7 @@ pub use action::Action;
 pub use engine::{Engine, Offered, Options, Status};
 pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use mean_service::MeanService;
-pub use population::Population;
+pub use population::{Population, RememberedPopulations};
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, PopulationKey, Request, RequestId,

@@ -187,7 +187,7 @@ pub struct AddressKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PopulationKey(pub u64);
 
-/// The key of a client that shows no session: a keyed hash of its address and its browser.
+/// The key of a client: a keyed hash of its address and its browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VisitorKey(pub u64);
 
@@ -272,7 +272,7 @@ pub struct Request {
     pub signals: Signals,
     /// The population of the client, if the driver tells populations apart.
     pub population: Option<PopulationKey>,
-    /// The client, if the driver tells populations apart and the request claims no session.
+    /// The client, if the driver tells populations apart.
     pub visitor: Option<VisitorKey>,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,

@@ -38,9 +38,9 @@ const PRIOR: f64 = 5.0;
 /// at least two levels below those of readers.
 const LOW_LIFT: f64 = 0.35;
 /// The minimum number of visits of a population that reads one page a visit. The gateway ignores
-/// lifts before it has seen as many. A lower lift than [`LOW_LIFT`] also needs at least ten visits
-/// that would have read on. If the population were like all others, the probability of that lift
-/// would be e⁻¹⁰, or 1 in 20,000.
+/// lifts before it has seen as many. A lower lift than [`LOW_LIFT`] also needs 9.3 visits that would
+/// have read on. If the population were like all others, the probability of that lift would be
+/// e⁻⁹·³, or 1 in 11,000.
 const MIN_VISITS: f64 = 100.0;
 /// The minimum share of the page requests, or of their cost, of a population that reads one page a
 /// visit. A smaller one does not load the site.

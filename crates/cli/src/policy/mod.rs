@@ -4,7 +4,7 @@ mod export;
 
 use std::fmt::Write;
 
-use bywash_api::{ClassPolicy, Mode, Policy, RankPopulation, SetClass, Undo};
+use bywash_api::{ClassPolicy, Mode, Policy, Populations, RankPopulation, SetClass, Undo};
 use bywash_command::Failure;
 use bywash_command::streams::print;
 use bywash_command::{admin_client, operators};
@@ -37,7 +37,12 @@ fn rank(args: &Rank) -> Result<(), Failure> {
         revision: None,
     };
     let policy = admin_client::post(&args.which, &by, "/v1/policy/population", &request)?;
-    print(&describe(&policy))
+    print(&describe(&policy))?;
+    let found: Populations = admin_client::get(&args.which, "/v1/populations")?;
+    if found.populations.iter().any(|one| one.name == args.population) {
+        return Ok(());
+    }
+    print("\nNone of the 100 populations with the most requests has this name.\n")
 }
 
 fn set(args: &OfClass, mode: Mode, enforce_percent: Option<u8>) -> Result<(), Failure> {

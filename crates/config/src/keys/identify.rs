@@ -96,7 +96,7 @@ pub(crate) const POPULATIONS: Key = Key::new(
     "true",
     "Whether the gateway tells populations of clients apart: clients whose requests have the same \
      header fields. The policy session-first then ranks first requests of sessions by how many \
-     sessions of their population ask for anything after their first page. `bywash populations` \
+     sessions of their population ask for anything after their first request. `bywash populations` \
      shows them.",
 );
 pub(crate) const RETRY_HEADERS: Key = Key::new(

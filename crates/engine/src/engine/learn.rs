@@ -4,7 +4,7 @@
 use bywash_units::{Time, Utility};
 
 use super::{Engine, Served};
-use crate::event::{End, Service};
+use crate::event::End;
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::session::Page;
@@ -33,15 +33,9 @@ impl Engine {
     /// Notes that a session asks for a class. The request counts as the visitor's next step, even
     /// if it is not served.
     pub(super) fn asks(&mut self, now: Time, request: &Request) {
-        let Some(session) = request.session else {
-            self.requests.populations.goes_on(now, request.visitor);
-            return;
-        };
+        let Some(session) = request.session else { return };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
             self.learning.asked(from, request.class);
-            if from.first {
-                self.requests.populations.read_on(self.sessions.population(session));
-            }
         }
     }
 
@@ -54,15 +48,10 @@ impl Engine {
         }
         let class = service.class;
         let brings_revenue = revenue > Utility::default();
-        let Service { population, visitor, .. } = service;
-        let page = Page { class, signals, population, brings_revenue };
+        let page = Page { class, signals, brings_revenue };
         let step = self.sessions.steps(session, page);
         if let Some(position) = step.visit {
             self.learning.visited(position, step.new, step.signals);
-            if position.first && !self.requests.populations.begins(now, visitor, population) {
-                // Its client is counted as a visit already.
-                self.sessions.forget_population(session);
-            }
         }
         // Only the first success of a class counts. A visitor who looks at their receipt again has
         // not ordered again.
@@ -101,18 +90,6 @@ impl Engine {
             }
             End::TimedOut | End::Abandoned { .. } => self.learning.ran(class, took, false),
             End::Failed => {}
-        }
-    }
-
-    /// Notes the end of a request that has run since the time `since`, for the population of its
-    /// client.
-    pub(super) fn note_visit(&mut self, now: Time, id: RequestId, since: Time, end: End) {
-        let Waiting { population, visitor, .. } = *self.view(now).waiting(id);
-        let Some(population) = population else { return };
-        let populations = &mut self.requests.populations;
-        populations.worked(population, now.since(since));
-        if visitor.is_some() && matches!(end, End::Answered { in_time: true, done: true, .. }) {
-            populations.begins(now, visitor, Some(population));
         }
     }
 

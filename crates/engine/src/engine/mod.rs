@@ -15,15 +15,13 @@ use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Completion, Ended, Limit, Load};
 use crate::mean_service::MeanService;
 use crate::overload::GROUPS;
-use crate::population::Population;
 use crate::queue::{
     Floor, Holder, Principal, Push, QueueView, Requests, Scheduler, State, Waiting,
 };
 use crate::reason::Reason;
 use crate::recent::Recent;
 use crate::request::{
-    AttemptKey, Class, ClassId, ClassSet, PopulationKey, Request, RequestId, SessionKey, Signals,
-    Standing, Upload,
+    AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
 };
 use crate::retry_after::RetryAfter;
 use crate::session::{Evictions, Sessions, proving};
@@ -38,6 +36,7 @@ mod departed;
 mod fleet;
 mod learn;
 mod options;
+mod populations;
 mod reconfigure;
 mod restore;
 mod slow;
@@ -131,6 +130,10 @@ impl Engine {
             Event::Answering { id } => self.requests.note_answer_begun(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
+            Event::Redirected { id } => {
+                let visitor = self.view(now).waiting(id).visitor;
+                self.requests.populations.redirected(now, visitor);
+            }
             Event::BodyComplete { id } => self.requests.note_body_complete(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
@@ -208,26 +211,6 @@ impl Engine {
         self.view(Time::ZERO).waiting(id).standing
     }
 
-    /// Returns the level by which a waiting or running request ranks among first requests
-    /// ([`Population::level`]). Returns `None` if its session has begun, or if the driver tells no
-    /// populations apart.
-    pub fn population_level_of(&self, id: RequestId) -> Option<usize> {
-        let population = self.view(Time::ZERO).waiting(id).population;
-        population.map(|_| self.requests.populations.level(population))
-    }
-
-    /// Sets the levels of these populations, in place of those that follow from their lifts.
-    /// Replaces all levels that were set earlier. A request that waits keeps its level.
-    pub fn rank_populations(&mut self, ranked: Vec<(PopulationKey, usize)>) {
-        self.requests.populations.rank(ranked);
-    }
-
-    /// Returns what is known about the populations of clients. The first one is that of all clients
-    /// that are not told apart.
-    pub fn populations(&self) -> &[Population] {
-        self.requests.populations.all()
-    }
-
     /// Returns the number of remembered sessions that are proven.
     pub fn proven_sessions(&self) -> u32 {
         self.sessions.proven()
@@ -269,7 +252,8 @@ impl Engine {
         let holder = charged_principal(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
-        let population = request.population.filter(|_| standing == Standing::New);
+        let visits = self.requests.populations.asks(now, request.visitor);
+        let population = visits.or(request.population).filter(|_| standing == Standing::New);
         let waiting = Waiting {
             class: request.class,
             stops_as,
@@ -277,7 +261,7 @@ impl Engine {
             claims_session: request.session.is_some(),
             signals: self.signals_of(standing, &request),
             population,
-            visitor: request.visitor.filter(|_| population.is_some()),
+            visitor: request.visitor,
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
@@ -364,7 +348,6 @@ impl Engine {
             return;
         };
         self.ran(now, id, since, end);
-        self.note_visit(now, id, since, end);
         if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
             self.requests.note_prompt_read(now, id);
         }
@@ -434,8 +417,9 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, cancellable, population, .. } = *self.view(now).waiting(id);
-        self.requests.populations.started(population);
+        let Waiting { stops_as, cancellable, population, visitor, .. } =
+            *self.view(now).waiting(id);
+        self.requests.populations.started(now, population, visitor);
         if cancellable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.mark_stoppable(id);
         }
@@ -444,7 +428,8 @@ impl Engine {
     }
 
     fn take_back(&mut self, now: Time, id: RequestId, since: Time, completion: Completion) {
-        let class = self.view(now).waiting(id).class;
+        let Waiting { class, population, .. } = *self.view(now).waiting(id);
+        self.requests.populations.worked(population, now.since(since));
         self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), completion });
         self.running -= 1;
         self.requests.mark_unstoppable(id);

@@ -17,7 +17,6 @@ use bywash_units::Time;
 
 use super::Engine;
 use crate::mean_service::MeanService;
-use crate::population::Population;
 use crate::request::ClassId;
 use crate::session::{Cursor, Remembered, Slice};
 use crate::value::{Counts, OtherCounts};
@@ -62,12 +61,6 @@ impl Engine {
     /// process. They are ignored if the kinds of signals differ.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
-    }
-
-    /// Restores the populations of clients that an earlier process has seen
-    /// ([`Population::remembered`]). Call this before the first request.
-    pub fn restore_populations(&mut self, populations: &[Population]) {
-        self.requests.populations.restore(populations);
     }
 
     /// Replaces the counts of the other gateways in front of the same application; see

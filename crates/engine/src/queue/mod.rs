@@ -69,7 +69,7 @@ pub struct Waiting {
     pub signals: Signals,
     /// The population of the client, if the session is new and populations are told apart.
     pub population: Option<PopulationKey>,
-    /// The client, if `population` is known and the request claims no session.
+    /// The client, if the driver tells populations apart.
     pub(crate) visitor: Option<VisitorKey>,
     /// Whether the request repeats an earlier one that was not answered, and how that is known.
     pub repeats: Repeats,

@@ -11,7 +11,7 @@
 //! the same standing. A visitor's own repetition does not (`docs/decisions/0014`).
 //!
 //! First requests rank by the levels of their populations, if the driver tells populations apart
-//! (`population.rs`).
+//! (`population/`).
 //!
 //! First requests of a class with less utility than the class `other` come last. An operator may
 //! choose that for searches and feeds. A class with more utility does not come earlier, because

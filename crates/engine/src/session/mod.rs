@@ -29,9 +29,7 @@ use bywash_units::{Time, TimeSpan};
 use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
-use crate::request::{
-    AddressKey, Class, ClassId, ClassSet, PopulationKey, SessionKey, Signals, Standing, Tier,
-};
+use crate::request::{AddressKey, Class, ClassId, ClassSet, SessionKey, Signals, Standing, Tier};
 use crate::value::{Position, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
@@ -231,18 +229,6 @@ impl Sessions {
     /// its signals are not known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
         self.known[*self.indices.get(&key)? as usize].walk.signals()
-    }
-
-    /// Returns the population of the client that began a session, if it is known.
-    pub(crate) fn population(&self, key: SessionKey) -> Option<PopulationKey> {
-        self.known[*self.indices.get(&key)? as usize].walk.population()
-    }
-
-    /// Forgets the population of the client that began a session.
-    pub(crate) fn forget_population(&mut self, key: SessionKey) {
-        if let Some(session) = self.session(key) {
-            session.walk.forget_population();
-        }
     }
 
     /// Forgets the signals that sessions showed when they began, because their meaning has changed.

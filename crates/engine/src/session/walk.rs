@@ -1,6 +1,6 @@
 //! The walk of one session through the session graph.
 
-use crate::request::{ClassId, ClassSet, PopulationKey, Signals};
+use crate::request::{ClassId, ClassSet, Signals};
 use crate::value::{Position, Step};
 
 /// The facts that the session graph needs about the walk of one session.
@@ -14,8 +14,6 @@ pub(super) struct Walk {
     pages: u8,
     /// The signals that the session showed when it began.
     signals: Signals,
-    /// The population of the client that began the session, if it is known.
-    population: Option<PopulationKey>,
     /// The class of the session's first page, if it is known.
     entry: Option<ClassId>,
     /// The classes of all counted pages of the session.
@@ -32,7 +30,6 @@ impl Walk {
         requested: ClassSet::NONE,
         pages: 0,
         signals: Signals::NONE,
-        population: None,
         entry: None,
         seen: ClassSet::NONE,
         credited: ClassSet::NONE,
@@ -62,11 +59,10 @@ impl Walk {
     /// Other pages, such as a repeated answer, do not move the walk. A request that was refused, or
     /// whose client left before the answer, does not end the walk.
     pub(super) fn steps(&mut self, page: Page) -> Step {
-        let Page { class, signals, population, brings_revenue } = page;
+        let Page { class, signals, brings_revenue } = page;
         let first = self.pages == 0;
         if first {
             (self.signals, self.entry) = (signals, Some(class));
-            self.population = population;
         }
         let here = ClassSet::NONE.with(class);
         let orders = brings_revenue && !self.credited.meets(here);
@@ -98,16 +94,6 @@ impl Walk {
         self.signals = Signals::NONE;
     }
 
-    /// Forgets the population of the client that began the session.
-    pub(super) const fn forget_population(&mut self) {
-        self.population = None;
-    }
-
-    /// Returns the population of the client that began the session, if it is known.
-    pub(super) const fn population(&self) -> Option<PopulationKey> {
-        self.population
-    }
-
     /// Returns the signals that the session showed when it began; `None` if its beginning was not
     /// seen.
     pub(super) fn signals(&self) -> Option<Signals> {
@@ -122,8 +108,6 @@ pub struct Page {
     pub class: ClassId,
     /// The signals that the request for the page showed.
     pub signals: Signals,
-    /// The population of the client, as in the request.
-    pub population: Option<PopulationKey>,
     /// Whether the page brings revenue.
     pub brings_revenue: bool,
 }
@@ -138,7 +122,7 @@ mod tests {
     const CART: Signals = Signals::NONE.with(0);
 
     fn page(class: ClassId, signals: Signals) -> Page {
-        Page { class, signals, population: None, brings_revenue: false }
+        Page { class, signals, brings_revenue: false }
     }
 
     #[test]

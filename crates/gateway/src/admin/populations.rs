@@ -35,14 +35,11 @@ fn population(
     let key = population.key;
     let ranked = ranked.iter().find(|(name, ..)| key == Some(PopulationKey(*name)));
     let appearance = key.and_then(|key| shared.appearances.of(key));
-    let shown = |of: fn(&Appearance) -> &str| {
-        let text = appearance.as_ref().map(of).filter(|text| !text.is_empty());
-        text.map(str::to_owned)
-    };
+    let shown = |of: fn(&Appearance) -> &str| appearance.as_ref().map(of).map(str::to_owned);
     Population {
         name: key.map_or(String::new(), |PopulationKey(key)| format!("{key:016x}")),
         user_agent: shown(|appearance| &appearance.user_agent),
-        language: shown(|appearance| &appearance.language),
+        language: shown(|appearance| &appearance.language).filter(|text| !text.is_empty()),
         protocol: shown(|appearance| appearance.protocol),
         fields: shown(|appearance| &appearance.fields),
         known: population.is_known(),

@@ -27,8 +27,8 @@ use bywash_engine::queue::Scheduler;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
-    Learning, MeanService, Meter, Options, Population, PopulationKey, Reading, Remembered, Request,
-    RequestTable, Service, SessionKey, Slice, Status, Wakers,
+    Learning, MeanService, Meter, Options, Population, PopulationKey, Reading, Remembered,
+    RememberedPopulations, Request, RequestTable, Service, SessionKey, Slice, Status, Wakers,
 };
 use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -62,7 +62,7 @@ pub(crate) struct Knowledge {
     pub(crate) mean_service: MeanService,
     pub(crate) counts: Counted,
     /// The populations of clients.
-    pub(crate) populations: Vec<Population>,
+    pub(crate) populations: RememberedPopulations,
 }
 
 /// The counts of one class, and its published indices, if any. An index is a worth per second of
@@ -108,21 +108,21 @@ impl Driver {
     /// Hands a new request to the engine and returns its ticket. If `obeyed` is false, the request
     /// is only observed: it runs whatever the engine decides.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
-        let (id, standing, population_level, at_once) = self.with(|requests, now, wakers| {
+        let (id, standing, population, at_once) = self.with(|requests, now, wakers| {
             let id = requests.arrive(now, request, wakers);
             let at_once = matches!(requests.decision(id), Decision::Granted { .. });
             let engine = &requests.engine;
-            (id, engine.standing_of(id), engine.population_level_of(id), at_once)
+            (id, engine.standing_of(id), engine.population_of(id), at_once)
         });
         let driver = Arc::clone(self);
-        let Request { class, session, address, signals, population, visitor, proven, .. } = request;
+        let Request { class, session, address, signals, proven, .. } = request;
         let had_begun = !proven.is_empty();
-        let claimed = Claimed { class, session, address, signals, population, visitor, had_begun };
+        let claimed = Claimed { class, session, address, signals, had_begun };
         Ticket {
             driver,
             id,
             standing,
-            population_level,
+            population,
             claimed,
             measured: obeyed || at_once,
             done: false,
@@ -228,7 +228,8 @@ impl Driver {
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
         let mean_service = self.lock().engine.mean_service();
-        let (counts, populations) = (self.counted(), self.populations());
+        let counts = self.counted();
+        let populations = self.lock().engine.remembered_populations();
         Knowledge { sessions, mean_service, counts, populations }
     }
 

@@ -31,7 +31,7 @@ fn known(keys: std::ops::Range<u64>) -> Knowledge {
         sessions,
         mean_service: MeanService::new(TimeSpan::ZERO, 0),
         counts: Counted { classes: Vec::new(), signals: (0, Vec::new()) },
-        populations: Vec::new(),
+        populations: RememberedPopulations::default(),
     }
 }
 

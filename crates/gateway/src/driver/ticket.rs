@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use bywash_engine::{
     AddressKey, ClassId, Decision, End, Event, PopulationKey, Refusal, RequestId, Service,
-    SessionKey, Signals, Standing, VisitorKey,
+    SessionKey, Signals, Standing,
 };
 
 use super::{Driver, Progress};
@@ -17,9 +17,9 @@ pub(crate) struct Ticket {
     pub(super) id: RequestId,
     /// The standing of the request's session when the request arrived.
     pub(super) standing: Standing,
-    /// The level of the client's population when the request arrived; `None` if its session had
+    /// The client's population and its level when the request arrived; `None` if its session had
     /// begun, or if populations are not told apart.
-    pub(super) population_level: Option<usize>,
+    pub(super) population: Option<(PopulationKey, usize)>,
     /// The facts of the request that the engine needs again at the end.
     pub(super) claimed: Claimed,
     /// Whether the request's end is a measurement for the engine. It is not if the request was only
@@ -52,8 +52,6 @@ pub(super) struct Claimed {
     pub(super) session: Option<SessionKey>,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
-    pub(super) population: Option<PopulationKey>,
-    pub(super) visitor: Option<VisitorKey>,
     /// Whether the session had begun before this request, according to its token.
     pub(super) had_begun: bool,
 }
@@ -64,10 +62,10 @@ impl Ticket {
         self.standing
     }
 
-    /// Returns the level of the client's population when the request arrived; `None` if its session
+    /// Returns the client's population and its level when the request arrived; `None` if its session
     /// had begun, or if populations are not told apart.
-    pub(crate) const fn population_level(&self) -> Option<usize> {
-        self.population_level
+    pub(crate) const fn population(&self) -> Option<(PopulationKey, usize)> {
+        self.population
     }
 
     /// Returns the engine's decision about the request so far.
@@ -123,6 +121,11 @@ impl Ticket {
         self.while_granted(Event::BodyComplete { id: self.id });
     }
 
+    /// Tells the engine that the response is a redirection or "not modified", not a page.
+    pub(crate) fn redirected(&self) {
+        self.while_granted(Event::Redirected { id: self.id });
+    }
+
     /// Tells the engine that the response has begun. From then on the request is not stopped,
     /// unless it has been already.
     pub(crate) fn answering(&self) {
@@ -162,8 +165,7 @@ impl Ticket {
     /// session that the answer has advanced: the request's own session, or one that the answer has
     /// begun. `None` if the answer has advanced no session.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
-        let Claimed { class, session: claimed, address, signals, .. } = self.claimed;
-        let Claimed { population, visitor, had_begun, .. } = self.claimed;
+        let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|requests, now, wakers| {
@@ -171,8 +173,7 @@ impl Ticket {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     requests.apply(now, Event::Renamed { from, to: session }, wakers);
                 }
-                let service =
-                    Service { class, address, population, visitor, answer, had_begun, succeeded };
+                let service = Service { class, address, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, revenue, in_time };
                 requests.apply(now, served, wakers);
             }

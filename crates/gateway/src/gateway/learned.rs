@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use bywash_control::Note;
 use bywash_engine::{
-    ClassId, ClassSet, MeanService, Population, PopulationKey, Remembered, SessionKey,
+    ClassId, ClassSet, MeanService, PopulationKey, Remembered, RememberedPopulations, SessionKey,
 };
 use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
 use bywash_units::TimeSpan;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -40,9 +40,8 @@ pub(crate) struct Learned {
     at: u64,
     /// The counts of classes and signals at the time `at`.
     counts: NamedCounts,
-    /// The populations of clients at the time `at`: the key, and what
-    /// [`Population::remembered`] takes. The key of all others together is `None`.
-    populations: Vec<(Option<u64>, [f64; 3])>,
+    /// The populations of clients at the time `at`.
+    populations: RememberedPopulations,
     /// The remembered sessions, with their ages at the time `at`.
     sessions: Vec<Remembered>,
     /// The name of the cookie that the gateway had picked to identify sessions; `None` if it had
@@ -116,7 +115,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         "pace": [mean_service.mean().as_nanos(), mean_service.seen()],
         "at": unix_ms(),
         "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
-        "populations": populations.iter().filter_map(saved_population).collect::<Vec<_>>(),
+        "populations": SavedPopulations::of(populations),
     });
     for (name, value) in counts::write(&counts, settings) {
         rest[name] = value;
@@ -133,11 +132,29 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
-/// Returns the numbers of a population that are worth keeping; `None` for one with hardly any
-/// session.
-fn saved_population(population: &Population) -> Option<(Option<u64>, [f64; 3])> {
-    let Population { key, sessions, read_on, lift, .. } = *population;
-    (sessions >= 0.5).then(|| (key.map(|key| key.0), [sessions, read_on, lift]))
+/// [`RememberedPopulations`] as JSON.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SavedPopulations {
+    mean: f64,
+    lift_of_unknown: f64,
+    others: [f64; 2],
+    list: Vec<(u64, [f64; 3])>,
+}
+
+impl SavedPopulations {
+    fn of(remembered: RememberedPopulations) -> Self {
+        let RememberedPopulations { mean, lift_of_unknown, others, populations } = remembered;
+        let list = populations.into_iter().map(|(key, numbers)| (key.0, numbers)).collect();
+        Self { mean, lift_of_unknown, others, list }
+    }
+
+    fn read(self) -> RememberedPopulations {
+        let Self { mean, lift_of_unknown, others, list } = self;
+        let populations =
+            list.into_iter().map(|(key, numbers)| (PopulationKey(key), numbers)).collect();
+        RememberedPopulations { mean, lift_of_unknown, others, populations }
+    }
 }
 
 /// Adds the history to the JSON object `rest`. The history is added as text, because its many
@@ -199,7 +216,7 @@ struct SavedState<'t> {
     counts: Option<Value>,
     signals: Option<Value>,
     session_cookie: Option<String>,
-    populations: Vec<(Option<u64>, [f64; 3])>,
+    populations: SavedPopulations,
     #[serde(borrow)]
     history: Option<&'t RawValue>,
     sessions: Value,
@@ -246,7 +263,7 @@ impl Learned {
                 saved.signals.as_ref(),
             )?,
             sessions: saved.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
-            populations: saved.populations,
+            populations: saved.populations.read(),
             session_cookie: saved.session_cookie,
             history: saved.history.map_or_else(History::default, read_history),
         })
@@ -270,10 +287,7 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts.numbered(settings);
-        let population = |(key, numbers): &(Option<u64>, [f64; 3])| {
-            Population::remembered(key.map(PopulationKey), *numbers, since)
-        };
-        let populations = self.populations.iter().filter_map(population).collect();
+        let populations = self.populations.aged(since);
         let Self { mean_service, session_cookie, history, .. } = self;
         if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
             cookie.restore_pick(&name);

@@ -7,7 +7,8 @@
 //!
 //! Left out is everything that differs between two requests of one program: cookies, the page that
 //! the visitor comes from, conditions, caching, and fields that hops add. Numbers in the names of
-//! browsers are left out, because their versions change often. Of the languages only the first one
+//! browsers are left out, because their versions change often; and so is the value of `Sec-CH-UA`,
+//! because Chrome changes its order and an invented name in it with each version. Of the languages only the first one
 //! counts, without its region. If more counted, visitors would be in populations too small to
 //! learn anything about.
 //!
@@ -21,7 +22,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use bywash_engine::{AddressKey, PopulationKey, VisitorKey};
 use bywash_message::{Field, Request};
 
-use crate::process::secret::Secret;
+use crate::process::secret::{PartsHasher, Secret};
 use crate::telemetry::request_log::protocol;
 
 /// Fields that differ between two requests of one program, or that hops add.
@@ -98,12 +99,8 @@ pub(crate) fn population(secret: Secret, request: &Request) -> PopulationKey {
         hasher.part(field.spelled);
         if is_one_of(&VALUES, &field) {
             hasher.part(field.value);
-        } else if is_one_of(&[USER_AGENT, "sec-ch-ua"], &field) {
-            let (mut browser, mut length) = ([0; BROWSER], 0);
-            for (to, byte) in browser.iter_mut().zip(without_numbers(field.value)) {
-                (*to, length) = (byte, length + 1);
-            }
-            hasher.part(&browser[..length]);
+        } else if is_one_of(&[USER_AGENT], &field) {
+            hash_browser(&mut hasher, Some(field.value));
         } else if is_one_of(&[LANGUAGE], &field) {
             hasher.part(first_language(field.value));
         }
@@ -111,14 +108,22 @@ pub(crate) fn population(secret: Secret, request: &Request) -> PopulationKey {
     PopulationKey(hasher.finish())
 }
 
-/// Returns the key of the client that sent a request without a session: its address and its
-/// browser.
+/// Returns the key of the client that sent a request: its address and its browser.
 pub(crate) fn visitor(secret: Secret, address: AddressKey, request: &Request) -> VisitorKey {
     let mut hasher = secret.parts_hasher();
     hasher.part(b"visitor");
     hasher.part(&address.0.to_ne_bytes());
-    hasher.part(request.fields.named(USER_AGENT.as_bytes()).next().unwrap_or_default());
+    hash_browser(&mut hasher, request.fields.named(USER_AGENT.as_bytes()).next());
     VisitorKey(hasher.finish())
+}
+
+/// Adds the name of a browser to a hash, without its numbers.
+fn hash_browser(hasher: &mut PartsHasher, name: Option<&[u8]>) {
+    let (mut browser, mut length) = ([0; BROWSER], 0);
+    for (to, byte) in browser.iter_mut().zip(without_numbers(name.unwrap_or_default())) {
+        (*to, length) = (byte, length + 1);
+    }
+    hasher.part(&browser[..length]);
 }
 
 /// Returns the fields of a request that show its program.
@@ -271,7 +276,12 @@ mod tests {
         let path = FIREFOX.replace("text/html", "image/png");
         assert_eq!(of(1, FIREFOX), of(1, &path));
         assert_ne!(of(1, FIREFOX), of(2, FIREFOX));
-        assert_ne!(of(1, FIREFOX), of(1, &FIREFOX.replace("140", "141")));
+        assert_eq!(
+            of(1, FIREFOX),
+            of(1, &FIREFOX.replace("140", "141")),
+            "it cannot be many clients"
+        );
+        assert_ne!(of(1, FIREFOX), of(1, &FIREFOX.replace("Firefox", "Chrome")));
     }
 
     #[test]

@@ -75,8 +75,6 @@ fn is_session_progress(record: &Record, status: StatusCode, judged: Judged) -> b
     let service = Service {
         class: request.class,
         address: request.address,
-        population: request.population,
-        visitor: request.visitor,
         answer: kind(status),
         had_begun: !request.proven.is_empty(),
         succeeded: judged.succeeded,

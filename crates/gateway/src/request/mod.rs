@@ -207,7 +207,7 @@ async fn admit(
     let ticket = shared.driver.arrive(asked, record.is_enforced());
     record.submitted(&ticket);
     peer.proven.set(ticket.standing() != Standing::New);
-    if let Some(population) = asked.population.filter(|_| ticket.standing() == Standing::New) {
+    if let Some((population, _)) = ticket.population().filter(|of| asked.population == Some(of.0)) {
         shared.appearances.note(population, request);
     }
     if record.is_enforced() {

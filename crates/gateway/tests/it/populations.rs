@@ -50,8 +50,7 @@ fn a_client_without_cookies_is_known_by_its_address_and_browser() {
     let found = document(&gateway);
     assert_eq!((&found["ranks"], &found["count"]), (&true.into(), &2.into()), "{found}");
     let [readers, scrapers] = [&found["populations"][0], &found["populations"][1]];
-    // A visitor with another version of the browser is another visitor of the same population.
-    assert_eq!(numbers(readers), [6, 3, 12]);
+    assert_eq!(numbers(readers), [3, 3, 12], "another version is no other client");
     assert_eq!(numbers(scrapers), [3, 0, 3]);
     assert_eq!(readers["user_agent"], "Mozilla/0.0 Firefox/0.0");
     assert_eq!(readers["fields"], "Host, User-Agent, Accept");
@@ -66,8 +65,45 @@ fn a_client_without_cookies_is_known_by_its_address_and_browser() {
     let next = site(&upstream).try_start_with(from).unwrap();
     visit(&next, 9, "/one", FIREFOX);
     let found = document(&next);
-    assert_eq!(numbers(&found["populations"][0]), [7, 3, 1]);
+    assert_eq!(numbers(&found["populations"][0]), [4, 3, 1]);
     assert_eq!(found["populations"][0]["name"], readers["name"]);
+}
+
+#[test]
+fn the_files_of_a_page_are_of_the_visit_that_asks_for_them() {
+    let upstream = Upstream::app(|_| with_fields("", "page"));
+    let gateway = site(&upstream).set("identify.session", "'none'").start();
+    visit(&gateway, 1, "/one", FIREFOX);
+    visit(&gateway, 1, "/load.php", &FIREFOX.replace("text/html", "text/css"));
+    let found = document(&gateway);
+    assert_eq!(found["count"], 1, "{found}");
+    assert_eq!(numbers(&found["populations"][0]), [1, 1, 2]);
+}
+
+#[test]
+fn a_client_that_follows_a_redirection_has_not_read_on() {
+    let moved = "HTTP/1.1 301 Moved\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n";
+    let upstream = Upstream::app(move |request| match request.target() {
+        "/old" => moved.into(),
+        _ => with_fields("", "page"),
+    });
+    let gateway = site(&upstream).set("identify.session", "'none'").start();
+    visit(&gateway, 1, "/old", FIREFOX);
+    visit(&gateway, 1, "/new", FIREFOX);
+    assert_eq!(numbers(&document(&gateway)["populations"][0]), [2, 0, 2]);
+}
+
+#[test]
+fn a_client_that_leaves_before_the_end_of_its_page_counts_too() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = site(&upstream).set("identify.session", "'none'").start();
+    let mut client = gateway.sends(format!("GET / HTTP/1.1\r\nHost: a\r\n{FIREFOX}\r\n"));
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+    client.head().unwrap();
+    drop(client);
+    gateway.is_idle_again();
+    assert_eq!(numbers(&document(&gateway)["populations"][0]), [1, 0, 1]);
 }
 
 #[test]
@@ -81,9 +117,11 @@ fn a_session_reads_on_if_it_asks_for_anything_after_its_first_page() {
     }
     let found = document(&gateway);
     assert_eq!(numbers(&found["populations"][0]), [1, 1, 1], "{found}");
+    visit(&gateway, 1, "/manifest.json", FIREFOX);
+    assert_eq!(numbers(&document(&gateway)["populations"][0]), [1, 1, 2], "it reads on once");
     let requests = json_of(&gateway, "/v1/requests");
-    assert_eq!(requests["requests"][0]["population"], Value::Null);
-    assert_eq!(requests["requests"][2]["population"], found["populations"][0]["name"]);
+    assert_eq!(requests["requests"][1]["population"], Value::Null);
+    assert_eq!(requests["requests"][3]["population"], found["populations"][0]["name"]);
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl<'a> Adversaries<'a> {
             session: claims.then_some(session),
             address: Some(address),
             population: shape(self.scenario, self.seed, *population, *number),
-            visitor: (!claims).then_some(VisitorKey(address.0)),
+            visitor: Some(VisitorKey(address.0)),
             attempt: Some(AttemptKey(who << 8 | class as u64)),
             ..Request::of(ClassId(class as u8))
         };

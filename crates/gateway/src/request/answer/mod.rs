@@ -80,6 +80,9 @@ pub(super) fn answer(
         fields.remove(Name::Trailer);
     }
     running.record.mark_answered_upstream();
+    if let Some(ticket) = running.ticket.as_ref().filter(|_| status.is_redirection()) {
+        ticket.redirected();
+    }
     let (judged, sought) = success::judge(&running.record, status, &mut fields);
     let served = running.session_served(status, judged, &mut fields);
     if endless {

@@ -85,7 +85,7 @@ pub(super) fn examine(
         charged: config.identify.principal == PrincipalKind::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
         population: tells_apart.then(|| populations::population(shared.secret, request)),
-        visitor: (tells_apart && session.is_none())
+        visitor: (config.identify.populations)
             .then(|| populations::visitor(shared.secret, address, request)),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),

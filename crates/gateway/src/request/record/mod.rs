@@ -15,7 +15,7 @@ mod report;
 use std::rc::Rc;
 
 use bywash_config::{ClassConfig, Level, Mode};
-use bywash_engine::{ClassId, Decision, End, Outcome, Reason, Refusal, Standing};
+use bywash_engine::{ClassId, Decision, End, Outcome, PopulationKey, Reason, Refusal, Standing};
 use bywash_message::Request;
 use bywash_units::{Time, TimeSpan, Utility};
 use http::StatusCode;
@@ -47,9 +47,9 @@ pub(crate) struct Record {
     /// The standing that the session had proven when the request was submitted to the engine.
     /// `None` if it was not submitted.
     standing: Option<Standing>,
-    /// The level of the client's population when the request was submitted to the engine; `None`
+    /// The client's population and its level when the request was submitted to the engine; `None`
     /// if its session had begun, or if populations are not told apart.
-    population_level: Option<usize>,
+    population: Option<(PopulationKey, usize)>,
     verdict: Verdict,
     /// The engine's last decision, if the request is only observed and its client leaves.
     last_decision: Option<LastDecision>,
@@ -99,7 +99,7 @@ impl Record {
             arrived: worker.shared.driver.now(),
             started: None,
             standing: None,
-            population_level: None,
+            population: None,
             verdict: Verdict::None,
             last_decision: None,
             status: None,
@@ -186,7 +186,7 @@ impl Record {
     /// proven then.
     pub(crate) fn submitted(&mut self, ticket: &Ticket) {
         self.standing = Some(ticket.standing());
-        self.population_level = ticket.population_level();
+        self.population = ticket.population();
         self.last_decision = ticket.last_decision();
     }
 

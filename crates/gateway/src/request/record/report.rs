@@ -73,7 +73,7 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
-                population: self.facts.request.population.zip(self.population_level),
+                population: self.population,
                 mode: self.mode(),
                 rule: self.facts.request.rule,
                 verdict: self.verdict,

@@ -37,8 +37,6 @@ pub(super) struct LiveRequest {
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
-    pub(super) population: Option<PopulationKey>,
-    pub(super) visitor: Option<VisitorKey>,
     pub(super) demand: TimeSpan,
     /// How the client keeps the slot longer than the service takes; `None` for a client that sends
     /// and reads at full speed.
@@ -169,13 +167,13 @@ impl World<'_> {
         let attempt = active.visitor.attempt(self.case.scenario);
         let is_of_set = active.client.is_some();
         let begin = || Stream::new(self.case.seed, SHAPES, active.number);
-        let shape = client.shape(begin);
+        let shape = client.shape(begin).map(|(shape, _)| PopulationKey(u64::from(shape)));
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(active.number)),
             signals,
-            population: shape.map(|(shape, _)| PopulationKey(u64::from(shape))),
-            visitor: (!claims).then_some(VisitorKey(active.number)),
+            population: shape,
+            visitor: shape.map(|_| VisitorKey(active.number)),
             retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
@@ -243,8 +241,6 @@ impl World<'_> {
             of,
             address: request.address,
             signals: request.signals,
-            population: request.population,
-            visitor: request.visitor,
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             slow: None,
             made: self.now,

@@ -219,8 +219,6 @@ impl<'a> World<'a> {
             session: live.served_session(),
             service: Service {
                 address: live.address,
-                population: live.population,
-                visitor: live.visitor,
                 ..Service::content(ClassId(live.of.class as u8))
             },
             signals: live.signals,

@@ -5,21 +5,26 @@
 //! of their heads, and the names in them. A driver hashes these into a [`PopulationKey`], and all
 //! new sessions with the same key are one population.
 //!
-//! A session *reads on* if it asks for anything after its first page. The *lift* of a population is
+//! A session *reads on* if it asks for anything after its first request. The *lift* of a population is
 //! the fraction of its sessions that read on, divided by that fraction of all sessions. While
 //! requests wait, populations with a higher lift come first. Only factors of two count, so
 //! populations that differ by chance rank alike. A program that requests one page in each session
 //! gets what the others leave, whatever the number of its addresses. A client that reads on as
 //! visitors do is served as one.
 //!
-//! A client without a cookie has no session. Its requests within [`VISIT`] of each other are a
-//! *visit*, which counts as one session. The driver tells such clients apart by [`VisitorKey`].
+//! A session here is a *visit*: the requests of one client, each within [`VISIT`] of the one
+//! before. The driver tells clients apart by [`VisitorKey`], not by their cookies, because visitors
+//! who return none are visitors as well. A visit begins with the first request that gets a slot,
+//! whatever comes of it: a client that leaves early has not read on either. A redirection begins no
+//! visit, so that a client that follows it has not read on.
 //!
 //! A population is *known* once some of its sessions have read on. All others count as one, so a
 //! program gains nothing from many different heads. They rank at least a level below the best, so
 //! an unknown program has no rank to lose when it attacks. Populations of visitors become known in
 //! calm weather, when no request has to wait. Lifts change slowly: an attacker has to be served for
-//! minutes to lower the lift of visitors whose heads it copies. A full table gives up populations
+//! minutes to lower the lift of visitors whose heads it copies. The fraction of all sessions, to
+//! which lifts refer, changes more slowly still. Otherwise a program that reads on more often than
+//! people would soon rank before them. A full table gives up populations
 //! that are not known, those with few requests first.
 //!
 //! The driver must not let clients choose their keys freely: a key must be a hash under a secret.
@@ -53,6 +58,8 @@ const HALF_LIFE: f64 = 6.0 * 3600.0;
 const HALF_LIFE_OF_LOAD: f64 = 600.0;
 /// The number of sessions that have read on from which a population is known.
 const KNOWN: f64 = 5.0;
+/// The number of sessions that have read on below which a known population is unknown again.
+const STILL_KNOWN: f64 = 2.5;
 /// The number of sessions that read on, by which each population is assumed to be like all others.
 const PRIOR: f64 = 5.0;
 /// The minimum number of sessions of all populations before lifts count.
@@ -63,6 +70,9 @@ const MOST_UNKNOWN: f64 = 0.5;
 const LIFTS: (f64, f64) = (1.0 / 256.0, 4.0);
 /// The factor by which a lift may grow or shrink in a second: two in a minute.
 const SPEED: f64 = 1.011_619_440_301_923;
+/// The factor by which the fraction of all sessions that read on may grow or shrink in a second,
+/// as lifts refer to it: two in [`HALF_LIFE`].
+const SPEED_OF_MEAN: f64 = 1.000_032_090_662_142_5;
 /// The maximum time between two requests of a visit.
 const VISIT: TimeSpan = TimeSpan::from_secs(600);
 /// The maximum number of visits that are remembered.
@@ -101,27 +111,10 @@ impl Population {
         Self { key, sessions, read_on, lift, requested, started, refused, seconds, has_own_lift }
     }
 
-    /// Creates a population that an earlier process has seen, whose sessions have lost weight since
-    /// for a time `age`. Returns `None` if the numbers cannot be those of a population.
-    pub fn remembered(
-        key: Option<PopulationKey>,
-        [sessions, read_on, lift]: [f64; 3],
-        age: TimeSpan,
-    ) -> Option<Self> {
-        let is_count = |number: f64| number.is_finite() && number >= 0.0;
-        let is_lift = (LIFTS.0..=LIFTS.1).contains(&lift);
-        if !is_count(sessions) || !is_count(read_on) || !is_lift {
-            return None;
-        }
-        let mut population = Self { sessions, read_on, ..Self::new(key, lift) };
-        population.fade(fading(age, HALF_LIFE), 0.0);
-        population.has_own_lift = population.is_known();
-        Some(population)
-    }
-
     /// Returns whether enough of its sessions have read on to rank the population by itself.
     pub fn is_known(&self) -> bool {
-        self.read_on >= KNOWN
+        let enough = if self.has_own_lift { STILL_KNOWN } else { KNOWN };
+        self.key.is_some() && self.read_on >= enough
     }
 
     /// Returns the level by which its first requests rank: 0 if its sessions read on as often as
@@ -161,11 +154,57 @@ fn fading(time: TimeSpan, half_life: f64) -> f64 {
     libm::exp2(-time.as_secs_f64() / half_life)
 }
 
-/// The visit of a client that shows no session.
+/// What is worth keeping about populations across a restart of the process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RememberedPopulations {
+    /// The fraction of all sessions that read on, to which lifts refer; zero if it is unknown.
+    pub mean: f64,
+    /// The lift of all unknown populations together.
+    pub lift_of_unknown: f64,
+    /// The sessions of all other clients together, and those of them that read on.
+    pub others: [f64; 2],
+    /// The key of each population, its sessions, those of them that read on, and its lift.
+    pub populations: Vec<(PopulationKey, [f64; 3])>,
+}
+
+impl RememberedPopulations {
+    /// Returns the populations after a time without requests.
+    #[must_use]
+    pub fn aged(mut self, age: TimeSpan) -> Self {
+        let kept = fading(age, HALF_LIFE);
+        let sessions = self.populations.iter_mut().flat_map(|(_, numbers)| &mut numbers[..2]);
+        sessions.chain(&mut self.others).for_each(|number| *number *= kept);
+        self
+    }
+
+    /// Returns whether the numbers can be those of populations.
+    fn is_valid(&self) -> bool {
+        let is_count = |number: &f64| number.is_finite() && *number >= 0.0;
+        let is_lift = |lift: f64| (LIFTS.0..=LIFTS.1).contains(&lift);
+        let is_population =
+            |numbers: &[f64; 3]| numbers[..2].iter().all(is_count) && is_lift(numbers[2]);
+        (0.0..=1.0).contains(&self.mean)
+            && is_lift(self.lift_of_unknown)
+            && self.others.iter().all(is_count)
+            && self.populations.iter().all(|(_, numbers)| is_population(numbers))
+    }
+}
+
+/// The visit of a client.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     population: PopulationKey,
-    has_read_on: bool,
+    state: VisitState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VisitState {
+    /// The client has asked for nothing more yet.
+    Begun,
+    /// The client has read on.
+    ReadOn,
+    /// The answer was no page, so the next request begins the visit anew.
+    Redirected,
 }
 
 /// The populations that have been seen. See the documentation of the module.
@@ -177,6 +216,8 @@ pub(crate) struct Populations {
     /// The place of a full table that was examined last.
     examined: usize,
     visits: Recent<VisitorKey, Visit>,
+    /// The fraction of all sessions that read on, to which lifts refer; zero while it is unknown.
+    mean: f64,
     /// The lift of all unknown populations together, which may be above [`MOST_UNKNOWN`].
     lift_of_unknown: f64,
     /// The levels that operators have set.
@@ -191,6 +232,7 @@ impl Populations {
             all: Vec::from([Population::new(None, 1.0)]),
             examined: UNKNOWN,
             visits: Recent::new(VISITS, VISIT),
+            mean: 0.0,
             lift_of_unknown: 1.0,
             ranked: Vec::new(),
             ticked: Time::ZERO,
@@ -202,19 +244,33 @@ impl Populations {
         &self.all
     }
 
-    /// Adds populations that an earlier process has seen. Call this before the first request.
-    pub(crate) fn restore(&mut self, populations: &[Population]) {
-        for population in populations {
-            let own = match population.key {
-                Some(key) => self.of(key),
-                None => &mut self.all[UNKNOWN],
-            };
-            own.add(population);
-            own.lift = population.lift;
-            own.has_own_lift = population.has_own_lift;
-            if population.key.is_none() {
-                self.lift_of_unknown = population.lift;
-            }
+    /// Returns what is worth keeping across a restart of the process.
+    pub(crate) fn remembered(&self) -> RememberedPopulations {
+        let others = &self.all[UNKNOWN];
+        let of = |one: &Population| Some((one.key?, [one.sessions, one.read_on, one.lift]));
+        let is_worth_it = |one: &&Population| one.sessions >= 0.5;
+        RememberedPopulations {
+            mean: self.mean,
+            lift_of_unknown: self.lift_of_unknown,
+            others: [others.sessions, others.read_on],
+            populations: self.all.iter().filter(is_worth_it).filter_map(of).collect(),
+        }
+    }
+
+    /// Restores what an earlier process has seen. Numbers that cannot be those of populations are
+    /// ignored. Call this before the first request.
+    pub(crate) fn restore(&mut self, remembered: &RememberedPopulations) {
+        if !remembered.is_valid() {
+            return;
+        }
+        (self.mean, self.lift_of_unknown) = (remembered.mean, remembered.lift_of_unknown);
+        let [sessions, read_on] = remembered.others;
+        let lift = self.lift_of_unknown.min(MOST_UNKNOWN);
+        self.all[UNKNOWN] = Population { sessions, read_on, ..Population::new(None, lift) };
+        for (key, [sessions, read_on, lift]) in &remembered.populations {
+            let own = self.of(*key);
+            (own.sessions, own.read_on, own.lift) = (*sessions, *read_on, *lift);
+            own.has_own_lift = own.read_on >= STILL_KNOWN;
         }
     }
 
@@ -232,6 +288,20 @@ impl Populations {
         self.ranked = ranked;
     }
 
+    /// Notes that a client asks for something. Returns the population of its visit, if it has one.
+    pub(crate) fn asks(&mut self, now: Time, visitor: Option<VisitorKey>) -> Option<PopulationKey> {
+        let visitor = visitor?;
+        let visit = self.visits.get(now, visitor)?;
+        if visit.state == VisitState::Redirected {
+            return None;
+        }
+        if visit.state == VisitState::Begun {
+            self.of(visit.population).read_on += 1.0;
+        }
+        self.visits.note(now, visitor, Visit { state: VisitState::ReadOn, ..visit });
+        Some(visit.population)
+    }
+
     /// Notes a first request.
     pub(crate) fn requested(&mut self, key: Option<PopulationKey>) {
         if let Some(key) = key {
@@ -239,10 +309,31 @@ impl Populations {
         }
     }
 
-    /// Notes that a first request has got a slot.
-    pub(crate) fn started(&mut self, key: Option<PopulationKey>) {
-        if let Some(key) = key {
-            self.of(key).started += 1.0;
+    /// Notes that a first request has got a slot. It begins a visit if its client has none.
+    pub(crate) fn started(
+        &mut self,
+        now: Time,
+        key: Option<PopulationKey>,
+        visitor: Option<VisitorKey>,
+    ) {
+        let Some(population) = key else { return };
+        self.of(population).started += 1.0;
+        let visit = visitor.and_then(|visitor| self.visits.get(now, visitor));
+        if visit.is_some_and(|visit| visit.state != VisitState::Redirected) {
+            return;
+        }
+        self.of(population).sessions += 1.0;
+        if let Some(visitor) = visitor {
+            self.visits.note(now, visitor, Visit { population, state: VisitState::Begun });
+        }
+    }
+
+    /// Notes that the answer to a client was no page.
+    pub(crate) fn redirected(&mut self, now: Time, visitor: Option<VisitorKey>) {
+        let Some(visitor) = visitor else { return };
+        let visit = self.visits.get(now, visitor);
+        if let Some(visit) = visit.filter(|visit| visit.state == VisitState::Begun) {
+            self.visits.note(now, visitor, Visit { state: VisitState::Redirected, ..visit });
         }
     }
 
@@ -254,44 +345,9 @@ impl Populations {
     }
 
     /// Notes that a first request has held a slot for a time.
-    pub(crate) fn worked(&mut self, key: PopulationKey, time: TimeSpan) {
-        self.of(key).seconds += time.as_secs_f64();
-    }
-
-    /// Notes that a session may have begun with an answer to a request of this population. Returns
-    /// whether it has: the client has no visit yet.
-    pub(crate) fn begins(
-        &mut self,
-        now: Time,
-        visitor: Option<VisitorKey>,
-        key: Option<PopulationKey>,
-    ) -> bool {
-        let Some(population) = key else { return false };
-        let visit = visitor.and_then(|visitor| self.visits.get(now, visitor));
-        if let Some(visitor) = visitor {
-            let begun = Visit { population, has_read_on: false };
-            self.visits.note(now, visitor, visit.unwrap_or(begun));
-        }
-        if visit.is_none() {
-            self.of(population).sessions += 1.0;
-        }
-        visit.is_none()
-    }
-
-    /// Notes that a client that shows no session asks for something.
-    pub(crate) fn goes_on(&mut self, now: Time, visitor: Option<VisitorKey>) {
-        let Some(visitor) = visitor else { return };
-        let Some(visit) = self.visits.get(now, visitor).filter(|visit| !visit.has_read_on) else {
-            return;
-        };
-        self.visits.note(now, visitor, Visit { has_read_on: true, ..visit });
-        self.read_on(Some(visit.population));
-    }
-
-    /// Notes that a session of this population asks for something after its first page.
-    pub(crate) fn read_on(&mut self, key: Option<PopulationKey>) {
+    pub(crate) fn worked(&mut self, key: Option<PopulationKey>, time: TimeSpan) {
         if let Some(key) = key {
-            self.of(key).read_on += 1.0;
+            self.of(key).seconds += time.as_secs_f64();
         }
     }
 
@@ -356,7 +412,14 @@ impl Populations {
                 unknown = (unknown.0 + sessions, unknown.1 + read_on);
             }
         }
-        let mean = if all.0 >= FEW { all.1 / all.0 } else { 0.0 };
+        let mean = if all.0 >= FEW { (all.1 / all.0).min(1.0) } else { self.mean };
+        let slowly = libm::pow(SPEED_OF_MEAN, since.as_secs_f64());
+        if self.mean > 0.0 {
+            self.mean = mean.clamp(self.mean / slowly, (self.mean * slowly).min(1.0));
+        } else {
+            self.mean = mean;
+        }
+        let mean = self.mean;
         let lift = |(sessions, read_on): (f64, f64), before: f64| {
             let lift = if mean > 0.0 { (read_on + PRIOR) / (sessions * mean + PRIOR) } else { 1.0 };
             lift.clamp(before / change, before * change).clamp(LIFTS.0, LIFTS.1)
@@ -402,180 +465,4 @@ impl Populations {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: u64) -> Time {
-        Time::ZERO + TimeSpan::from_secs(seconds)
-    }
-
-    /// Adds sessions of a population, of which `read_on` read on.
-    fn add(all: &mut Populations, number: u64, sessions: u32, read_on: u32) {
-        let key = Some(PopulationKey(number));
-        (0..sessions).for_each(|_| assert!(all.begins(Time::ZERO, None, key)));
-        (0..read_on).for_each(|_| all.read_on(key));
-    }
-
-    fn level(all: &Populations, number: u64) -> usize {
-        all.level(Some(PopulationKey(number)))
-    }
-
-    fn levels(all: &Populations, numbers: [u64; 4]) -> [usize; 4] {
-        numbers.map(|number| level(all, number))
-    }
-
-    fn after_ten_minutes(all: &mut Populations) {
-        (1..=600).for_each(|second| all.tick(at(second)));
-    }
-
-    #[test]
-    fn a_population_that_reads_on_half_as_often_ranks_a_level_lower() {
-        let mut all = Populations::new();
-        for (number, read_on) in [(0, 800), (1, 600), (2, 300), (3, 60)] {
-            add(&mut all, number, 1000, read_on);
-        }
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4], "no lift is computed yet");
-        after_ten_minutes(&mut all);
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 0, 1, 3]);
-        assert_eq!(all.level(None), 0);
-    }
-
-    #[test]
-    fn populations_that_differ_by_chance_rank_alike() {
-        let mut all = Populations::new();
-        for (number, read_on) in [(0, 480), (1, 520), (2, 12), (3, 8)] {
-            add(&mut all, number, if number < 2 { 1000 } else { 20 }, read_on);
-        }
-        after_ten_minutes(&mut all);
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4]);
-    }
-
-    #[test]
-    fn populations_that_never_read_on_count_as_one() {
-        let mut all = Populations::new();
-        add(&mut all, 0, 1000, 500);
-        (1..=50).for_each(|number| add(&mut all, number, 20, 0));
-        after_ten_minutes(&mut all);
-        assert_eq!(level(&all, 0), 0);
-        let [one, other, unseen] = [1, 50, 51].map(|number| level(&all, number));
-        assert!(one >= 5 && one == other && one == unseen, "{one}, {other}, {unseen}");
-        // A population becomes known by its sessions, and its lift changes from that of unknown ones.
-        add(&mut all, 1, 980, 980);
-        assert_eq!(level(&all, 1), one);
-        (601..=1_200).for_each(|second| all.tick(at(second)));
-        assert!(level(&all, 1) == 0 && level(&all, 50) >= one);
-    }
-
-    #[test]
-    fn an_unknown_population_ranks_behind_known_ones_from_its_first_request() {
-        let mut all = Populations::new();
-        add(&mut all, 0, 99, 50);
-        all.tick(at(1));
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4], "too little is known");
-        add(&mut all, 0, 10, 5);
-        add(&mut all, 1, 1, 0);
-        all.tick(at(2));
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 1, 1, 1]);
-        // It becomes known in calm weather, and then ranks with the others at once.
-        add(&mut all, 1, 9, 6);
-        all.tick(at(3));
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 0, 1, 1]);
-    }
-
-    #[test]
-    fn a_lift_changes_no_faster_than_its_bound() {
-        let mut all = Populations::new();
-        add(&mut all, 0, 1000, 900);
-        add(&mut all, 1, 100_000, 10);
-        all.tick(at(60));
-        assert!((all.all[2].lift - 0.5).abs() < 1e-6, "{}", all.all[2].lift);
-        all.tick(at(120));
-        assert!((all.all[2].lift - 0.25).abs() < 1e-6, "{}", all.all[2].lift);
-    }
-
-    #[test]
-    fn a_visit_is_one_session_and_reads_on_once() {
-        let mut all = Populations::new();
-        let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
-        all.goes_on(at(0), visitor);
-        assert!(all.begins(at(0), visitor, key), "nothing was answered before");
-        for second in [1, 300, 800] {
-            all.goes_on(at(second), visitor);
-            assert!(!all.begins(at(second), visitor, key));
-        }
-        assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
-        // Another client, and the same one after a long time.
-        assert!(all.begins(at(800), Some(VisitorKey(8)), key));
-        all.goes_on(at(1_401), visitor);
-        assert!(all.begins(at(1_401), visitor, key));
-        assert_eq!((all.all[1].sessions, all.all[1].read_on), (3.0, 1.0));
-    }
-
-    #[test]
-    fn a_full_table_gives_up_unknown_populations_with_few_requests() {
-        let mut all = Populations::new();
-        add(&mut all, 1, 10, 5);
-        add(&mut all, 2, 500, 0);
-        (10..10 + 3 * MOST as u64).for_each(|number| add(&mut all, number, 1, 0));
-        assert_eq!((all.all.len(), all.indices.len()), (MOST + 1, MOST));
-        let sessions = |number| all.all[all.index(PopulationKey(number))].sessions;
-        assert_eq!((sessions(1), sessions(2), sessions(9 + 3 * MOST as u64)), (10.0, 500.0, 1.0));
-        let total: f64 = all.all.iter().map(|population| population.sessions).sum();
-        let lost = 510.0 + 3.0 * MOST as f64 - total;
-        assert!(lost.abs() < 1e-6, "{lost} sessions are lost");
-    }
-
-    #[test]
-    fn clients_beyond_a_table_of_known_populations_count_with_the_unknown_ones() {
-        let mut all = Populations::new();
-        (0..MOST as u64).for_each(|number| add(&mut all, number, 9, 9));
-        add(&mut all, MOST as u64, 1_000_000, 0);
-        assert!(all.all[UNKNOWN].sessions > 999_999.0);
-        after_ten_minutes(&mut all);
-        assert!(level(&all, MOST as u64) >= 5 && level(&all, 7) == 0);
-    }
-
-    #[test]
-    fn operators_can_set_a_level() {
-        let mut all = Populations::new();
-        all.rank(Vec::from([(PopulationKey(1), 3), (PopulationKey(2), 99)]));
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 3, LEVELS - 1, 0]);
-        all.rank(Vec::new());
-        assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4]);
-    }
-
-    #[test]
-    fn populations_are_restored_with_their_lifts() {
-        let half = TimeSpan::from_secs(HALF_LIFE as u64);
-        let of = |key: Option<u64>, numbers| {
-            Population::remembered(key.map(PopulationKey), numbers, half)
-        };
-        let saved = [
-            of(Some(1), [2000.0, 1000.0, 1.0]),
-            of(Some(2), [8000.0, 20.0, 0.01]),
-            of(None, [10.0, 0.0, 0.02]),
-        ];
-        let mut all = Populations::new();
-        all.restore(&saved.map(Option::unwrap));
-        assert!((all.all[1].sessions - 1000.0).abs() < 1e-6);
-        all.tick(at(1));
-        assert_eq!(levels(&all, [1, 2, 3, 4]), [0, 7, 6, 6]);
-        for numbers in [[f64::NAN, 0.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 5.0]] {
-            assert!(of(Some(1), numbers).is_none(), "{numbers:?}");
-        }
-    }
-
-    #[test]
-    fn the_table_forgets_what_is_over() {
-        let mut all = Populations::new();
-        (0..MOST as u64).for_each(|number| add(&mut all, number, 1, 0));
-        add(&mut all, 7, 5, 0);
-        all.requested(Some(PopulationKey(7)));
-        all.tick(at(2 * HALF_LIFE as u64));
-        assert_eq!((all.all.len(), all.indices.len()), (2, 1));
-        assert_eq!(all.indices.get(&PopulationKey(7)), Some(&1));
-        assert!(all.all[1].requested < 1e-9 && (all.all[1].sessions - 1.5).abs() < 1e-6);
-        add(&mut all, 8, 1, 0);
-        assert_eq!(all.all.len(), 3);
-    }
-}
+mod tests;

@@ -1,0 +1,43 @@
+//! The populations of clients, as drivers see them.
+
+use alloc::vec::Vec;
+
+use bywash_units::Time;
+
+use super::Engine;
+use crate::population::{Population, RememberedPopulations};
+use crate::request::{PopulationKey, RequestId};
+
+impl Engine {
+    /// Returns the population of a waiting or running request, and the level by which it ranks among
+    /// first requests ([`Population::level`]). Returns `None` if its session has begun, or if the
+    /// driver tells no populations apart.
+    pub fn population_of(&self, id: RequestId) -> Option<(PopulationKey, usize)> {
+        let population = self.view(Time::ZERO).waiting(id).population?;
+        Some((population, self.requests.populations.level(Some(population))))
+    }
+
+    /// Sets the levels of these populations, in place of those that follow from their lifts.
+    /// Replaces all levels that were set earlier. A waiting request gets its new level before it
+    /// gets a slot.
+    pub fn rank_populations(&mut self, ranked: Vec<(PopulationKey, usize)>) {
+        self.requests.populations.rank(ranked);
+    }
+
+    /// Returns what is known about the populations of clients. The first one is that of all clients
+    /// that are not told apart.
+    pub fn populations(&self) -> &[Population] {
+        self.requests.populations.all()
+    }
+
+    /// Returns what is worth keeping about populations across a restart of the process.
+    pub fn remembered_populations(&self) -> RememberedPopulations {
+        self.requests.populations.remembered()
+    }
+
+    /// Restores what [`Engine::remembered_populations`] returned in an earlier process. Call this
+    /// before the first request.
+    pub fn restore_populations(&mut self, remembered: &RememberedPopulations) {
+        self.requests.populations.restore(remembered);
+    }
+}
