@@ -32,6 +32,8 @@ PROBE, CLIENTS = 20, 20  # seconds; clients that ask for pages without pauses, t
 READERS, SCRAPERS = 1 / 3, 2  # the loads, relative to what the wiki can do
 PAGES_OF_A_VISIT, THINK, PATIENCE = 3, 5.0, 10.0  # mean pages; mean seconds; seconds
 STYLES = "/load.php?lang=en&modules=site.styles&only=styles&skin=vector"
+# What the request for the styles of a page has in place of what the request for the page has.
+OF_STYLES = {"Accept": "text/css,*/*;q=0.1", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "style", "Sec-Fetch-Site": "same-origin"}
 CHROME = "Mozilla/5.0 ({}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 {}Safari/537.36"
 BRANDS = '"Chromium";v="{0}", "Google Chrome";v="{0}", "Not/A)Brand";v="24"'
 HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -62,7 +64,7 @@ SCRAPERS_HEAD = [("User-Agent", CHROME.format("Windows NT 10.0; Win64; x64", 120
 
 
 class Load:
-    """The clients of one run. Each answer to a page is stored as (time, is it a reader's, status, seconds)."""
+    """The clients of one run. Each answer is stored as (time, kind, status, seconds)."""
 
     def __init__(self, url, seed):
         self.port, self.chance, self.seen = int(url.rsplit(":", 1)[1]), random.Random(seed), []
@@ -93,19 +95,21 @@ class Load:
             if writer:
                 writer.close()
 
-    async def page(self, address, path, head, is_reader):
+    async def timed(self, kind, address, path, head):
         begun = time.monotonic()
         status = await self.get(address, path, head)
-        self.seen.append((begun - self.begun, is_reader, status, time.monotonic() - begun))
+        self.seen.append((begun - self.begun, kind, status, time.monotonic() - begun))
         return status == 200
 
     async def reader(self):
         address, (head,) = self.address(), self.chance.choices([head for _, head in READERS_HEADS], [n for n, _ in READERS_HEADS])
         while True:
             number, = self.chance.choices(range(1, mediawiki.PAGES + 1), cum_weights=self.popularity)
-            if not await self.page(address, f"/index.php/Page_{number}", head, True):
+            if not await self.timed("page", address, f"/index.php/Page_{number}", head):
                 return
-            await self.get(address, STYLES, head)
+            styles = [(name, OF_STYLES.get(name, value)) for name, value in head
+                      if name not in ("Upgrade-Insecure-Requests", "Sec-Fetch-User")]
+            await self.timed("styles", address, STYLES, styles)
             if self.chance.random() < 1 / PAGES_OF_A_VISIT:
                 return
             await asyncio.sleep(self.chance.expovariate(1 / THINK))
@@ -114,7 +118,7 @@ class Load:
         number = self.chance.randint(1, mediawiki.PAGES)
         path = self.chance.choice([f"/index.php/Page_{number}", f"/index.php?title=Page_{number}&action=history",
                                    f"/index.php?title=Page_{number}&oldid={number * mediawiki.REVISIONS}"])
-        await self.page(self.address(), path, SCRAPERS_HEAD, False)
+        await self.timed("scraped", self.address(), path, SCRAPERS_HEAD)
 
     async def arrive(self, client, rate, begin, end):
         """Lets clients arrive at random, `rate` a second, from the second `begin` to the second `end` of the run."""
@@ -149,13 +153,14 @@ def parts(seen, seconds):
     """Returns the figures of the parts of a run: the calm time, the beginning of the attack, and the rest of it."""
     attack = WARM + CALM
     for name, begin, end in [("calm", WARM, attack), ("begin", attack, attack + BEGIN), ("later", attack + BEGIN, attack + seconds)]:
-        pages = {is_reader: [(status, took) for at, is_one, status, took in seen if is_one == is_reader and begin <= at < end]
-                 for is_reader in (True, False)}
-        read = [took for status, took in pages[True] if status == 200]
+        of = {kind: [(status, took) for at, one, status, took in seen if one == kind and begin <= at < end]
+              for kind in ("page", "styles", "scraped")}
+        read = [took for status, took in of["page"] if status == 200]
         times = {"p50_s": quantile(read, 0.5), "p95_s": quantile(read, 0.95)} if read else {}
-        count = lambda one, *wanted: sum(status in wanted for status, _ in pages[one])
-        yield {"part": name, "asked": len(pages[True]), "read": len(read), "refused": count(True, 429, 503),
-               "scraped": count(False, 200), "scrapes": len(pages[False]), "scrapes_refused": count(False, 429, 503)} | times
+        count = lambda kind, *wanted: sum(status in wanted for status, _ in of[kind])
+        yield {"part": name, "asked": len(of["page"]), "read": len(read), "refused": count("page", 429, 503),
+               "styles": len(of["styles"]), "styled": count("styles", 200), "scrapes": len(of["scraped"]),
+               "scraped": count("scraped", 200), "scrapes_refused": count("scraped", 429, 503)} | times
 
 
 def configuration(url, root):
@@ -186,11 +191,12 @@ def once(program, processes, url, capacity, chosen, seed):
 
 
 def show(rows):
-    line = table("program", "part", "pages asked", "read", "p50 s", "p95 s", "refused", "scraped", "of")
+    line = table("program", "part", "pages asked", "read", "styled", "p50 s", "p95 s", "refused", "scraped", "of")
+    percent = lambda part, whole: f"{100 * part / whole:.0f} %" if whole else "—"
     for row in rows:
-        share = f"{100 * row['read'] / row['asked']:.0f} %" if row["asked"] else "—"
         times = [f"{row[key]:.2f}" if key in row else "—" for key in ("p50_s", "p95_s")]
-        line(row["program"], row["part"], row["asked"], share, *times, row["refused"], row["scraped"], row["scrapes"])
+        shares = percent(row["read"], row["asked"]), percent(row["styled"], row["styles"])
+        line(row["program"], row["part"], row["asked"], *shares, *times, row["refused"], row["scraped"], row["scrapes"])
 
 
 def main():

@@ -52,7 +52,7 @@ struct Outcome {
 
 /// Runs the demo.
 pub(super) fn run(args: &Demo) -> Result<(), Failure> {
-    say("More scrapers than a wiki can serve, with and without bywash. It takes about a minute.\n");
+    say("More scrapers than a wiki can serve, with and without bywash. It takes 75 seconds.\n");
     let (readers, scrapers) = (scenario(READING)?, scenario(SCRAPING)?);
     let load = Load { readers, scrapers, seed: args.seed };
     let folder = Folder::new().map_err(Failure::running)?;
