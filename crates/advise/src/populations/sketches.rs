@@ -102,7 +102,7 @@ impl Sample {
     }
 
     /// Adds the sample of another population. Its pages count as often as they are in the sample,
-    /// not as often as they were asked for.
+    /// not as often as clients requested them.
     pub(super) fn absorb(&mut self, other: &Self) {
         other.targets.iter().for_each(|target| self.add(*target));
     }

@@ -78,7 +78,7 @@ const VISIT: TimeSpan = TimeSpan::from_secs(600);
 /// The maximum number of visits that are remembered.
 const VISITS: usize = 8192;
 
-/// What is known about a population. All numbers but the lift lose weight over time: those of
+/// The numbers of a population. All of them but the lift lose weight over time: those of
 /// sessions half in six hours, all others half in ten minutes.
 #[derive(Clone, Copy, Debug)]
 pub struct Population {
@@ -154,7 +154,7 @@ fn fading(time: TimeSpan, half_life: f64) -> f64 {
     libm::exp2(-time.as_secs_f64() / half_life)
 }
 
-/// What is worth keeping about populations across a restart of the process.
+/// The facts about populations that are worth keeping across a restart of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RememberedPopulations {
     /// The fraction of all sessions that read on, to which lifts refer; zero if it is unknown.
@@ -203,7 +203,7 @@ enum VisitState {
     Begun,
     /// The client has read on.
     ReadOn,
-    /// The answer was no page, so the next request begins the visit anew.
+    /// The answer is not a page, so the next request begins the visit again.
     Redirected,
 }
 
@@ -328,7 +328,7 @@ impl Populations {
         }
     }
 
-    /// Notes that the answer to a client was no page.
+    /// Notes that the answer to a client is not a page.
     pub(crate) fn redirected(&mut self, now: Time, visitor: Option<VisitorKey>) {
         let Some(visitor) = visitor else { return };
         let visit = self.visits.get(now, visitor);

@@ -5,12 +5,12 @@
 //! population. The engine ranks their first requests by what sessions of the population do
 //! ([`bywash_engine::Population`]).
 //!
-//! Left out is everything that differs between two requests of one program: cookies, the page that
-//! the visitor comes from, conditions, caching, and fields that hops add. Numbers in the names of
-//! browsers are left out, because their versions change often; and so is the value of `Sec-CH-UA`,
-//! because Chrome changes its order and an invented name in it with each version. Of the languages only the first one
-//! counts, without its region. If more counted, visitors would be in populations too small to
-//! learn anything about.
+//! A population does not depend on what differs between two requests of one program: cookies, the
+//! page that the visitor comes from, conditions, caching, and fields that hops add. It does not
+//! depend on numbers in the names of browsers either, because their versions change often, nor on
+//! the value of `Sec-CH-UA`: Chrome changes the order of its names with each version. Only the
+//! first language counts, without its region. If more counted, visitors would be in populations too
+//! small to learn anything about.
 //!
 //! **Hostile input.** Heads are hashed under a secret, so a client cannot choose the population that
 //! it is in, except by sending the same head. The texts for operators are cut, and consist of
