@@ -108,9 +108,9 @@ mod tests {
         let shown = table(&Populations { ranks: true, count: 2, populations, others }).to_string();
         let rows: Vec<Vec<&str>> =
             shown.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert!(rows[1].starts_with(&["aa", "30", "%", "—", "25", "%", "0", "%", "8", "25", "%"]));
-        assert!(rows[1].ends_with(&["0.50", "1", "Fire\\u{9b}fox/0"]), "{shown}");
-        assert!(rows[2].ends_with(&["1", "*", "curl/0"]), "{shown}");
-        assert!(rows[3].starts_with(&["others", "10", "%"]), "{shown}");
+        assert!(rows[2].starts_with(&["aa", "30", "%", "—", "25", "%", "0", "%", "8", "25", "%"]));
+        assert!(rows[2].ends_with(&["0.50", "1", "Fire\\u{9b}fox/0"]), "{shown}");
+        assert!(rows[3].ends_with(&["1", "*", "curl/0"]), "{shown}");
+        assert!(rows[4].starts_with(&["others", "10", "%"]), "{shown}");
     }
 }

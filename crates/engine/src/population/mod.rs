@@ -19,11 +19,12 @@
 //! visit, so that a client that follows it has not read on.
 //!
 //! A population is *known* once some of its sessions have read on. All others count as one, so a
-//! program gains nothing from many different heads. They rank at least a level below the best, so
-//! an unknown program has no rank to lose when it attacks. Populations of visitors become known in
+//! program gains nothing from many different heads. Once nearly all sessions that read on are in
+//! known populations, unknown ones rank at least a level below the best. So an unknown program has
+//! no rank to lose when it attacks. Populations of visitors become known in
 //! calm weather, when no request has to wait. Lifts change slowly: an attacker has to be served for
 //! minutes to lower the lift of visitors whose heads it copies. The fraction of all sessions, to
-//! which lifts refer, changes more slowly still. Otherwise a program that reads on more often than
+//! which lifts refer, grows more slowly still. Otherwise a program that reads on more often than
 //! people would soon rank before them. A full table gives up populations
 //! that are not known, those with few requests first.
 //!
@@ -64,14 +65,17 @@ const STILL_KNOWN: f64 = 2.5;
 const PRIOR: f64 = 5.0;
 /// The minimum number of sessions of all populations before lifts count.
 const FEW: f64 = 100.0;
-/// The maximum lift by which populations rank that are not known.
+/// The maximum lift by which populations rank that are not known, if visitors are in known ones.
 const MOST_UNKNOWN: f64 = 0.5;
+/// The maximum fraction of the sessions that read on that are in unknown populations, if visitors
+/// are in known ones.
+const FEW_UNKNOWN: f64 = 0.1;
 /// The bounds of a lift.
 const LIFTS: (f64, f64) = (1.0 / 256.0, 4.0);
 /// The factor by which a lift may grow or shrink in a second: two in a minute.
 const SPEED: f64 = 1.011_619_440_301_923;
-/// The factor by which the fraction of all sessions that read on may grow or shrink in a second,
-/// as lifts refer to it: two in [`HALF_LIFE`].
+/// The factor by which the fraction of all sessions that read on may grow in a second, as lifts
+/// refer to it: two in [`HALF_LIFE`].
 const SPEED_OF_MEAN: f64 = 1.000_032_090_662_142_5;
 /// The maximum time between two requests of a visit.
 const VISIT: TimeSpan = TimeSpan::from_secs(600);
@@ -414,18 +418,15 @@ impl Populations {
         }
         let mean = if all.0 >= FEW { (all.1 / all.0).min(1.0) } else { self.mean };
         let slowly = libm::pow(SPEED_OF_MEAN, since.as_secs_f64());
-        if self.mean > 0.0 {
-            self.mean = mean.clamp(self.mean / slowly, (self.mean * slowly).min(1.0));
-        } else {
-            self.mean = mean;
-        }
+        self.mean = if self.mean > 0.0 { mean.min(self.mean * slowly) } else { mean };
         let mean = self.mean;
         let lift = |(sessions, read_on): (f64, f64), before: f64| {
             let lift = if mean > 0.0 { (read_on + PRIOR) / (sessions * mean + PRIOR) } else { 1.0 };
             lift.clamp(before / change, before * change).clamp(LIFTS.0, LIFTS.1)
         };
         self.lift_of_unknown = lift(unknown, self.lift_of_unknown);
-        let most = if mean > 0.0 { MOST_UNKNOWN } else { 1.0 };
+        let nearly_all_known = mean > 0.0 && unknown.1 <= FEW_UNKNOWN * all.1;
+        let most = if nearly_all_known { MOST_UNKNOWN } else { 1.0 };
         for (index, population) in self.all.iter_mut().enumerate() {
             let is_known = index != UNKNOWN && population.is_known();
             let before =

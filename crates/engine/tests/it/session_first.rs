@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use bywash_engine::{
-    Action, AddressKey, ClassId, Event, PopulationKey, Reason, Request, RequestId, Service,
-    SessionKey, Signals,
+    Action, AddressKey, ClassId, PopulationKey, Reason, Request, RequestId, SessionKey, VisitorKey,
 };
 use bywash_units::{TimeSpan, Utility};
 
@@ -47,26 +46,17 @@ fn first_requests_rank_by_what_the_sessions_of_their_population_do() {
     const SCRAPERS: u64 = 2;
     const UNKNOWN: u64 = 3;
     let mut site = site("100", false);
-    for number in 0..200 {
-        let population = if number % 2 == 0 { READERS } else { SCRAPERS };
-        let session = 1_000 + number;
-        site.tell(Event::Served {
-            session: SessionKey(session),
-            service: Service {
-                population: Some(PopulationKey(population)),
-                ..Service::content(MAIN)
-            },
-            signals: Signals::NONE,
-            revenue: Utility::default(),
-            in_time: true,
-        });
-        if population == READERS {
-            let next = site.arrive_in(session, DETAILS);
-            site.leave(next);
-        }
-    }
     let of =
         |population| Request { population: Some(PopulationKey(population)), ..Request::of(MAIN) };
+    for number in 0..200 {
+        let population = if number % 2 == 0 { READERS } else { SCRAPERS };
+        let visit = Request { visitor: Some(VisitorKey(number)), ..of(population) };
+        let pages = if population == READERS { 2 } else { 1 };
+        for _ in 0..pages {
+            site.request(visit);
+            site.next();
+        }
+    }
     let first = [SCRAPERS, READERS].map(|population| site.request(of(population)));
     assert_eq!(site.drain(), first, "lifts are learned over minutes");
     site.arrive(MAIN);

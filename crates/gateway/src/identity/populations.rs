@@ -289,7 +289,7 @@ mod tests {
         let long = "9a".repeat(4000);
         let head = format!("User-Agent: x\u{9b}1{long}\r\nAccept-Language: \u{e9}\u{e9}\r\n");
         let Appearance { user_agent, language, protocol, fields } = Appearance::of(&request(&head));
-        assert!(user_agent.starts_with("x??0a0a") && user_agent.len() == BROWSER);
+        assert!(user_agent.starts_with("x??0a0a") && user_agent.len() < BROWSER);
         assert_eq!((&*language, protocol), ("????", "HTTP/1.1"));
         assert_eq!(&*fields, "Host, User-Agent, Accept-Language");
     }
