@@ -288,7 +288,9 @@ impl Populations {
 
     /// Sets the levels of these populations, in place of those that follow from their lifts.
     pub(crate) fn rank(&mut self, mut ranked: Vec<(PopulationKey, usize)>) {
-        ranked.iter_mut().for_each(|(_, level)| *level = (*level).min(LEVELS - 1));
+        for (_, level) in &mut ranked {
+            *level = (*level).min(LEVELS - 1);
+        }
         self.ranked = ranked;
     }
 
