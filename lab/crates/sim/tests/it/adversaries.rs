@@ -108,7 +108,7 @@ fn scrapers_with_a_shape_of_their_own_get_what_visitors_leave() {
     assert!(one_shape > alike + 0.3, "{one_shape}, {alike}");
     assert!(same_heads > alike - 0.03, "{same_heads}, {alike}");
     let cookieless = useful("attack-scrape-cookieless.toml");
-    assert!(cookieless > alike + 0.3, "{cookieless}, {alike}");
+    assert!(cookieless > alike + 0.2, "{cookieless}, {alike}");
 }
 
 #[test]
