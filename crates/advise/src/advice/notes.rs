@@ -40,6 +40,19 @@ impl Summary {
         }
         self.notes_of_time(advice, lasted, &mut notes);
         notes.extend(advice.several_hosts());
+        self.notes_of_order(advice, &mut notes);
+        for class in advice.classes.iter().filter(|class| 20 * class.mismatched > class.requests) {
+            notes.push(format!(
+                "By their words, {:.0} % of the requests of class `{}` are for something else. \
+                 The patterns of the class match them nevertheless.",
+                percent(class.mismatched, class.requests),
+                class.role.name()
+            ));
+        }
+        notes
+    }
+
+    fn notes_of_order(&self, advice: &Advice, notes: &mut Vec<String>) {
         match (&advice.order, &self.order) {
             (None, Some(named)) => {
                 notes.push(format!("No request matches `{}`, so no order is known.", plain(named)));
@@ -70,15 +83,6 @@ impl Summary {
                 others.join(", ")
             ));
         }
-        for class in advice.classes.iter().filter(|class| 20 * class.mismatched > class.requests) {
-            notes.push(format!(
-                "By their words, {:.0} % of the requests of class `{}` are for something else. \
-                 The patterns of the class match them nevertheless.",
-                percent(class.mismatched, class.requests),
-                class.role.name()
-            ));
-        }
-        notes
     }
 
     fn notes_of_time(&self, advice: &Advice, lasted: f64, notes: &mut Vec<String>) {

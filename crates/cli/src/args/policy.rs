@@ -59,6 +59,13 @@ pub(crate) struct OfClass {
     /// Name of the class
     pub(crate) name: String,
     #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+/// The author, the reason and the duration of an override, and the gateway that gets it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Terms {
+    #[command(flatten)]
     pub(crate) author: Author,
     /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
@@ -75,12 +82,7 @@ pub(crate) struct Rank {
     #[arg(value_parser = clap::value_parser!(u8).range(0..=7))]
     pub(crate) level: u8,
     #[command(flatten)]
-    pub(crate) author: Author,
-    /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]
-    #[arg(long = "for", value_name = "SPAN")]
-    pub(crate) lasts: Option<TimeSpan>,
-    #[command(flatten)]
-    pub(crate) which: Which,
+    pub(crate) terms: Terms,
 }
 
 #[derive(Debug, clap::Args)]

@@ -27,18 +27,19 @@ pub(crate) fn policy(what: &What) -> Result<(), Failure> {
 }
 
 fn rank(args: &Rank) -> Result<(), Failure> {
-    let by = operators::author(args.author.by.as_deref())?;
+    let terms = &args.terms;
+    let by = operators::author(terms.author.by.as_deref())?;
     let request = RankPopulation {
         population: args.population.clone(),
         level: args.level,
         by: Some(by.clone()),
-        why: args.author.why.clone(),
-        lasts: args.lasts.map(|lasts| lasts.to_string()),
+        why: terms.author.why.clone(),
+        lasts: terms.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = admin_client::post(&args.which, &by, "/v1/policy/population", &request)?;
+    let policy = admin_client::post(&terms.which, &by, "/v1/policy/population", &request)?;
     print(&describe(&policy))?;
-    let found: Populations = admin_client::get(&args.which, "/v1/populations")?;
+    let found: Populations = admin_client::get(&terms.which, "/v1/populations")?;
     if found.populations.iter().any(|one| one.name == args.population) {
         return Ok(());
     }
@@ -46,17 +47,18 @@ fn rank(args: &Rank) -> Result<(), Failure> {
 }
 
 fn set(args: &OfClass, mode: Mode, enforce_percent: Option<u8>) -> Result<(), Failure> {
-    let by = operators::author(args.author.by.as_deref())?;
+    let terms = &args.terms;
+    let by = operators::author(terms.author.by.as_deref())?;
     let request = SetClass {
         class: args.name.clone(),
         mode,
         enforce_percent,
         by: Some(by.clone()),
-        why: args.author.why.clone(),
-        lasts: args.lasts.map(|lasts| lasts.to_string()),
+        why: terms.author.why.clone(),
+        lasts: terms.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = admin_client::post(&args.which, &by, "/v1/policy/class", &request)?;
+    let policy = admin_client::post(&terms.which, &by, "/v1/policy/class", &request)?;
     print(&describe(&policy))
 }
 

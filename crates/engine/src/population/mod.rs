@@ -5,8 +5,8 @@
 //! of their heads, and the names in them. A driver hashes these into a [`PopulationKey`], and all
 //! new sessions with the same key are one population.
 //!
-//! A session *reads on* if it asks for anything after its first request. The *lift* of a population is
-//! the fraction of its sessions that read on, divided by that fraction of all sessions. While
+//! A session *reads on* if it asks for anything after its first request. The *lift* of a population
+//! is the fraction of its sessions that read on, divided by that fraction of all sessions. While
 //! requests wait, populations with a higher lift come first. Only factors of two count, so
 //! populations that differ by chance rank alike. A program that requests one page in each session
 //! gets what the others leave, whatever the number of its addresses. A client that reads on as
@@ -21,12 +21,11 @@
 //! A population is *known* once some of its sessions have read on. All others count as one, so a
 //! program gains nothing from many different heads. Once nearly all sessions that read on are in
 //! known populations, unknown ones rank at least a level below the best. So an unknown program has
-//! no rank to lose when it attacks. Populations of visitors become known in
-//! calm weather, when no request has to wait. Lifts change slowly: an attacker has to be served for
-//! minutes to lower the lift of visitors whose heads it copies. The fraction of all sessions, to
-//! which lifts refer, grows more slowly still. Otherwise a program that reads on more often than
-//! people would soon rank before them. A full table gives up populations
-//! that are not known, those with few requests first.
+//! no rank to lose when it attacks. Populations of visitors become known in calm weather, when no
+//! request has to wait. Lifts change slowly: an attacker has to be served for minutes to lower the
+//! lift of visitors whose heads it copies. The fraction of all sessions, to which lifts refer, grows
+//! more slowly still. Otherwise a program that reads on more often than people would soon rank
+//! before them. A full table gives up populations that are not known, those with few requests first.
 //!
 //! The driver must not let clients choose their keys freely: a key must be a hash under a secret.
 
