@@ -24,6 +24,9 @@ pub struct Populations {
 pub struct Population {
     /// The name: sixteen hexadecimal digits; empty for all others together.
     pub name: String,
+    /// The name of the signed agent (`[agent.NAME]`) that the population is; `null` if it is none.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// The name of the browser or program, with `0` in place of each number; empty if the requests
     /// name none; `null` if the gateway has not stored how the requests look.
     pub user_agent: Option<String>,

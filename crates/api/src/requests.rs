@@ -53,6 +53,9 @@ pub struct RequestLifecycle {
     pub session: Option<String>,
     /// The standing of the session: `transaction`, `in_progress` or `new`.
     pub standing: Option<String>,
+    /// The name of the agent that signed the request (`[agent.NAME]`); `null` if none has.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// The name of the client's population, if its session was new; see `/v1/populations`.
     #[serde(default)]
     pub population: Option<String>,

@@ -23,12 +23,14 @@ pub fn explained(entry: &Explained) -> String {
     let level = life.level.as_deref();
     let level = level.map_or_else(String::new, |level| format!(", level {}", escaped(level)));
     let observed = if life.mode == "observe" { " (only observed: this had no effect)" } else { "" };
+    let agent = life.agent.as_ref();
+    let agent = agent.map_or_else(String::new, |name| format!(", agent {}", escaped(name)));
     let population = life.population.as_ref().zip(life.population_level);
     let population = population.map_or_else(String::new, |(name, level)| {
         format!(", population {} (level {level})", escaped(name))
     });
     let mut words = format!(
-        "{} {} {} from {client}\nclass {}{level}, session {}, standing {}{population}\n\
+        "{} {} {} from {client}\nclass {}{level}, session {}, standing {}{agent}{population}\n\
          It {decision}{observed}",
         escaped(&life.method),
         escaped(&life.target),

@@ -75,7 +75,7 @@ codes! {
         "The file of level keys cannot be read, has no valid key, or is readable by all users.";
     RESOURCES = "E042", "There are too many resources.";
     THROTTLES = "E043", "There are too many rules.";
-    PART_NAME = "E044", "The name of a resource or of a rule is not valid.";
+    PART_NAME = "E044", "The name of a resource, of a rule or of an agent is not valid.";
     RESOURCE = "E045", "This host has no such resource.";
     REQUESTS = "E046", "The text is not a pattern of requests.";
     EXPORTER = "E047",
@@ -88,6 +88,8 @@ codes! {
     SUCCESS = "E051", "The text is not a condition on an answer.";
     FLEET_KEYS = "E052",
         "The file of fleet keys cannot be read, has no valid key, or is readable by all users.";
+    AGENTS = "E053", "There are too many agents.";
+    AGENT_KEYS = "E054", "The file of an agent's keys cannot be read, or has no valid key.";
     TIE = "E101", "The same pattern occurs twice, so a request would belong to two classes.";
     THRESHOLDS = "E102", "The lower threshold is above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -135,6 +137,9 @@ codes! {
         "A page of an enforced class may escape control if its path is written in other case.";
     JSON_OBSERVED = "W143",
         "Where a class only observes, it does not see JSON conditions in compressed answers.";
+    SHARED_AGENT_KEY = "E145", "Two agents have the same key.";
+    AGENTS_UNUSED = "W146", "Populations are not told apart, so agents have no effect.";
+    AGENT_WITHOUT_KEYS = "W147", "An agent has no keys, so no request can be one of its own.";
     FLEET = "E144", "The settings of a fleet contradict each other.";
     NO_TOKENS = "W126",
         "The token is the session, and no class gives one: all classes only observe.";

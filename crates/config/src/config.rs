@@ -8,6 +8,7 @@ use bywash_engine::classify::{Classifier, strict};
 use bywash_engine::{Class, ClassId, ClassSet, Options};
 use bywash_units::TimeSpan;
 
+use crate::agents::Agent;
 use crate::elephants::Elephants;
 use crate::fleet::Fleet;
 use crate::identify::Identify;
@@ -41,6 +42,8 @@ pub struct Config {
     pub queue: Queue,
     /// How sessions and clients are recognised.
     pub identify: Identify,
+    /// The automated agents that sign their requests.
+    pub agents: Vec<Agent>,
     /// The service levels inside the application; `None` if none are defined.
     pub levels: Option<Levels>,
     /// The limits that protect the gateway against abusive clients.

@@ -1,7 +1,7 @@
 //! The commented configuration file that `bywash example` prints.
 //!
 //! Every key appears with its default, so that a reader sees the effective value. Keys without a
-//! default are commented out.
+//! default are commented out, and so is the table of an agent, which would need a file.
 
 use std::fmt::Write as _;
 
@@ -31,19 +31,20 @@ fn write(out: &mut String, section: &Section) {
     } else {
         out.push('\n');
         comment(out, section.about);
-        let _ = writeln!(out, "{}", section.heading());
+        let off = if section.name == keys::AGENT.name { "# " } else { "" };
+        let _ = writeln!(out, "{off}{}", section.heading());
     }
     for key in section.keys {
-        entry(out, key);
+        entry(out, key, section.name == keys::AGENT.name);
     }
     for (index, policy) in section.policies().iter().enumerate() {
         parameters(out, policy, index == 0);
     }
 }
 
-fn entry(out: &mut String, key: &Key) {
+fn entry(out: &mut String, key: &Key, is_off: bool) {
     comment(out, &format!("{} Takes {}.", key.why, key.kind.takes()));
-    let off = if key.presence == Presence::Optional { "# " } else { "" };
+    let off = if is_off || key.presence == Presence::Optional { "# " } else { "" };
     let _ = writeln!(out, "{off}{}", key.line());
 }
 
@@ -54,7 +55,7 @@ fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));
     for key in keys::parameters(policy) {
         if holds {
-            entry(out, &key);
+            entry(out, &key, false);
         } else {
             let _ = writeln!(out, "# {}", key.line());
         }

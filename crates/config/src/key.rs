@@ -42,6 +42,7 @@ impl Section {
     /// Returns an example name if the section consists of many named tables, otherwise `None`.
     pub(crate) fn entry(&self) -> Option<&'static str> {
         match self.name {
+            "agent" => Some("archive"),
             "class" => Some("home"),
             "database" => Some("shop"),
             "resource" => Some("processors"),

@@ -10,7 +10,7 @@
 //!
 //! - `keys` is the single table of keys. Reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] are derived from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `levels`, `listen`, `upstream`, `fleet`, `stopd`, `elephants` and
+//! - `config`, `identify`, `agents`, `levels`, `listen`, `upstream`, `fleet`, `stopd`, `elephants` and
 //!   `network` define the result.
 //! - `kind` defines the values that keys take; `read` turns one table of the file into values.
 //!   `renamed` has the former names, for the help.
@@ -25,6 +25,7 @@
 //! library that collects errors.
 #![forbid(unsafe_code)]
 
+mod agents;
 mod code;
 mod config;
 mod document;
@@ -62,6 +63,7 @@ mod upstream;
 mod value;
 mod words;
 
+pub use agents::Agent;
 pub use config::{
     AccessLog, Answers, ClassConfig, ClientLimits, Config, Details, Queue, State, Stop,
 };

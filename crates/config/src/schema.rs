@@ -35,6 +35,9 @@ fn table(section: &Section) -> Value {
         _ if !section.policies().is_empty() => by_policy(section),
         name if name == keys::CLASS.name => classes(),
         name if name == keys::DATABASE.name => databases(),
+        name if name == keys::AGENT.name => tables(keys::AGENTS, section.keys),
+        name if name == keys::RESOURCE.name => tables(keys::RESOURCES, section.keys),
+        name if name == keys::THROTTLE.name => tables(keys::THROTTLES, section.keys),
         _ => object(section.keys),
     };
     schema["description"] = json!(section.about);
@@ -87,11 +90,18 @@ fn classes() -> Value {
 }
 
 fn databases() -> Value {
+    let mut schema = tables(keys::DATABASES, keys::DATABASE.keys);
+    schema["propertyNames"]["not"] = json!({ "const": "self" });
+    schema
+}
+
+/// Returns the schema of a section that consists of at most `most` named tables.
+fn tables(most: usize, keys: &[Key]) -> Value {
     json!({
         "type": "object",
-        "maxProperties": keys::DATABASES,
-        "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,32}$", "not": { "const": "self" } },
-        "additionalProperties": object(keys::DATABASE.keys),
+        "maxProperties": most,
+        "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,32}$" },
+        "additionalProperties": object(keys),
     })
 }
 

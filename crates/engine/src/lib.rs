@@ -65,7 +65,7 @@ pub use action::Action;
 pub use engine::{Engine, Offered, Options, Status};
 pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use mean_service::MeanService;
-pub use population::{Population, RememberedPopulations};
+pub use population::{MAX_POPULATION_LEVEL, Population, RememberedPopulations};
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, PopulationKey, Request, RequestId,

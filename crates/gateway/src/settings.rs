@@ -18,6 +18,7 @@ use bywash_tls::Expiry;
 use bywash_units::{Time, TimeSpan};
 
 use crate::error::GatewayError;
+use crate::identity::agents::Agents;
 use crate::identity::levels::Levels;
 use crate::identity::session_cookie::SessionCookie;
 use crate::identity::tokens::Tokens;
@@ -46,6 +47,8 @@ pub(crate) struct Settings {
     /// The watch for the application's session cookie; `None` if sessions are not identified by
     /// one.
     pub(crate) session_cookie: Option<Arc<SessionCookie>>,
+    /// The automated agents that sign their requests; `None` if there are none.
+    pub(crate) agents: Option<Arc<Agents>>,
     /// The service levels; `None` if they are not configured.
     pub(crate) levels: Option<Levels>,
     /// The HTML page for a browser whose request is refused.
@@ -112,6 +115,7 @@ impl Settings {
             upstreams,
             tokens: Tokens::of(&config),
             session_cookie: session_cookie(&config, before),
+            agents: Agents::of(&config).map(Arc::new),
             levels: Levels::of(&config, metrics),
             page: config
                 .answers

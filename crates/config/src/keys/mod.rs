@@ -5,6 +5,7 @@
 //! `keys/`. The parameters of policies are defined in the engine's catalogue and become keys in
 //! [`parameters`].
 
+mod agent;
 mod class;
 mod client_limits;
 mod elephants;
@@ -25,6 +26,7 @@ use crate::kind::{Listed, ValueKind};
 use crate::mode::Mode;
 use crate::words::Worded;
 
+pub(crate) use agent::*;
 pub(crate) use class::*;
 pub(crate) use client_limits::*;
 pub(crate) use elephants::*;
@@ -58,7 +60,7 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
 /// All tables, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 25] = [
+pub(crate) static SECTIONS: [&Section; 26] = [
     &ROOT,
     &LISTEN,
     &TLS,
@@ -69,6 +71,7 @@ pub(crate) static SECTIONS: [&Section; 25] = [
     &TERMINATE,
     &QUEUE,
     &IDENTIFY,
+    &AGENT,
     &LEVELS,
     &LEARN,
     &CLIENT_LIMITS,

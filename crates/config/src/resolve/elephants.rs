@@ -44,7 +44,7 @@ pub(super) fn elephants(document: &Document<'_>, mode: Mode, report: &mut Report
 
 /// Returns the tables of a section, with their names checked. Tables beyond the allowed number are
 /// reported and left out.
-fn some<'d, 't>(
+pub(super) fn some<'d, 't>(
     document: &'d Document<'t>,
     section: &'static Section,
     (code, most): (&'static Code, usize),
@@ -73,7 +73,7 @@ fn some<'d, 't>(
     entries
 }
 
-fn values_of(entry: &Entry<'_, '_>, section: &Section, report: &mut Report) -> Values {
+pub(super) fn values_of(entry: &Entry<'_, '_>, section: &Section, report: &mut Report) -> Values {
     let table = entry.table();
     read::complain_of_strangers(&table, section.keys, report);
     read::values(&table, section.keys, report)

@@ -1,5 +1,6 @@
 //! Resolves the values of a file into a [`Config`], and checks the values against each other.
 
+mod agents;
 mod answers;
 mod classes;
 mod concurrency;
@@ -79,6 +80,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         upstream,
         queue: buffers(&queue, report),
         levels: levels::levels(&level_values, names, &listeners, &identify, report),
+        agents: agents::agents(document, &identify, report),
         identify,
         client_limits,
         answers: answers::answers(document, report),

@@ -191,15 +191,16 @@ fn what_the_example_has_in_comments_is_right_too() {
     };
     let mut table = "";
     let on = |line| {
-        table = if str::starts_with(line, '[') { line } else { table };
+        let is_heading = str::trim_start_matches(line, "# ").starts_with('[');
+        table = if is_heading { line } else { table };
         // The commented lines of these tables are parameters of other policies and are left out. So
-        // are the page and the token keys, which would be read from disk, and the fleet, whose keys
-        // exclude each other.
+        // are the page, the token keys and the agent, which would be read from disk, and the fleet,
+        // whose keys exclude each other.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
-        key.filter(|_| !["[scheduler]", "[concurrency]", "[terminate]", "[fleet]"].contains(&table))
-            .unwrap_or(line)
-            .replace("details\"]", "other\"]")
+        let left_out =
+            ["[scheduler]", "[concurrency]", "[terminate]", "[fleet]", "# [agent.archive]"];
+        key.filter(|_| !left_out.contains(&table)).unwrap_or(line).replace("details\"]", "other\"]")
             + "\n"
     };
     let text: String = example().lines().map(on).collect();

@@ -40,6 +40,8 @@ use crate::session::{KeyHasher, SPARE};
 
 /// The number of levels by which populations rank.
 pub(crate) const LEVELS: usize = 8;
+/// The worst level of a population. The best one is 0.
+pub const MAX_POPULATION_LEVEL: usize = LEVELS - 1;
 /// The lift from which on a population has the best level. Each level below is for half the lift.
 const BEST: f64 = 0.7;
 

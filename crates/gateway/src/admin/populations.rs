@@ -3,6 +3,7 @@
 use bywash_api::{Population, Populations};
 use bywash_engine::{self as engine, PopulationKey};
 
+use crate::identity::agents::Agents;
 use crate::identity::populations::Appearance;
 use crate::shared::Shared;
 
@@ -13,9 +14,11 @@ const RANKS: &str = "session-first";
 
 /// Returns the populations with the most first requests, and all others together.
 pub(super) fn populations(shared: &Shared) -> Populations {
-    let config = &shared.settings().config;
+    let settings = shared.settings();
+    let config = &settings.config;
     let ranked: Vec<_> = shared.overrides().get().populations().collect();
-    let population = |of: &engine::Population| population(shared, of, &ranked);
+    let population =
+        |of: &engine::Population| population(shared, settings.agents.as_deref(), of, &ranked);
     let mut all = shared.driver.populations();
     let others = population(&all.remove(0));
     let count = all.len();
@@ -29,15 +32,19 @@ pub(super) fn populations(shared: &Shared) -> Populations {
 /// the number of the override.
 fn population(
     shared: &Shared,
+    agents: Option<&Agents>,
     population: &engine::Population,
     ranked: &[(u64, u8, u32)],
 ) -> Population {
     let key = population.key;
     let ranked = ranked.iter().find(|(name, ..)| key == Some(PopulationKey(*name)));
     let appearance = key.and_then(|key| shared.appearances.of(key));
+    let agent = key.zip(agents).and_then(|(key, agents)| agents.of_population(shared.secret, key));
+    let level = agent.map_or_else(|| population.level(), |agent| agent.level);
     let shown = |of: fn(&Appearance) -> &str| appearance.as_ref().map(of).map(str::to_owned);
     Population {
         name: key.map_or(String::new(), |PopulationKey(key)| format!("{key:016x}")),
+        agent: agent.map(|agent| agent.name.clone()),
         user_agent: shown(|appearance| &appearance.user_agent),
         language: shown(|appearance| &appearance.language).filter(|text| !text.is_empty()),
         protocol: shown(|appearance| appearance.protocol),
@@ -46,7 +53,7 @@ fn population(
         sessions: population.sessions,
         read_on: population.read_on,
         lift: population.lift,
-        level: ranked.map_or_else(|| population.level(), |(_, level, _)| usize::from(*level)),
+        level: ranked.map_or(level, |(_, level, _)| usize::from(*level)),
         overridden: ranked.map(|(.., number)| *number),
         requests: population.requested,
         started: population.started,

@@ -1,5 +1,6 @@
-//! The identity of a request's sender: cookies, session tokens, service levels, populations.
+//! The identity of a request's sender: cookies, session tokens, service levels, populations, signed agents.
 
+pub(crate) mod agents;
 pub(crate) mod cacheable;
 pub(crate) mod cookies;
 pub(crate) mod levels;

@@ -81,6 +81,9 @@ pub(crate) async fn serve(
     if let Some(worth) = facts.token.worth {
         worker.shared.metrics.token_brought(worth);
     }
+    if let Some(signature) = facts.signature {
+        worker.shared.metrics.signature_verified(signature);
+    }
     worker.shared.metrics.count_customer_level(facts.customer_level);
     if let Some(doubt) = facts.doubt {
         worker.shared.metrics.forwarding_doubted(doubt);

@@ -18,6 +18,7 @@ mod wire;
 
 mod admin;
 mod admin_auth;
+mod agents;
 mod authenticated;
 mod bypass;
 mod connections;

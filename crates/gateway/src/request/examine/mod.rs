@@ -14,6 +14,7 @@ use bywash_token::UnixTime;
 use super::client_deadline::Deadlines;
 use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
+use crate::identity::agents::Signature;
 use crate::identity::tokens::Shown;
 use crate::identity::{cookies, populations};
 use crate::process::wall_clock::{unix_ms, unix_s};
@@ -35,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) enforced: bool,
     /// The facts that the request's session token proves.
     pub(crate) token: Shown,
+    /// The request's signature as an automated agent; `None` if it has none.
+    pub(crate) signature: Option<Signature>,
     /// Whether the client's connection to the first trusted hop, or to the gateway, is encrypted.
     pub(crate) secure: bool,
     /// Whether the method is safe: it only retrieves something (RFC 9110 §9.2.1).
@@ -76,15 +79,25 @@ pub(super) fn examine(
             cookie.map(|cookie| shared.secret.session_key(cookie))
         }
     };
-    let address = peer.address_key(shared, client);
+    let agents = settings.agents.as_ref();
+    let signature = agents.and_then(|agents| agents.signature(request, secure, unix_ms() / 1000));
+    let agent = agents.zip(signature.and_then(Signature::agent));
+    let address = match agent {
+        Some((agents, agent)) => agents.address(shared.secret, agent),
+        None => peer.address_key(shared, client),
+    };
     // The population of a session that a token proves would have no effect.
     let tells_apart = config.identify.populations && token.proven.is_empty();
+    let population = || match agent {
+        Some((agents, agent)) => agents.population(shared.secret, agent),
+        None => populations::population(shared.secret, request),
+    };
     let request = EngineRequest {
         session,
         address: Some(address),
-        charged: config.identify.principal == PrincipalKind::Address,
+        charged: agent.is_some() || config.identify.principal == PrincipalKind::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
-        population: tells_apart.then(|| populations::population(shared.secret, request)),
+        population: tells_apart.then(population),
         visitor: (config.identify.populations)
             .then(|| populations::visitor(shared.secret, address, request)),
         proven: token.proven,
@@ -108,6 +121,7 @@ pub(super) fn examine(
         doubt,
         enforced,
         token,
+        signature,
         secure,
         safe,
         deadlines,

@@ -7,6 +7,7 @@ use bywash_engine::Outcome;
 use bywash_units::TimeSpan;
 
 use super::{Record, level_metrics};
+use crate::identity::agents::Signature;
 use crate::telemetry::orphans::{self, GivenUp};
 use crate::telemetry::request_log::{Decided, Entry};
 use crate::telemetry::traces::Trace;
@@ -15,6 +16,12 @@ impl Record {
     fn level_name(&self) -> Option<Arc<str>> {
         let (levels, level) = self.settings.levels.as_ref().zip(self.facts.level)?;
         Some(Arc::clone(levels.name(level)))
+    }
+
+    fn agent_name(&self) -> Option<Box<str>> {
+        let agent = self.facts.signature.and_then(Signature::agent);
+        let (agents, agent) = self.settings.agents.as_ref().zip(agent)?;
+        Some(agents.name(agent).into())
     }
 
     /// Tells the stop daemon to stop the application's work for this request, if the request was
@@ -73,6 +80,7 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
+                agent: self.agent_name(),
                 population: self.population,
                 mode: self.mode(),
                 rule: self.facts.request.rule,

@@ -35,6 +35,7 @@ use prometheus_client::registry::Registry;
 use crate::connections::Evicted;
 use crate::driver::LockTimes;
 use crate::elephants::NoLane;
+use crate::identity::agents::Signature;
 use crate::process::local_fault::LocalFault;
 use crate::process::panics::Thread;
 use crate::telemetry::orphans::Counts;
@@ -68,6 +69,7 @@ pub(crate) struct Metrics {
     floods: Vec<Counter>,
     tokens_refused: Vec<Counter>,
     tokens_good: Counter,
+    signatures: Vec<Counter>,
     tokens_given: Counter,
     files_skipped: Counter,
     files_forgotten: Counter,
@@ -111,6 +113,7 @@ impl Metrics {
             tokens_given: given_and_good[0].clone(),
             tokens_good: given_and_good[1].clone(),
             tokens_refused: tokens_refused.to_vec(),
+            signatures: labelled(registry, &table::AGENT_SIGNATURES),
             malformed: labelled(registry, &table::MALFORMED_MESSAGES),
             doubts: labelled(registry, &table::IGNORED_FORWARDING_FIELDS),
             not_opened: labelled(registry, &table::CONNECTIONS_NOT_OPENED),
@@ -192,6 +195,16 @@ impl Metrics {
             Ok(()) => self.tokens_good.inc(),
             Err(refusal) => self.tokens_refused[refusal as usize].inc(),
         };
+    }
+
+    /// Counts the signature of a request, as valid or by the reason why it proves nothing.
+    pub(crate) fn signature_verified(&self, signature: Signature) {
+        self.signatures[match signature {
+            Signature::Valid(_) => 0,
+            Signature::Unchecked => 1,
+            Signature::Refused(refusal) => 2 + refusal as usize,
+        }]
+        .inc();
     }
 
     pub(crate) fn token_given(&self) {

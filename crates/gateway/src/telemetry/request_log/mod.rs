@@ -54,6 +54,8 @@ pub(crate) struct Decided {
     /// The standing that the session had proven. `None` if the request was not submitted to the
     /// engine.
     pub(crate) standing: Option<Standing>,
+    /// The name of the agent that signed the request, if one has.
+    pub(crate) agent: Option<Box<str>>,
     /// The client's population and its level, if the session was new.
     pub(crate) population: Option<(PopulationKey, usize)>,
     pub(crate) mode: Mode,
@@ -142,6 +144,7 @@ impl Entry {
             level: decided.level.as_deref().map(str::to_owned),
             session: decided.session.map(|SessionKey(key)| format!("{key:016x}")),
             standing: decided.standing.map(|standing| standing.name().to_owned()),
+            agent: decided.agent.as_deref().map(str::to_owned),
             population: decided.population.map(|(key, _)| format!("{:016x}", key.0)),
             population_level: decided.population.map(|(_, level)| level),
             mode: decided.mode.name().to_owned(),

@@ -10,9 +10,9 @@ use super::{LEVEL, OUTCOME, label};
 
 pub(super) static TOKENS_SUBJECT: Subject = Subject {
     title: "Sessions",
-    about: "The sessions that the gateway remembers, and the tokens that clients bring \
-            (`identify`).",
-    metrics: &[&SESSIONS, &SESSIONS_EVICTED, &SESSIONS_OVER_QUOTA, &TOKENS],
+    about: "The sessions that the gateway remembers, and the tokens and signatures that \
+            clients bring (`identify`, `[agent.NAME]`).",
+    metrics: &[&SESSIONS, &SESSIONS_EVICTED, &SESSIONS_OVER_QUOTA, &TOKENS, &AGENT_SIGNATURES],
 };
 pub(super) static LEVELS_SUBJECT: Subject = Subject {
     title: "Levels",
@@ -80,6 +80,23 @@ pub(crate) static TOKENS: Metric = Metric {
 };
 const GIVEN: &str = "given";
 const GOOD: &str = "good";
+pub(crate) static AGENT_SIGNATURES: Metric = Metric {
+    name: "bywash_agent_signatures",
+    kind: Counter,
+    unit: "requests",
+    labels: &[label("what", "`good`, `unchecked`, or why a signature proved nothing", || {
+        let refusals = bywash_agents::Refusal::ALL.map(bywash_agents::Refusal::name);
+        [GOOD, UNCHECKED].into_iter().chain(refusals).collect()
+    })],
+    help: "Requests with a signature of an automated agent, as valid, or invalid with the reason",
+    remedy: Do(
+        "`unknown_key`: the agent has other keys than its file says, or it has no `[agent.NAME]`. \
+         `forged`: the agent signs another host than the gateway gets, or somebody pretends to be \
+         the agent. `expired`: check the clock of this machine. `unchecked`: so many signatures \
+         proved nothing in one second that further ones were not verified.",
+    ),
+};
+const UNCHECKED: &str = "unchecked";
 pub(crate) static CUSTOMER_LEVELS: Metric = Metric {
     name: "bywash_customer_levels",
     kind: Counter,
