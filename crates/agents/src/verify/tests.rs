@@ -179,6 +179,7 @@ fn a_signature_must_be_bytes_under_the_label_of_its_input() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn nothing_but_the_signed_request_is_valid(place in 0_usize..400, to in 0_u8..=127) {
         let input = format!("(\"@authority\" \"accept\"){}", parameters());
@@ -192,10 +193,13 @@ proptest! {
         }
         changed.fields[field].1.replace_range(place..=place, &char::from(to).to_string());
         if let Some(Ok(())) = verified(&changed, &key("")) {
-            // Only spaces, and the other signature of the two fields, are not signed.
+            // Not signed are spaces, the other signature of the two fields, and those bits of the
+            // last digit that stand for no byte of the signature.
             let signed_part = |request: &Request| {
                 let fields = request.fields.iter().map(|(_, value)| {
-                    value.split_once("sig1").map_or(value.trim(), |(_, own)| own).replace(' ', "")
+                    let own = value.split_once("sig1").map_or(&**value, |(_, own)| own);
+                    let own = own.replace(' ', "");
+                    own.strip_suffix("==:").map_or(own.clone(), |own| own[..own.len() - 1].into())
                 });
                 fields.collect::<Vec<_>>()
             };
