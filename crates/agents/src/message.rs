@@ -4,6 +4,11 @@ use std::borrow::Cow;
 
 use sfv::{Dictionary, FieldType, Item, Parser};
 
+/// The maximum number of bytes of a field that is signed, or that has signatures.
+pub const MAX_BYTES: usize = 4096;
+/// The maximum number of bytes of a field of which a member is signed.
+const MAX_DICTIONARY: usize = 1024;
+
 /// A request as its recipient sees it.
 pub trait Message {
     /// Returns a derived component (RFC 9421 §2.2), such as `@authority`. Returns `None` if the
@@ -26,7 +31,8 @@ pub(crate) fn component(message: &impl Message, identifier: &Item) -> Option<Str
         (None, _) if name.starts_with('@') => message.derived(name)?.into_owned(),
         (None, _) => field(message, name)?,
         (Some((parameter, member)), None) if parameter.as_str() == KEY => {
-            let dictionary: Dictionary = Parser::new(&field(message, name)?).parse().ok()?;
+            let field = field(message, name).filter(|field| field.len() <= MAX_DICTIONARY)?;
+            let dictionary: Dictionary = Parser::new(&field).parse().ok()?;
             let member = dictionary.get(member.as_string()?.as_str())?;
             vec![member.clone()].serialize()?
         }
@@ -36,9 +42,14 @@ pub(crate) fn component(message: &impl Message, identifier: &Item) -> Option<Str
     value.bytes().all(is_allowed).then_some(value)
 }
 
-/// Returns the combined value of all fields with a name (RFC 9421 §2.1); `None` if there are none.
+/// Returns the combined value of all fields with a name (RFC 9421 §2.1). Returns `None` if there are
+/// none, or if they have more than [`MAX_BYTES`].
 pub(crate) fn field(message: &impl Message, name: &str) -> Option<String> {
+    let length: usize = message.fields(name).map(|value| value.len() + 2).sum();
     let mut combined: Option<String> = None;
+    if length > MAX_BYTES {
+        return None;
+    }
     for value in message.fields(name) {
         let value = str::from_utf8(value).ok()?.trim_ascii();
         match &mut combined {

@@ -27,6 +27,10 @@ pub struct Population {
     /// The name of the signed agent (`[agent.NAME]`) that the population is; `null` if it is none.
     #[serde(default)]
     pub agent: Option<String>,
+    /// The state of the agent's appointment: `kept` for requests at the time at which the gateway
+    /// told it to come again, `early` for requests before. `null` for all other requests.
+    #[serde(default)]
+    pub appointment: Option<String>,
     /// The name of the browser or program, with `0` in place of each number; empty if the requests
     /// name none; `null` if the gateway has not stored how the requests look.
     pub user_agent: Option<String>,

@@ -59,7 +59,8 @@ pub struct RequestLifecycle {
     /// The name of the client's population, if its session was new; see `/v1/populations`.
     #[serde(default)]
     pub population: Option<String>,
-    /// The level of the population when the request arrived: 0 is the best, 7 the worst.
+    /// The level by which the request ranked among first requests when it arrived, by its
+    /// population and the first target of its visit: 0 is the best, 7 the worst.
     #[serde(default)]
     pub population_level: Option<usize>,
     /// The mode that applied to the request: `observe` or `enforce`.

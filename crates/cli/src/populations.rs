@@ -61,10 +61,15 @@ fn table(found: &Populations) -> Table {
             percent(one.read_on, one.sessions),
             format!("{:.2}", one.lift),
             format!("{}{}", one.level, mark(one)),
-            match one.user_agent.as_deref() {
-                None => "—".to_owned(),
-                Some("") => "(none)".to_owned(),
-                Some(name) => excerpt(name, BROWSER),
+            match (&one.agent, one.user_agent.as_deref()) {
+                (Some(agent), _) => {
+                    let appointment = one.appointment.as_deref();
+                    let state = appointment.map_or_else(String::new, |it| format!(" ({it})"));
+                    format!("agent {}{}", escaped(agent), escaped(&state))
+                }
+                (None, None) => "—".to_owned(),
+                (None, Some("")) => "(none)".to_owned(),
+                (None, Some(name)) => excerpt(name, BROWSER),
             },
         ]);
     }
@@ -75,7 +80,7 @@ fn table(found: &Populations) -> Table {
 fn mark(one: &Population) -> &'static str {
     match one.overridden {
         Some(_) => " set",
-        None if one.known || one.name.is_empty() => "",
+        None if one.agent.is_some() || one.known || one.name.is_empty() => "",
         None => " *",
     }
 }
@@ -103,15 +108,22 @@ mod tests {
             known: name == "aa",
             ..Population::default()
         };
-        let populations = vec![one("aa", 30.0, "Fire\u{9b}fox/0"), one("bb", 60.0, "curl/0")];
+        let agent = Population {
+            agent: Some("archive".to_owned()),
+            appointment: Some("early".to_owned()),
+            ..one("cc", 1.0, "curl/0")
+        };
+        let populations =
+            vec![one("aa", 30.0, "Fire\u{9b}fox/0"), one("bb", 59.0, "curl/0"), agent];
         let others = Population { requests: 10.0, ..Population::default() };
         let shown = table(&Populations { ranks: true, count: 2, populations, others }).to_string();
         let rows: Vec<Vec<&str>> =
             shown.lines().rev().map(|line| line.split_whitespace().collect()).collect();
         let first = ["aa", "30", "%", "—", "25", "%", "0", "%", "8", "25", "%"];
-        assert!(rows[2].starts_with(&first), "{shown}");
-        assert!(rows[2].ends_with(&["0.50", "1", "Fire\\u{9b}fox/0"]), "{shown}");
-        assert!(rows[1].ends_with(&["1", "*", "curl/0"]), "{shown}");
+        assert!(rows[3].starts_with(&first), "{shown}");
+        assert!(rows[3].ends_with(&["0.50", "1", "Fire\\u{9b}fox/0"]), "{shown}");
+        assert!(rows[2].ends_with(&["1", "*", "curl/0"]), "{shown}");
+        assert!(rows[1].ends_with(&["0.50", "1", "agent", "archive", "(early)"]), "{shown}");
         assert!(rows[0].starts_with(&["others", "10", "%"]), "{shown}");
     }
 }

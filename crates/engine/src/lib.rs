@@ -69,7 +69,7 @@ pub use population::{MAX_POPULATION_LEVEL, Population, RememberedPopulations};
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, PopulationKey, Request, RequestId,
-    RuleId, SessionKey, Signals, Standing, Tier, Upload, VisitorKey,
+    RuleId, SessionKey, Signals, Standing, TargetKey, Tier, Upload, VisitorKey,
 };
 pub use request_table::{Decision, Refusal, RequestTable, Wakers};
 pub use session::{Cursor, Evictions, Remembered, Slice};

@@ -240,6 +240,10 @@ impl Signals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey(pub u64);
 
+/// A target of requests: a keyed hash of the host, the path and the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TargetKey(pub u64);
+
 /// How much of a request's body has been received when the request asks for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upload {
@@ -274,6 +278,8 @@ pub struct Request {
     pub population: Option<PopulationKey>,
     /// The client, if the driver tells populations apart.
     pub visitor: Option<VisitorKey>,
+    /// The target, if the driver tells targets apart.
+    pub target: Option<TargetKey>,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,
     /// The key by which a repetition of this request is recognised.
@@ -304,6 +310,7 @@ impl Request {
             signals: Signals::NONE,
             population: None,
             visitor: None,
+            target: None,
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,

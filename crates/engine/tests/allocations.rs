@@ -9,7 +9,8 @@ use std::cell::Cell;
 use bywash_engine::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
-    Options, Reading, Request, RequestId, SessionKey, Tier, catalog,
+    Options, PopulationKey, Reading, Request, RequestId, SessionKey, TargetKey, Tier, VisitorKey,
+    catalog,
 };
 use bywash_units::{Ratio, Time, TimeSpan, Utility};
 
@@ -190,6 +191,9 @@ impl Driver {
                 session,
                 address,
                 attempt: Some(AttemptKey(key)),
+                population: Some(PopulationKey(key % 50)),
+                visitor: Some(VisitorKey(key)),
+                target: Some(TargetKey(key.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
                 ..Request::of(class)
             },
         });

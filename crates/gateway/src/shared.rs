@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
+use crate::identity::appointments::Appointments;
 use crate::identity::populations::Appearances;
 use crate::process::local_fault::{FaultLog, LocalFault};
 use crate::process::memory;
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) file_requests: AtomicUsize,
     /// The number of files that servers have sent completely and clients have not taken completely.
     pub(crate) kept_files: AtomicUsize,
+    /// When refused agents should come again.
+    pub(crate) appointments: Appointments,
     /// How the requests of populations look.
     pub(crate) appearances: Appearances,
     /// The table of targets that are known to be files.
@@ -123,6 +126,7 @@ impl Shared {
             departed: AtomicUsize::new(0),
             file_requests: AtomicUsize::new(0),
             kept_files: AtomicUsize::new(0),
+            appointments: Appointments::default(),
             appearances: Appearances::default(),
             files: StaticFiles::default(),
             observed: AtomicUsize::new(0),

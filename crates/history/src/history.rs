@@ -8,6 +8,7 @@ use bywash_units::TimeSpan;
 
 use crate::columns::Columns;
 use crate::counts::{ClassCounts, Gauges, Reading};
+use crate::quiet;
 use crate::row::Row;
 use crate::summary::HistorySummary;
 use crate::window::{Snapshots, Window, WindowSums};
@@ -113,6 +114,14 @@ impl History {
     /// Returns the summary of the last 15 minutes.
     pub fn summary(&self) -> HistorySummary {
         HistorySummary::of(self.seconds.rows.iter())
+    }
+
+    /// Returns the next time at which the site will be quiet, if the next day is like the last one.
+    /// Times are in milliseconds since 1970. The quiet time has one to four quarters of an hour.
+    /// Returns `None` if the site is not known to have been quiet in any quarter of an hour of the
+    /// last day after the present one.
+    pub fn next_quiet(&self, now: u64) -> Option<std::ops::Range<u64>> {
+        quiet::next(self.minutes.rows.iter(), now)
     }
 
     /// Returns the sums of the window that ends with the last reading; zero before the first

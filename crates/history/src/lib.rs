@@ -45,6 +45,7 @@ mod columns;
 mod counts;
 mod history;
 mod latencies;
+mod quiet;
 mod row;
 mod summary;
 mod window;

@@ -1,11 +1,12 @@
 // The view "What do sessions do, and what are they worth?": the learned graph of sessions, a table
-// of the same values, and the signals with which sessions begin.
+// of the same values, the signals with which sessions begin, and the populations of clients.
 import { useDocument } from '../document';
 import { count, duration, number, percent } from '../format';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
 import { Graph } from '../sessions/graph';
 import { visitsOf } from '../sessions/layout';
+import { Populations } from '../sessions/populations';
 import type { ClassLearned, Sessions as Learned } from '../shapes';
 import type { Seen } from '../shell';
 import { type Column, Table } from '../table';
@@ -76,7 +77,7 @@ export function Sessions({ status }: Seen) {
     const { value, problem, reload } = useDocument('/v1/sessions', { every: 10_000 });
     const transactions = new Set(status?.classes.filter(one => one.tier === 'transaction').map(one => one.name));
     return (
-        <Page question="What do sessions do, and what are they worth?" json={['/v1/sessions']}>
+        <Page question="What do sessions do, and what are they worth?" json={['/v1/sessions', '/v1/populations']}>
             <Problem of={problem} again={() => void reload()} />
             {value && (
                 <>
@@ -113,6 +114,7 @@ export function Sessions({ status }: Seen) {
                     <Signals of={value} />
                 </>
             )}
+            <Populations />
         </Page>
     );
 }

@@ -6,11 +6,8 @@ use sfv::{Dictionary, FieldType, InnerList, Item, ListEntry, Parser};
 use thiserror::Error;
 
 use crate::keys::PublicKey;
-use crate::message::{Message, component, field};
+use crate::message::{MAX_BYTES, Message, component, field};
 
-/// The maximum number of bytes of each of the fields `Signature-Input` and `Signature`, and of all
-/// that a signature covers.
-pub const MAX_BYTES: usize = 4096;
 /// The maximum time for which a signature may be valid, in seconds: one day.
 pub const MAX_VALIDITY: u64 = 86_400;
 
@@ -62,7 +59,8 @@ impl Refusal {
 
 /// Returns the agent that signed a request at `now`, in seconds since 1970. `key` finds a known key
 /// by its name, together with its agent. Returns `None` if the request has no signature of an
-/// agent. If it has several, only the first one counts.
+/// agent, or if the field with the signatures has more than [`MAX_BYTES`]. If it has several, only
+/// the first one counts.
 ///
 /// # Errors
 /// Returns the reason why the signature proves nothing.
@@ -72,9 +70,6 @@ pub fn verify<'k, A>(
     key: impl FnOnce(&str) -> Option<(A, &'k PublicKey)>,
 ) -> Option<Result<A, Refusal>> {
     let inputs = field(message, "signature-input")?;
-    if inputs.len() > MAX_BYTES {
-        return Some(Err(Refusal::Malformed));
-    }
     let Ok(inputs) = Parser::new(&inputs).parse::<Dictionary>() else {
         return Some(Err(Refusal::Malformed));
     };
@@ -124,7 +119,7 @@ fn covers_enough(message: &impl Message, input: &InnerList) -> bool {
 }
 
 fn signature(message: &impl Message, label: &str) -> Option<Vec<u8>> {
-    let signatures = field(message, "signature").filter(|text| text.len() <= MAX_BYTES)?;
+    let signatures = field(message, "signature")?;
     let signatures: Dictionary = Parser::new(&signatures).parse().ok()?;
     match signatures.get(label)? {
         ListEntry::Item(item) => item.bare_item.as_byte_sequence().map(<[u8]>::to_vec),
@@ -144,6 +139,9 @@ fn base(message: &impl Message, input: &InnerList) -> Option<String> {
     for item in items {
         let value = component(message, item)?;
         writeln!(base, "{}: {value}", item.serialize()).ok()?;
+        if base.len() > MAX_BYTES {
+            return None;
+        }
     }
     let parameters = vec![ListEntry::InnerList(input.clone())].serialize()?;
     write!(base, "\"@signature-params\": {parameters}").ok()?;

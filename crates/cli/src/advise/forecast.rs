@@ -263,6 +263,7 @@ fn client(patience: TimeSpan) -> Client {
         abandon: 0.0,
         returns_cookies: true,
         shapes: 0,
+        targets: 0,
     }
 }
 

@@ -8,8 +8,8 @@ use crate::kind::ValueKind;
 pub(crate) static AGENT: Section = Section {
     name: "agent",
     about: "An automated agent that signs its requests (Web Bot Auth, RFC 9421), one table each: \
-            [agent.NAME]. The gateway treats all requests that it signed as those of one client, \
-            whatever their addresses.",
+            [agent.NAME]. The gateway treats all first requests that it signed as those of one \
+            client, whatever their addresses.",
     keys: &[AGENT_KEYS, AGENT_LEVEL],
 };
 
@@ -28,6 +28,7 @@ pub(crate) const AGENT_LEVEL: Key = Key::new(
     "level",
     ValueKind::Whole { min: 0, max: MAX_POPULATION_LEVEL as u64 },
     "1",
-    "The level of the agent among first requests of sessions: 0 is that of readers, and larger \
-     numbers rank behind them. It has effect while requests wait, with the policy session-first.",
+    "The level of the agent among first requests of sessions: 0 is that of readers in known \
+     populations, 1 the best one of unknown populations, 7 the last. It has effect while requests \
+     wait, with the policy session-first.",
 );

@@ -96,8 +96,8 @@ pub(crate) const POPULATIONS: Key = Key::new(
     "true",
     "Whether the gateway tells populations of clients apart: clients whose requests have the same \
      header fields. The policy session-first then ranks first requests of sessions by how many \
-     sessions of their population ask for anything after their first request. `bywash populations` \
-     shows them.",
+     sessions of their population ask for anything after their first request, and by how many \
+     others begin with the same page. `bywash populations` shows the populations.",
 );
 pub(crate) const RETRY_HEADERS: Key = Key::new(
     "retry_headers",

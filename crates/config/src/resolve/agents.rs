@@ -78,7 +78,7 @@ fn agent(
             report.add(Finding::new(&code::SHARED_AGENT_KEY, at.clone(), message).help(help));
         }
     }
-    Some(Agent { name, file: file.into(), keys, level })
+    Some(Agent { name, keys, level })
 }
 
 fn public_keys(file: &Path) -> Result<Vec<PublicKey>, String> {

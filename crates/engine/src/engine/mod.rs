@@ -253,8 +253,13 @@ impl Engine {
         let holder = charged_principal(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
-        let visits = self.requests.populations.asks(now, request.visitor);
-        let population = visits.or(request.population).filter(|_| standing == Standing::New);
+        let visit = self.requests.populations.asks(now, request.visitor);
+        let group = self.requests.populations.group(request.target);
+        let (population, group) = match visit {
+            Some((population, group)) => (Some(population), group),
+            None => (request.population, group),
+        };
+        let population = population.filter(|_| standing == Standing::New);
         let waiting = Waiting {
             class: request.class,
             stops_as,
@@ -263,6 +268,8 @@ impl Engine {
             signals: self.signals_of(standing, &request),
             population,
             visitor: request.visitor,
+            target: request.target,
+            target_group: group,
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
@@ -418,9 +425,9 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, cancellable, population, visitor, .. } =
+        let Waiting { stops_as, cancellable, population, visitor, target, .. } =
             *self.view(now).waiting(id);
-        self.requests.populations.started(now, population, visitor);
+        self.requests.populations.started(now, population, visitor, target);
         if cancellable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.mark_stoppable(id);
         }

@@ -13,8 +13,9 @@ impl Engine {
     /// first requests ([`Population::level`]). Returns `None` if its session has begun, or if the
     /// driver tells no populations apart.
     pub fn population_of(&self, id: RequestId) -> Option<(PopulationKey, usize)> {
-        let population = self.view(Time::ZERO).waiting(id).population?;
-        Some((population, self.requests.populations.level(Some(population))))
+        let view = self.view(Time::ZERO);
+        let waiting = view.waiting(id);
+        Some((waiting.population?, view.level(waiting)))
     }
 
     /// Sets the levels of these populations, in place of those that follow from their lifts.

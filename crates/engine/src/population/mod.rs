@@ -18,6 +18,9 @@
 //! whatever comes of it: a client that leaves early has not read on either. A redirection begins no
 //! visit, so that a client that follows it has not read on.
 //!
+//! First requests also rank by their targets (`targets`): the lift of a population is multiplied by
+//! that of the group of the visit's first target.
+//!
 //! A population is *known* once some of its sessions have read on. All others count as one, so a
 //! program gains nothing from many different heads. Once nearly all sessions that read on are in
 //! known populations, unknown ones rank at least a level below the best. So an unknown program has
@@ -35,8 +38,13 @@ use bywash_units::{Time, TimeSpan};
 use hashbrown::HashMap;
 
 use crate::recent::Recent;
-use crate::request::{PopulationKey, VisitorKey};
+use crate::request::{PopulationKey, TargetKey, VisitorKey};
 use crate::session::{KeyHasher, SPARE};
+
+mod targets;
+
+pub(crate) use targets::TargetGroup;
+use targets::Targets;
 
 /// The number of levels by which populations rank.
 pub(crate) const LEVELS: usize = 8;
@@ -125,11 +133,7 @@ impl Population {
     /// Returns the level by which its first requests rank: 0 if its sessions read on as often as
     /// others, and one more for each factor of two below.
     pub fn level(&self) -> usize {
-        let (mut level, mut bound) = (0, BEST);
-        while self.lift < bound && level < LEVELS - 1 {
-            (level, bound) = (level + 1, bound / 2.0);
-        }
-        level
+        level(self.lift)
     }
 
     /// Adds the numbers of a population that loses its place in the table.
@@ -151,6 +155,15 @@ impl Population {
             *number *= load;
         }
     }
+}
+
+/// Returns the level of a lift.
+fn level(lift: f64) -> usize {
+    let (mut level, mut bound) = (0, BEST);
+    while lift < bound && level < LEVELS - 1 {
+        (level, bound) = (level + 1, bound / 2.0);
+    }
+    level
 }
 
 /// Returns the factor by which a number shrinks in a time, if it shrinks to half in `half_life`
@@ -199,6 +212,10 @@ impl RememberedPopulations {
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     population: PopulationKey,
+    /// The group of its first target; `None` if that does not count.
+    target: Option<TargetGroup>,
+    /// The probability that it would read on, by the lift of its population.
+    expected: f64,
     state: VisitState,
 }
 
@@ -221,11 +238,12 @@ pub(crate) struct Populations {
     /// The place of a full table that was examined last.
     examined: usize,
     visits: Recent<VisitorKey, Visit>,
+    targets: Targets,
     /// The fraction of all sessions that read on, to which lifts refer; zero while it is unknown.
     mean: f64,
     /// The lift of all unknown populations together, which may be above [`MOST_UNKNOWN`].
     lift_of_unknown: f64,
-    /// The levels that operators have set.
+    /// The levels that operators have set, by population.
     ranked: Vec<(PopulationKey, usize)>,
     ticked: Time,
 }
@@ -237,6 +255,7 @@ impl Populations {
             all: Vec::from([Population::new(None, 1.0)]),
             examined: UNKNOWN,
             visits: Recent::new(VISITS, VISIT),
+            targets: Targets::new(),
             mean: 0.0,
             lift_of_unknown: 1.0,
             ranked: Vec::new(),
@@ -279,24 +298,40 @@ impl Populations {
         }
     }
 
-    /// Returns the level of a population; see [`Population::level`]. A request without a population
-    /// has level 0.
-    pub(crate) fn level(&self, key: Option<PopulationKey>) -> usize {
+    /// Returns the level of a request by the lifts of its population and of its target's group.
+    /// A request without a population has level 0.
+    pub(crate) fn level(&self, key: Option<PopulationKey>, group: Option<TargetGroup>) -> usize {
         let Some(key) = key else { return 0 };
-        let ranked = self.ranked.iter().find(|(ranked, _)| *ranked == key);
-        ranked.map_or_else(|| self.all[self.index(key)].level(), |(_, level)| *level)
+        let ranked = self.ranked.binary_search_by_key(&key.0, |(ranked, _)| ranked.0);
+        let of_target = group.map_or(1.0, |group| self.targets.lift(group));
+        let lift = self.all[self.index(key)].lift * of_target;
+        ranked.map_or_else(|_| level(lift), |index| self.ranked[index].1)
     }
 
-    /// Sets the levels of these populations, in place of those that follow from their lifts.
+    /// Returns the group of a target by how many visits have begun with it. Returns `None` if the
+    /// driver tells no targets apart, or if lifts do not count yet.
+    pub(crate) fn group(&self, target: Option<TargetKey>) -> Option<TargetGroup> {
+        target.filter(|_| self.mean > 0.0).map(|target| self.targets.group(target))
+    }
+
+    /// Sets the levels of these populations, in place of those that follow from their lifts. The
+    /// first level of a population counts.
     pub(crate) fn rank(&mut self, mut ranked: Vec<(PopulationKey, usize)>) {
         for (_, level) in &mut ranked {
             *level = (*level).min(LEVELS - 1);
         }
+        ranked.sort_by_key(|(key, _)| key.0);
+        ranked.dedup_by_key(|(key, _)| *key);
         self.ranked = ranked;
     }
 
-    /// Notes that a client asks for something. Returns the population of its visit, if it has one.
-    pub(crate) fn asks(&mut self, now: Time, visitor: Option<VisitorKey>) -> Option<PopulationKey> {
+    /// Notes that a client asks for something. Returns the population of its visit and the group of
+    /// the visit's first target, if it has a visit.
+    pub(crate) fn asks(
+        &mut self,
+        now: Time,
+        visitor: Option<VisitorKey>,
+    ) -> Option<(PopulationKey, Option<TargetGroup>)> {
         let visitor = visitor?;
         let visit = self.visits.get(now, visitor)?;
         if visit.state == VisitState::Redirected {
@@ -304,9 +339,12 @@ impl Populations {
         }
         if visit.state == VisitState::Begun {
             self.of(visit.population).read_on += 1.0;
+            if let Some(group) = visit.target {
+                self.targets.read_on(group);
+            }
         }
         self.visits.note(now, visitor, Visit { state: VisitState::ReadOn, ..visit });
-        Some(visit.population)
+        Some((visit.population, visit.target))
     }
 
     /// Notes a first request.
@@ -322,6 +360,7 @@ impl Populations {
         now: Time,
         key: Option<PopulationKey>,
         visitor: Option<VisitorKey>,
+        target: Option<TargetKey>,
     ) {
         let Some(population) = key else { return };
         self.of(population).started += 1.0;
@@ -330,8 +369,16 @@ impl Populations {
             return;
         }
         self.of(population).sessions += 1.0;
+        let (group, expected) = (self.group(target), self.mean * self.of(population).lift);
+        if let Some(group) = group {
+            self.targets.began(group, expected);
+        }
+        if let Some(target) = target {
+            self.targets.begun_with(now, target);
+        }
         if let Some(visitor) = visitor {
-            self.visits.note(now, visitor, Visit { population, state: VisitState::Begun });
+            let state = VisitState::Begun;
+            self.visits.note(now, visitor, Visit { population, target: group, expected, state });
         }
     }
 
@@ -340,6 +387,11 @@ impl Populations {
         let Some(visitor) = visitor else { return };
         let visit = self.visits.get(now, visitor);
         if let Some(visit) = visit.filter(|visit| visit.state == VisitState::Begun) {
+            let sessions = &mut self.of(visit.population).sessions;
+            *sessions = (*sessions - 1.0).max(0.0);
+            if let Some(group) = visit.target {
+                self.targets.began(group, -visit.expected);
+            }
             self.visits.note(now, visitor, Visit { state: VisitState::Redirected, ..visit });
         }
     }
@@ -441,6 +493,7 @@ impl Populations {
                 self.lift_of_unknown.min(most)
             };
         }
+        self.targets.tick(since);
         self.forget_idle();
     }
 

@@ -11,12 +11,12 @@ fn at(seconds: u64) -> Time {
 /// Adds sessions of a population, of which `read_on` read on.
 fn add(all: &mut Populations, number: u64, sessions: u32, read_on: u32) {
     let key = Some(PopulationKey(number));
-    (0..sessions).for_each(|_| all.started(Time::ZERO, key, None));
+    (0..sessions).for_each(|_| all.started(Time::ZERO, key, None, None));
     all.of(PopulationKey(number)).read_on += f64::from(read_on);
 }
 
 fn level(all: &Populations, number: u64) -> usize {
-    all.level(Some(PopulationKey(number)))
+    all.level(Some(PopulationKey(number)), None)
 }
 
 fn levels(all: &Populations, numbers: [u64; 4]) -> [usize; 4] {
@@ -36,7 +36,7 @@ fn a_population_that_reads_on_half_as_often_ranks_a_level_lower() {
     assert_eq!(levels(&all, [0, 1, 2, 3]), [0; 4], "no lift is computed yet");
     after_ten_minutes(&mut all);
     assert_eq!(levels(&all, [0, 1, 2, 3]), [0, 0, 1, 3]);
-    assert_eq!(all.level(None), 0);
+    assert_eq!(all.level(None, None), 0);
 }
 
 #[test]
@@ -97,17 +97,17 @@ fn a_visit_is_one_session_and_reads_on_once() {
     let mut all = Populations::new();
     let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
     assert_eq!(all.asks(at(0), visitor), None);
-    all.started(at(0), key, visitor);
+    all.started(at(0), key, visitor, None);
     // Further requests may look otherwise, as those for the files of a page do.
     for second in [1, 300, 800] {
-        assert_eq!(all.asks(at(second), visitor), key);
-        all.started(at(second), Some(PopulationKey(2)), visitor);
+        assert_eq!(all.asks(at(second), visitor), key.map(|key| (key, None)));
+        all.started(at(second), Some(PopulationKey(2)), visitor, None);
     }
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
     // Another client, and the same one after a long time.
-    all.started(at(800), key, Some(VisitorKey(8)));
+    all.started(at(800), key, Some(VisitorKey(8)), None);
     assert_eq!(all.asks(at(1_401), visitor), None);
-    all.started(at(1_401), key, visitor);
+    all.started(at(1_401), key, visitor, None);
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (3.0, 1.0));
     assert!(all.all[2].sessions < 0.5, "it is of the same visits");
 }
@@ -116,15 +116,16 @@ fn a_visit_is_one_session_and_reads_on_once() {
 fn a_client_that_follows_a_redirection_has_not_read_on() {
     let mut all = Populations::new();
     let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
-    all.started(at(0), key, visitor);
+    all.started(at(0), key, visitor, None);
     all.redirected(at(0), visitor);
     assert_eq!(all.asks(at(1), visitor), None);
-    all.started(at(1), key, visitor);
-    assert_eq!((all.all[1].sessions, all.all[1].read_on), (2.0, 0.0));
-    assert_eq!(all.asks(at(2), visitor), key);
+    all.started(at(1), key, visitor, None);
+    assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 0.0));
+    let visit = key.map(|key| (key, None));
+    assert_eq!(all.asks(at(2), visitor), visit);
     all.redirected(at(2), visitor);
-    assert_eq!(all.asks(at(3), visitor), key, "the visit goes on");
-    assert_eq!((all.all[1].sessions, all.all[1].read_on), (2.0, 1.0));
+    assert_eq!(all.asks(at(3), visitor), visit, "the visit goes on");
+    assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
 }
 
 #[test]
@@ -225,4 +226,64 @@ fn the_table_forgets_what_is_over() {
     assert!(all.all[1].requested < 1e-9 && (all.all[1].sessions - 1.5).abs() < 1e-6);
     add(&mut all, 8, 1, 0);
     assert_eq!(all.all.len(), 3);
+}
+
+#[test]
+fn the_first_target_of_a_visit_counts_as_much_as_its_population() {
+    let mut all = Populations::new();
+    let key = Some(PopulationKey(1));
+    let often = Some(TargetKey(0));
+    let rare = |number: u64| Some(TargetKey(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let level = |all: &Populations, target| all.level(key, all.group(target));
+    add(&mut all, 1, 200, 40);
+    // Four of five visits begin with targets that no other visit begins with, and do not read on.
+    for number in 0..6000 {
+        let (now, visitor) = (at(number / 10), Some(VisitorKey(number)));
+        let target = if number % 5 == 0 { often } else { rare(number) };
+        all.tick(now);
+        all.started(now, key, visitor, target);
+        if number % 5 == 0 {
+            all.asks(now, visitor);
+        }
+        assert_eq!(level(&all, often), 0, "after {number} visits");
+    }
+    let index = |group: Option<TargetGroup>| group.map(|group| all.targets.index(group));
+    assert_eq!(index(all.group(often)), Some(11));
+    assert!(level(&all, rare(7777)) >= 2, "{}", level(&all, rare(7777)));
+    assert_eq!(all.level(key, None), 0);
+    // The further requests of a visit rank by its first target.
+    let visitor = Some(VisitorKey(7777));
+    all.started(at(600), key, visitor, often);
+    let (_, group) = all.asks(at(600), visitor).unwrap();
+    assert_eq!(group.map(|group| all.targets.index(group)), Some(11));
+    all.rank(vec![(PopulationKey(2), 1), (PopulationKey(1), 5), (PopulationKey(1), 6)]);
+    assert_eq!(level(&all, often), 5, "an operator decides");
+}
+
+#[test]
+fn targets_do_not_count_before_lifts_do() {
+    let mut all = Populations::new();
+    for number in 0..90 {
+        let (now, visitor) = (at(60 * number), Some(VisitorKey(number)));
+        all.started(now, Some(PopulationKey(1)), visitor, Some(TargetKey(0)));
+        all.asks(now, visitor);
+        all.tick(now);
+    }
+    assert_eq!((all.group(Some(TargetKey(0))), all.group(Some(TargetKey(1)))), (None, None));
+}
+
+#[test]
+fn a_redirected_visit_is_taken_back_from_its_group() {
+    let mut all = Populations::new();
+    add(&mut all, 1, 200, 100);
+    all.tick(at(1));
+    let (key, target) = (Some(PopulationKey(1)), Some(TargetKey(3)));
+    for number in 0..1000 {
+        let visitor = Some(VisitorKey(number));
+        all.started(at(1), key, visitor, target);
+        all.redirected(at(1), visitor);
+    }
+    after_ten_minutes(&mut all);
+    assert!((all.all[1].sessions - 200.0).abs() < 5.0, "{}", all.all[1].sessions);
+    assert_eq!(all.level(key, all.group(Some(TargetKey(9)))), 0, "no visit is known");
 }

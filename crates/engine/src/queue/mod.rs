@@ -36,9 +36,10 @@ pub use value_index::value_index;
 use crate::event::{Meter, Reading};
 use crate::overload::GROUPS;
 use crate::parameters::{Decides, Settings};
+use crate::population::TargetGroup;
 use crate::reason::Reason;
 use crate::request::{
-    AttemptKey, Class, ClassId, PopulationKey, RequestId, Signals, Standing, VisitorKey,
+    AttemptKey, Class, ClassId, PopulationKey, RequestId, Signals, Standing, TargetKey, VisitorKey,
 };
 use crate::value::Values;
 
@@ -71,6 +72,10 @@ pub struct Waiting {
     pub population: Option<PopulationKey>,
     /// The client, if the driver tells populations apart.
     pub(crate) visitor: Option<VisitorKey>,
+    /// The target, if the driver tells targets apart.
+    pub(crate) target: Option<TargetKey>,
+    /// The group of the target with which the visit began; `None` if that does not count.
+    pub(crate) target_group: Option<TargetGroup>,
     /// Whether the request repeats an earlier one that was not answered, and how that is known.
     pub repeats: Repeats,
     /// The key by which a repetition of this request is recognised.
@@ -212,7 +217,7 @@ impl QueueView<'_> {
     /// Returns the level of the population of a waiting request; see
     /// [`Populations::level`](crate::population::Populations::level).
     pub(crate) fn level(&self, waiting: &Waiting) -> usize {
-        self.requests.populations.level(waiting.population)
+        self.requests.populations.level(waiting.population, waiting.target_group)
     }
 
     /// Returns whether many slow clients were stopped recently, or many uploads wait, so that

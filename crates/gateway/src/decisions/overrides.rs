@@ -203,7 +203,8 @@ fn put_in_force(shared: &Shared, overrides: &Overrides, settings: &Settings) {
     shared.put_in_force(Arc::new(settings.overridden(overrides, &shared.metrics)));
     let ranked = overrides.populations();
     let ranked = ranked.map(|(name, level, _)| (PopulationKey(name), usize::from(level)));
-    let agents = settings.agents.iter().flat_map(|agents| agents.levels(shared.secret));
+    let agents = settings.agents.iter().flat_map(|agents| agents.populations(shared.secret));
+    let agents = agents.map(|population| (population.key, population.level));
     // The engine takes the first level of a population, so an override precedes the configuration.
     shared.driver.rank_populations(ranked.chain(agents).collect());
     shared.set_bypass(shared.starts_bypassed.load(Ordering::Relaxed) || overrides.bypasses());

@@ -1,35 +1,40 @@
 //! Automated agents that sign their requests (`[agent.NAME]`, Web Bot Auth).
 //!
-//! All requests that an agent signed count as those of one client, from one address and in one
-//! population. So an agent with many addresses gets no more than an agent with one, and an operator
-//! sets the level by which it ranks. A request without a valid signature is treated as if it had
+//! All first requests that an agent signed count as those of one client, from one address. So an
+//! agent with many addresses gets no more than an agent with one. An operator sets the level by
+//! which it ranks. An agent has a population for each [`Arrival`]. A request without a valid signature is treated as if it had
 //! none.
 //!
-//! **Hostile input.** To verify a signature costs about as much as to forward a request. Anyone can
-//! send a signature that names the key of a known agent. Therefore only [`MAX_INVALID`] signatures
-//! that prove nothing are looked at in each second. The requests with all further ones are treated
-//! as unsigned.
+//! **Hostile input.** Anyone can send a signature that names the key of a known agent, and verifying
+//! it takes time. Therefore only [`MAX_FORGED`] signatures that turn out to be forged are verified in
+//! each second for each of [`SHARES`] shares of all addresses. The requests with further signatures
+//! from these addresses are treated as unsigned.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bywash_agents::{KeyId, Message, PublicKey, Refusal, verify};
 use bywash_config::{Agent, Config};
-use bywash_engine::{AddressKey, PopulationKey};
+use bywash_engine::{AddressKey, MAX_POPULATION_LEVEL, PopulationKey};
 use bywash_message::Request;
 
+use super::appointments::Arrival;
 use crate::process::secret::Secret;
 use crate::process::sync::atomic::{AtomicU64, Ordering};
 
-/// The maximum number of signatures in a second that are verified although they prove nothing.
-const MAX_INVALID: u32 = 200;
+/// The maximum number of forged signatures that are verified in a second, for each share of all
+/// addresses.
+const MAX_FORGED: u32 = 2;
+/// The number of shares of all addresses.
+const SHARES: usize = 256;
 
 /// The agents of a configuration.
 pub(crate) struct Agents {
     agents: Vec<Agent>,
     /// The index of the agent, and the key, by the name of the key.
     keys: HashMap<KeyId, (AgentIndex, PublicKey)>,
-    invalid: PerSecond,
+    /// The forged signatures of each share of all addresses.
+    forged: Box<[PerSecond]>,
 }
 
 /// The index of an agent in the configuration.
@@ -43,7 +48,7 @@ pub(crate) enum Signature {
     Valid(AgentIndex),
     /// The signature proves nothing.
     Refused(Refusal),
-    /// The signature was not looked at, because too many others in this second proved nothing.
+    /// The signature was not verified, because too many others in this second were forged.
     Unchecked,
 }
 
@@ -68,21 +73,31 @@ impl Agents {
             keys.map(move |key| (key.id().to_owned(), (AgentIndex(index), key)))
         });
         let (keys, agents) = (keys.collect(), config.agents.clone());
-        Some(Self { agents, keys, invalid: PerSecond::default() })
+        let forged = (0..SHARES).map(|_| PerSecond::default()).collect();
+        Some(Self { agents, keys, forged })
     }
 
-    /// Verifies the signature of a request. `secure` says whether its client uses TLS; `now` is in
-    /// seconds since 1970. Returns `None` if no agent has signed the request.
-    pub(crate) fn signature(&self, request: &Request, secure: bool, now: u64) -> Option<Signature> {
+    /// Verifies the signature of a request from an address. `secure` says whether its client uses
+    /// TLS; `now` is in seconds since 1970. Returns `None` if no agent has signed the request.
+    pub(crate) fn signature(
+        &self,
+        request: &Request,
+        address: AddressKey,
+        secure: bool,
+        now: u64,
+    ) -> Option<Signature> {
         request.fields.named(b"signature-input").next()?;
-        if self.invalid.count(now) >= MAX_INVALID {
+        let forged = &self.forged[address.0 as usize % SHARES];
+        if forged.count(now) >= MAX_FORGED {
             return Some(Signature::Unchecked);
         }
         let find = |id: &str| self.keys.get(id).map(|(agent, key)| (*agent, key));
         Some(match verify(&Received { request, secure }, now, find)? {
             Ok(agent) => Signature::Valid(agent),
             Err(refusal) => {
-                self.invalid.add(now);
+                if let Refusal::Forged | Refusal::NotCovered = refusal {
+                    forged.add(now);
+                }
                 Signature::Refused(refusal)
             }
         })
@@ -98,24 +113,49 @@ impl Agents {
         AddressKey(hash(secret, b"address of an agent", self.name(agent)))
     }
 
-    /// Returns the population of an agent.
-    pub(crate) fn population(&self, secret: Secret, agent: AgentIndex) -> PopulationKey {
-        population(secret, self.name(agent))
+    /// Returns the population of an agent that comes at this time, relative to its appointment.
+    pub(crate) fn population(
+        &self,
+        secret: Secret,
+        agent: AgentIndex,
+        arrival: Arrival,
+    ) -> PopulationKey {
+        population(secret, self.name(agent), arrival)
     }
 
-    /// Returns the agent that a population is; `None` if it is none.
-    pub(crate) fn of_population(&self, secret: Secret, key: PopulationKey) -> Option<&Agent> {
-        self.agents.iter().find(|agent| population(secret, &agent.name) == key)
-    }
-
-    /// Returns the population of each agent and the level by which it ranks.
-    pub(crate) fn levels(&self, secret: Secret) -> impl Iterator<Item = (PopulationKey, usize)> {
-        self.agents.iter().map(move |agent| (population(secret, &agent.name), agent.level))
+    /// Returns all populations of agents.
+    pub(crate) fn populations(&self, secret: Secret) -> impl Iterator<Item = AgentPopulation<'_>> {
+        self.agents.iter().flat_map(move |agent| {
+            Arrival::ALL.map(|arrival| AgentPopulation {
+                key: population(secret, &agent.name, arrival),
+                agent: &agent.name,
+                arrival,
+                level: match arrival {
+                    Arrival::Free => agent.level,
+                    Arrival::Early => MAX_POPULATION_LEVEL,
+                    Arrival::Kept => 0,
+                },
+            })
+        })
     }
 }
 
-fn population(secret: Secret, name: &str) -> PopulationKey {
-    PopulationKey(hash(secret, b"population of an agent", name))
+/// A population of an agent: it has one for each [`Arrival`].
+pub(crate) struct AgentPopulation<'a> {
+    pub(crate) key: PopulationKey,
+    /// The name of the agent.
+    pub(crate) agent: &'a str,
+    pub(crate) arrival: Arrival,
+    pub(crate) level: usize,
+}
+
+fn population(secret: Secret, name: &str, arrival: Arrival) -> PopulationKey {
+    let kind: &[u8] = match arrival {
+        Arrival::Free => b"population of an agent",
+        Arrival::Early => b"population of an early agent",
+        Arrival::Kept => b"population of an agent with an appointment",
+    };
+    PopulationKey(hash(secret, kind, name))
 }
 
 fn hash(secret: Secret, kind: &[u8], name: &str) -> u64 {
@@ -200,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn components_are_those_that_the_client_sent() {
-        let request = request("GET /a?b=c HTTP/1.1\r\nHost: Shop.Example:443\r\n\r\n");
+    fn components_are_those_of_the_request_as_it_is_forwarded() {
+        let request = request("GET /x/../%61?b=c HTTP/1.1\r\nHost: Shop.Example:443\r\n\r\n");
         let derived = |name: &str, secure| {
             let received = Received { request: &request, secure };
             received.derived(name).map(Cow::into_owned)

@@ -19,14 +19,14 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use bywash_engine::{AddressKey, PopulationKey, VisitorKey};
+use bywash_engine::{AddressKey, PopulationKey, TargetKey, VisitorKey};
 use bywash_message::{Field, Request};
 
 use crate::process::secret::{PartsHasher, Secret};
 use crate::telemetry::request_log::protocol;
 
 /// Fields that differ between two requests of one program, or that hops add.
-const LEFT_OUT: [&str; 35] = [
+const LEFT_OUT: [&str; 38] = [
     "age",
     "authorization",
     "cache-control",
@@ -51,6 +51,9 @@ const LEFT_OUT: [&str; 35] = [
     "referer",
     "sec-fetch-site",
     "sec-purpose",
+    "signature",
+    "signature-agent",
+    "signature-input",
     "traceparent",
     "tracestate",
     "via",
@@ -77,6 +80,30 @@ const VALUES: [&str; 10] = [
     "te",
     "upgrade-insecure-requests",
 ];
+
+/// Parameters of a query that say which link a visitor followed: of advertisers and mailing lists.
+const OF_LINKS: [&str; 15] = [
+    "dclid",
+    "fbclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "igshid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "msclkid",
+    "srsltid",
+    "ttclid",
+    "twclid",
+    "wbraid",
+    "yclid",
+];
+/// The beginning of the names of such parameters.
+const OF_CAMPAIGNS: &str = "utm_";
+
+/// The policy that ranks first requests by populations.
+pub(crate) const RANKS_POPULATIONS: &str = "session-first";
 
 /// The field with the name of the browser.
 const USER_AGENT: &str = "user-agent";
@@ -115,6 +142,26 @@ pub(crate) fn visitor(secret: Secret, address: AddressKey, request: &Request) ->
     hasher.part(&address.0.to_ne_bytes());
     hash_browser(&mut hasher, request.fields.named(USER_AGENT.as_bytes()).next());
     VisitorKey(hasher.finish())
+}
+
+/// Returns the key of the target of a request: its host, its path and its query, without the
+/// parameters that say which link the visitor followed.
+pub(crate) fn target(secret: Secret, request: &Request) -> TargetKey {
+    let mut hasher = secret.parts_hasher();
+    hasher.part(b"target");
+    hasher.part(&request.authority);
+    hasher.part(request.target.path().as_bytes());
+    let query = request.target.path_and_query().split_once('?').map_or("", |(_, query)| query);
+    let is_of_link = |parameter: &&str| {
+        let name = parameter.split('=').next().unwrap_or_default();
+        // Some applications also split parameters at semicolons.
+        let is_one = !parameter.contains(';');
+        is_one && (name.starts_with(OF_CAMPAIGNS) || OF_LINKS.contains(&name))
+    };
+    for parameter in query.split('&').filter(|parameter| !is_of_link(parameter)) {
+        hasher.part(parameter.as_bytes());
+    }
+    TargetKey(hasher.finish())
 }
 
 /// Adds the name of a browser to a hash, without its numbers.
@@ -282,6 +329,21 @@ mod tests {
             "it cannot be many clients"
         );
         assert_ne!(of(1, FIREFOX), of(1, &FIREFOX.replace("Firefox", "Chrome")));
+    }
+
+    #[test]
+    fn a_target_does_not_depend_on_the_link_that_a_visitor_followed() {
+        let of = |target: &str, host: &str| {
+            let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let limits = Limits { target: 8192, fields: 100, bytes: 16_384 };
+            super::target(SECRET, &Request::parse(head.as_bytes(), &limits).unwrap())
+        };
+        let page = of("/a?id=1", "a");
+        assert_eq!(of("/a?utm_source=x&id=1&fbclid=y", "a"), page);
+        assert_ne!(of("/a?id=1&utm_source=x;id=2", "a"), page);
+        for (other, host) in [("/a", "a"), ("/a?id=2", "a"), ("/b?id=1", "a"), ("/a?id=1", "b")] {
+            assert_ne!(of(other, host), page, "{other} {host}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Responses of the gateway itself. This module alone turns the engine's reasons into HTTP.
 //!
 //! 503 means that the site is too busy for this request now. 429 means that this client has
-//! requested too much at once. `Retry-After` says when to retry. 502 and 504 mean that the upstream
+//! requested too much at once, or that an agent has an appointment. `Retry-After` says when to
+//! retry. 502 and 504 mean that the upstream
 //! failed, and 4xx means that the message is at fault.
 //!
 //! `Proxy-Status` (RFC 9209) tells programs the error: every client gets its general type. Trusted
@@ -12,6 +13,7 @@
 //! Each function here that takes the request's record also ends the request.
 
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
 use bytes::Bytes;
 use bywash_config::Details;
@@ -114,21 +116,37 @@ const PLAIN: &str = "about:blank";
 /// Refuses a request, because the site is too busy for it or because its client requests too much.
 /// Ends the record with the engine's reason.
 pub(super) fn busy(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
-    let reply = retry_later(format, record, refusal, "connection_limit_reached");
+    let reply = retry_later(
+        format,
+        record,
+        refusal,
+        "connection_limit_reached",
+        record.appointment(refusal.reason),
+    );
     record.refused(refusal, reply.status);
     reply
 }
 
 /// Answers a request that the engine has stopped while it ran, and ends its record.
 pub(super) fn stopped(format: &RefusalFormat, record: &mut Record, refusal: &Refusal) -> Reply {
-    let reply = retry_later(format, record, refusal, "http_response_timeout");
+    let reply = retry_later(format, record, refusal, "http_response_timeout", None);
     record.stopped(refusal, reply.status);
     reply
 }
 
-fn retry_later(format: &RefusalFormat, record: &Record, refusal: &Refusal, error: &str) -> Reply {
-    let seconds = jittered(refusal.retry_after.as_secs_f64());
-    let status = status_of_reason(refusal.reason);
+/// Returns the response to a request that was refused or stopped. `appointment` is the time at which
+/// its agent should come again, in seconds from now, if it has an appointment.
+fn retry_later(
+    format: &RefusalFormat,
+    record: &Record,
+    refusal: &Refusal,
+    error: &str,
+    appointment: Option<Range<u64>>,
+) -> Reply {
+    let (seconds, status) = match appointment {
+        Some(time) => (at_random_in(&time), StatusCode::TOO_MANY_REQUESTS),
+        None => (jittered(refusal.retry_after.as_secs_f64()), status_of_reason(refusal.reason)),
+    };
     let mut fields = Fields::new();
     fields.push(b"Retry-After", seconds.to_string().as_bytes());
     let mut proxy_status = format!("bywash; error={error}");
@@ -143,7 +161,7 @@ fn retry_later(format: &RefusalFormat, record: &Record, refusal: &Refusal, error
     }
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
     let text = format!("The site is very busy. Please try again in {seconds} s.");
-    let kind = if status == StatusCode::TOO_MANY_REQUESTS { TOO_MUCH } else { BUSY };
+    let kind = if refusal.reason == Reason::PrincipalCap { TOO_MUCH } else { BUSY };
     format.reply(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
 }
 
@@ -341,9 +359,19 @@ impl ProxyError {
 /// Returns a random number of seconds between half and one and a half times `seconds`, at least 1.
 /// Therefore clients that are refused together do not return together.
 fn jittered(seconds: f64) -> u64 {
-    // Each `RandomState` has a different key, which is random enough for jitter.
-    let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
-    ((seconds * (0.5 + chance)).round() as u64).max(1)
+    ((seconds * (0.5 + chance())).round() as u64).max(1)
+}
+
+/// Returns a random number of seconds in the first half of a time.
+fn at_random_in(time: &Range<u64>) -> u64 {
+    let half = time.end.saturating_sub(time.start) as f64 / 2.0;
+    (time.start + (half * chance()) as u64).max(1)
+}
+
+/// Returns a random number between 0 and 1. Each `RandomState` has a different key, which is random
+/// enough for jitter.
+fn chance() -> f64 {
+    RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64
 }
 
 #[cfg(test)]

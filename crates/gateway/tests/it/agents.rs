@@ -4,9 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use bywash_gateway::Inheritance;
 use ring::digest::{SHA256, digest};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::setup::{Running, Setup, admin};
@@ -141,6 +142,72 @@ fn an_agent_waits_behind_readers_and_counts_as_one_client() {
     assert_eq!(third.answer().unwrap().status(), Some(429), "whatever its address is");
     let _reader = gateway.sends(request_for("/reader", 5, "User-Agent: reader\r\n"));
     gateway.waits_for("waiting", 3);
+    first.answer("");
+    assert_eq!(calls.next().target(), "/reader");
+}
+
+/// Returns a saved state with a day in which nothing ran, up to now.
+fn after_a_quiet_day(state: &[u8]) -> Vec<u8> {
+    const MINUTES: u64 = 24 * 60;
+    let mut state: Value = serde_json::from_slice(state).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let minutes = &mut state["history"]["minutes"];
+    for (name, column) in minutes.as_object_mut().unwrap() {
+        let value = |minute: u64| match name.as_str() {
+            "number" => json!(minute),
+            "at_ms" => json!(now - (MINUTES - minute) * 60_000),
+            "lifo" | "bypassed" => json!(false),
+            "limit" => json!(1),
+            _ => json!(0),
+        };
+        if name != "step_s" && name != "classes" {
+            *column = (0..MINUTES).map(value).collect();
+        }
+    }
+    serde_json::to_vec(&state).unwrap()
+}
+
+/// Waits until no quarter of an hour begins within the next five seconds.
+fn away_from_a_quarter() {
+    const QUARTER: u64 = 15 * 60;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    if now % QUARTER > QUARTER - 6 {
+        std::thread::sleep(std::time::Duration::from_secs(6));
+    }
+}
+
+#[test]
+fn a_refused_agent_is_told_when_the_site_will_be_quiet() {
+    let agent = Agent::new();
+    let (upstream, calls) = Upstream::by_hand();
+    let site = agent.site(&upstream).limit(1).set("scheduler.capacity", "1");
+    let learned = after_a_quiet_day(&site.start().gateway().learned());
+    let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
+    let gateway = site.try_start_with(from).unwrap();
+    let signed = agent.signs("a.example", 60);
+    // The agent was served before, so it has a visit.
+    let mut served = gateway.sends(request(9, &signed));
+    calls.next().answer("");
+    served.answer().unwrap();
+    gateway.is_idle_again();
+    away_from_a_quarter();
+    let _running = gateway.sends(request(1, ""));
+    let first = calls.next();
+    let _reader = gateway.sends(request_for("/reader", 2, "User-Agent: reader\r\n"));
+    gateway.waits_for("waiting", 1);
+    for _ in 0..2 {
+        let answer = gateway.sends(request(3, &signed)).answer().unwrap();
+        assert_eq!(answer.status(), Some(429), "{}", answer.text());
+        let seconds: u64 = answer.field("retry-after").unwrap().parse().unwrap();
+        // The next quarter of an hour, and half of the hour that is quiet then.
+        assert!((1..=45 * 60).contains(&seconds), "{seconds}");
+    }
+    let found = json_of(&gateway, "/v1/populations");
+    let agents = found["populations"].as_array().unwrap().iter();
+    let agents = agents.filter(|one| one["agent"] == "archive");
+    let mut agents: Vec<_> = agents.map(|one| (&one["appointment"], &one["level"])).collect();
+    agents.sort_by_key(|(_, level)| level.as_u64());
+    assert_eq!(agents, [(&Value::Null, &json!(1)), (&json!("early"), &json!(7))], "{found}");
     first.answer("");
     assert_eq!(calls.next().target(), "/reader");
 }

@@ -68,6 +68,9 @@ pub struct Adversary {
     /// Whether each visitors' population is equally likely for such a member. Otherwise it is as
     /// likely as for a visitor.
     pub mimics_evenly: bool,
+    /// Whether the targets of such a member's first requests are those of visitors. Otherwise each
+    /// target is equally likely.
+    pub mimics_targets: bool,
     /// The time from which members arrive, counted from the start of the run.
     pub from: TimeSpan,
     /// The time after which no member arrives, counted from the start of the run.
@@ -136,6 +139,8 @@ pub(crate) struct RawSpec {
     #[serde(default)]
     mimics_evenly: bool,
     #[serde(default)]
+    mimics_targets: bool,
+    #[serde(default)]
     from: Option<String>,
     #[serde(default)]
     until: Option<String>,
@@ -149,17 +154,25 @@ const fn for_ever() -> Distribution {
     Distribution::Never
 }
 
-/// The maximum number of populations. More could not be told apart in a report.
+/// The maximum number of populations. More could not be distinguished apart in a report.
 const MOST: usize = 16;
 /// The maximum number of classes in a path: several times the length of any site's checkout.
 const LONGEST: usize = 64;
 
-/// Converts the adversaries of a scenario file. `is_told` says whether the gateway tells visitors'
-/// populations apart.
+/// The properties by which the gateway of a scenario tells requests apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Distinguished {
+    /// Whether it tells the populations of visitors apart.
+    pub(crate) shapes: bool,
+    /// Whether it tells the targets of requests apart.
+    pub(crate) targets: bool,
+}
+
+/// Converts the adversaries of a scenario file.
 pub(crate) fn resolve(
     raw: Vec<RawSpec>,
     index: &HashMap<String, usize>,
-    is_told: bool,
+    distinguished: Distinguished,
     lines: &Lines<'_>,
     problems: &mut Problems,
 ) -> Vec<Adversary> {
@@ -167,7 +180,7 @@ pub(crate) fn resolve(
     problems.at(None).require(few, format!("a scenario has at most {MOST} adversaries"));
     let mut all = Vec::new();
     for (i, raw) in raw.into_iter().take(MOST).enumerate() {
-        all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index, is_told)));
+        all.extend(problems.at(lines.nth("adversary", i)).part(one_of(raw, index, distinguished)));
     }
     all
 }
@@ -175,7 +188,7 @@ pub(crate) fn resolve(
 fn one_of(
     raw: RawSpec,
     index: &HashMap<String, usize>,
-    is_told: bool,
+    distinguished: Distinguished,
 ) -> Result<Adversary, ScenarioError> {
     let RawSpec { name, rho, path, session, addresses, patience, burst, .. } = raw;
     let mut problems = Problems::default();
@@ -192,10 +205,14 @@ fn one_of(
     let shapes = (1..=1_000_000).contains(&raw.shapes) && (0.0..=1.0).contains(&raw.mimics);
     problems.require(shapes, "shapes must be 1 to 1000000, and mimics a probability");
     let is_apart = raw.shapes > 1 || raw.mimics > 0.0;
-    problems
-        .require(is_told || !is_apart, "shapes and mimics have no effect without `client.shapes`");
+    problems.require(
+        distinguished.shapes || !is_apart,
+        "shapes and mimics have no effect without `client.shapes`",
+    );
     let evenly = raw.mimics > 0.0 || !raw.mimics_evenly;
     problems.require(evenly, "mimics_evenly has no effect without `mimics`");
+    let targets = distinguished.targets || !raw.mimics_targets;
+    problems.require(targets, "mimics_targets has no effect without `client.targets`");
     let path = problems.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
         let read = text.as_deref().map(text::span).transpose();
@@ -207,7 +224,7 @@ fn one_of(
     problems.require(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Invalid(format!("adversary `{name}`: {error}"));
     let ((from, until), holds) = problems.whole(times.zip(holds)).map_err(about)?;
-    let RawSpec { rate, shapes, mimics, mimics_evenly, .. } = raw;
+    let RawSpec { rate, shapes, mimics, mimics_evenly, mimics_targets, .. } = raw;
     Ok(Adversary {
         name,
         rho,
@@ -221,6 +238,7 @@ fn one_of(
         shapes,
         mimics,
         mimics_evenly,
+        mimics_targets,
         from,
         until,
     })
@@ -271,6 +289,7 @@ mod tests {
         refused("burst = 4", "mimics = 0.5", "without `client.shapes`");
         refused("burst = 4", "shapes = 7", "without `client.shapes`");
         refused("burst = 4", "mimics_evenly = true", "without `mimics`");
+        refused("burst = 4", "mimics_targets = true", "without `client.targets`");
         refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "must be after `from`");
         refused("burst = 4", "from = \"soon\"", "adversary `x`");
         refused("burst = 4", "session = \"stolen\"", "stolen");

@@ -86,9 +86,21 @@ pub struct Client {
     /// different heads; 0 if the gateway tells none apart. The population of rank r is r times
     /// smaller than the largest.
     pub shapes: u32,
+    /// The number of targets of visitors' first requests that a gateway can tell apart, such as
+    /// pages; 0 if the gateway tells none apart. The target of rank r is about r times less frequent
+    /// than the first one.
+    pub targets: u32,
 }
 
 impl Client {
+    /// Draws the number of the target of a visitor's first request, below [`Client::targets`], from
+    /// the stream that `begin` returns. Returns `None` if the gateway tells no targets apart.
+    pub fn target(&self, begin: impl FnOnce() -> Stream) -> Option<u64> {
+        let targets = (self.targets > 0).then_some(f64::from(self.targets))?;
+        // The rank whose part of the sum of 1/r, which is about ln(r), has been drawn.
+        Some(((targets + 1.0).powf(begin().unit()) - 1.0) as u64)
+    }
+
     /// Draws the number of a visitor's population, below [`Client::shapes`], from the stream that
     /// `begin` returns. Returns the number and the stream; `None` if the gateway tells no populations
     /// apart.

@@ -6,7 +6,7 @@
 //! would mean a stolen session.
 
 use bywash_engine::{
-    AddressKey, AttemptKey, ClassId, PopulationKey, Request, SessionKey, VisitorKey,
+    AddressKey, AttemptKey, ClassId, PopulationKey, Request, SessionKey, TargetKey, VisitorKey,
 };
 use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
 use bywash_units::{Time, TimeSpan};
@@ -20,6 +20,8 @@ const ARRIVALS: u64 = 0x1000;
 const DEMANDS: u64 = 0x1001;
 /// The number of the random streams for the populations that adversaries are in.
 const SHAPES: u64 = 0x1002;
+/// The number of the random streams for the targets that adversaries ask for.
+const TARGETS: u64 = 0x1003;
 
 /// The lowest session and address key of an adversary. The attempt key of a request is such a key
 /// shifted left by eight bits, plus the class, so a session or address key must fit into 56 bits.
@@ -149,6 +151,7 @@ impl<'a> Adversaries<'a> {
             address: Some(address),
             population: shape(self.scenario, self.seed, *population, *number),
             visitor: Some(VisitorKey(address.0)),
+            target: target(self.scenario, self.seed, *population, *number).filter(|_| *at == 0),
             attempt: Some(AttemptKey(who << 8 | class as u64)),
             ..Request::of(ClassId(class as u8))
         };
@@ -209,6 +212,21 @@ fn shape(scenario: &Scenario, seed: u64, which: usize, number: u64) -> Option<Po
         return Some(PopulationKey(if mimics_evenly { even } else { u64::from(of_visitors) }));
     }
     Some(PopulationKey(KEYS + ((which as u64) << 32) + number % u64::from(shapes)))
+}
+
+/// Returns the target of an adversary's first request; `None` if the gateway tells none apart.
+fn target(scenario: &Scenario, seed: u64, which: usize, number: u64) -> Option<TargetKey> {
+    let stream = || Stream::new(seed, TARGETS, number);
+    let of_visitors = scenario.client.target(stream)?;
+    let evenly = || (stream().unit() * f64::from(scenario.client.targets)) as u64;
+    let mimics = scenario.adversaries[which].mimics_targets;
+    Some(target_key(if mimics { of_visitors } else { evenly() }))
+}
+
+/// Returns the key of a target: its number, in which all bits depend on all bits.
+pub(crate) fn target_key(number: u64) -> TargetKey {
+    let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    TargetKey((mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93))
 }
 
 impl AdversaryResults {

@@ -80,7 +80,9 @@ pub(super) fn answer(
         fields.remove(Name::Trailer);
     }
     running.record.mark_answered_upstream();
-    if let Some(ticket) = running.ticket.as_ref().filter(|_| status.is_redirection()) {
+    // The client already has the page that has not been modified.
+    let is_redirected = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
+    if let Some(ticket) = running.ticket.as_ref().filter(|_| is_redirected) {
         ticket.redirected();
     }
     let (judged, sought) = success::judge(&running.record, status, &mut fields);

@@ -7,7 +7,9 @@ use std::net::IpAddr;
 use bywash_config::{Level, Mode, PrincipalKind, Session};
 use bywash_engine::RuleId;
 use bywash_engine::classify::{HasField, RequestParts};
-use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
+use bywash_engine::{
+    AddressKey, AttemptKey, ClassId, PopulationKey, Request as EngineRequest, SessionKey, Tier,
+};
 use bywash_message::{Fields, Request};
 use bywash_token::UnixTime;
 
@@ -80,18 +82,20 @@ pub(super) fn examine(
         }
     };
     let agents = settings.agents.as_ref();
-    let signature = agents.and_then(|agents| agents.signature(request, secure, unix_ms() / 1000));
+    let now = unix_ms() / 1000;
+    let address = peer.address_key(shared, client);
+    let signature = agents.and_then(|agents| agents.signature(request, address, secure, now));
     let agent = agents.zip(signature.and_then(Signature::agent));
-    let address = match agent {
-        Some((agents, agent)) => agents.address(shared.secret, agent),
-        None => peer.address_key(shared, client),
-    };
+    let address = agent.map_or(address, |(agents, agent)| agents.address(shared.secret, agent));
     // The population of a session that a token proves would have no effect.
     let tells_apart = config.identify.populations && token.proven.is_empty();
-    let population = || match agent {
-        Some((agents, agent)) => agents.population(shared.secret, agent),
-        None => populations::population(shared.secret, request),
-    };
+    let arrival = |agent| shared.appointments.arrival(agent, now);
+    let agent = agent.map(|(agents, agent)| (agents, agent, arrival(agents.name(agent))));
+    let agent =
+        agent.map(|(agents, agent, arrival)| agents.population(shared.secret, agent, arrival));
+    // A visit of an agent ends when its appointment begins or ends, because its rank changes then.
+    let visitor = agent.map_or(address, |PopulationKey(key)| AddressKey(key));
+    let population = || agent.unwrap_or_else(|| populations::population(shared.secret, request));
     let request = EngineRequest {
         session,
         address: Some(address),
@@ -99,7 +103,10 @@ pub(super) fn examine(
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
         population: tells_apart.then(population),
         visitor: (config.identify.populations)
-            .then(|| populations::visitor(shared.secret, address, request)),
+            .then(|| populations::visitor(shared.secret, visitor, request)),
+        // All requests of an agent are those of one client, so its targets say nothing.
+        target: (config.identify.populations && agent.is_none())
+            .then(|| populations::target(shared.secret, request)),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),

@@ -178,3 +178,14 @@ fn without_a_token_in_the_request_no_session_is_named_unless_a_token_may_be_give
     assert!(names(&observed, "GET /other\nCookie: sid=1").is_none());
     std::fs::remove_file(path).unwrap();
 }
+
+#[test]
+fn a_request_has_a_target() {
+    let target = |fixture: &Fixture, head| fixture.facts(head).request.target;
+    let fixture = Fixture::new("");
+    let page = target(&fixture, "GET /p?id=1\nUser-Agent: a").expect("it is told apart");
+    assert_eq!(target(&fixture, "GET /p?id=1&utm_medium=x\nCookie: sid=1"), Some(page));
+    assert_ne!(target(&fixture, "GET /p?id=2"), Some(page));
+    assert_eq!(target(&fixture, "POST /p?id=1"), Some(page), "many applications answer alike");
+    assert_eq!(target(&Fixture::new("populations = false"), "GET /p?id=1"), None);
+}

@@ -1,13 +1,16 @@
 //! The report of a request: at its end, the facts go to the metrics, the request log, the trace and
 //! the stop daemon.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use bywash_engine::Outcome;
+use bywash_engine::{Outcome, Reason, Standing};
 use bywash_units::TimeSpan;
 
 use super::{Record, level_metrics};
 use crate::identity::agents::Signature;
+use crate::identity::populations::RANKS_POPULATIONS;
+use crate::process::wall_clock::unix_ms;
 use crate::telemetry::orphans::{self, GivenUp};
 use crate::telemetry::request_log::{Decided, Entry};
 use crate::telemetry::traces::Trace;
@@ -18,10 +21,30 @@ impl Record {
         Some(Arc::clone(levels.name(level)))
     }
 
-    fn agent_name(&self) -> Option<Box<str>> {
+    /// Returns the name of the agent that signed the request, if one has.
+    fn agent(&self) -> Option<&str> {
         let agent = self.facts.signature.and_then(Signature::agent);
         let (agents, agent) = self.settings.agents.as_ref().zip(agent)?;
-        Some(agents.name(agent).into())
+        Some(agents.name(agent))
+    }
+
+    /// Returns the number of seconds until the appointment of the agent of a refused request. Makes
+    /// an appointment if the agent has none. Returns `None` if the request is not a first request of
+    /// an agent, if overload is not the reason, if the policy does not rank agents, or if no quiet
+    /// time is known.
+    pub(in crate::request) fn appointment(&self, reason: Reason) -> Option<Range<u64>> {
+        let is_load = matches!(
+            reason,
+            Reason::QueueFull | Reason::Evicted | Reason::SetBack | Reason::WaitedTooLong
+        );
+        let ranks = self.settings.config.scheduler.name() == RANKS_POPULATIONS;
+        let is_first = self.standing == Some(Standing::New);
+        let agent = self.agent().filter(|_| is_load && ranks && is_first)?;
+        let (shared, now) = (&self.worker.shared, unix_ms());
+        let seconds = |quiet: Range<u64>| quiet.start / 1000..quiet.end / 1000;
+        let next_quiet = || shared.history_recorder.history().next_quiet(now).map(seconds);
+        let time = shared.appointments.make(agent, now / 1000, next_quiet)?;
+        Some(time.start.saturating_sub(now / 1000)..time.end.saturating_sub(now / 1000))
     }
 
     /// Tells the stop daemon to stop the application's work for this request, if the request was
@@ -80,7 +103,7 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
-                agent: self.agent_name(),
+                agent: self.agent().map(Box::from),
                 population: self.population,
                 mode: self.mode(),
                 rule: self.facts.request.rule,

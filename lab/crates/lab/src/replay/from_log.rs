@@ -91,6 +91,7 @@ fn client(args: &Replay) -> Client {
         abandon: 0.0,
         returns_cookies: true,
         shapes: 0,
+        targets: 0,
     }
 }
 

@@ -268,6 +268,7 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
         shapes: 1,
         mimics: 0.0,
         mimics_evenly: false,
+        mimics_targets: false,
         name: "spoofers".into(),
         rho: 1.0,
         path: vec![1],

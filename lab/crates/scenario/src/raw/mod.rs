@@ -146,6 +146,8 @@ struct RawClient {
     returns_cookies: bool,
     #[serde(default)]
     shapes: u32,
+    #[serde(default)]
+    targets: u32,
     closes: Option<Vec<Closes>>,
 }
 
@@ -198,8 +200,12 @@ pub(crate) fn resolve(
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
     problems.at(lines.key("client.think")).require(thinks, why);
     let length = length(&file.run, lines, &mut problems);
-    let is_told = file.client.shapes > 0;
-    let adversaries = adversary::resolve(file.adversary, &index, is_told, lines, &mut problems);
+    let distinguished = adversary::Distinguished {
+        shapes: file.client.shapes > 0,
+        targets: file.client.targets > 0,
+    };
+    let adversaries =
+        adversary::resolve(file.adversary, &index, distinguished, lines, &mut problems);
     let mut policies = Vec::new();
     for (i, policy) in file.policy.into_iter().enumerate() {
         let line = lines.nth("policy", i);
@@ -258,6 +264,12 @@ fn check_numbers(file: &File, lines: &Lines<'_>, problems: &mut Problems) {
     let abandon = (0.0..=1.0).contains(&client.abandon);
     require(abandon, "client.abandon", "must be a probability from 0 to 1");
     require(client.shapes <= 10_000, "client.shapes", "must be 0 to 10000");
+    let targets = client.targets == 0 || client.shapes > 0 && client.targets <= 100_000_000;
+    require(
+        targets,
+        "client.targets",
+        "must be 0 to 100000000, and has no effect without `shapes`",
+    );
     for (key, many) in [
         ("policy", file.policy.len()),
         ("servers.change", servers.change.len()),
@@ -432,6 +444,7 @@ fn client(raw: &RawClient, lines: &Lines<'_>, problems: &mut Problems) -> Option
         abandon: raw.abandon,
         returns_cookies: raw.returns_cookies,
         shapes: raw.shapes,
+        targets: raw.targets,
     })
 }
 

@@ -10,13 +10,15 @@ use bywash_units::{Time, TimeSpan};
 
 use super::World;
 use super::observe::Observed;
-use crate::adversary::{AdversaryRequest, Slow};
+use crate::adversary::{AdversaryRequest, Slow, target_key};
 use crate::case::Case;
 use crate::events::SimEvent;
 use crate::peers::RetryAfter;
 
 /// The number of the random streams for the populations that visitors are in.
 const SHAPES: u64 = 0x2002;
+/// The number of the random streams for the targets that visitors ask for first.
+const TARGETS: u64 = 0x2003;
 
 /// The client that made a request, by its slab index.
 #[derive(Clone, Copy, Debug)]
@@ -168,9 +170,12 @@ impl World<'_> {
         let is_of_set = active.client.is_some();
         let begin = || Stream::new(self.case.seed, SHAPES, active.number);
         let shape = client.shape(begin).map(|(shape, _)| PopulationKey(u64::from(shape)));
+        let begin = || Stream::new(self.case.seed, TARGETS, active.number);
+        let target = client.target(begin).filter(|_| !active.cookie).map(target_key);
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(active.number)),
+            target,
             signals,
             population: shape,
             visitor: shape.map(|_| VisitorKey(active.number)),

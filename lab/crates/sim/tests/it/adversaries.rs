@@ -41,6 +41,7 @@ fn adversary(rho: f64) -> Adversary {
         shapes: 1,
         mimics: 0.0,
         mimics_evenly: false,
+        mimics_targets: false,
         name: "x".into(),
         rho,
         path: vec![0, 3],

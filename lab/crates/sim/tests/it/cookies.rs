@@ -121,6 +121,7 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
             shapes: 1,
             mimics: 0.0,
             mimics_evenly: false,
+            mimics_targets: false,
             name: "walkers".into(),
             rho: 0.2,
             path: vec![0, 1],

@@ -91,9 +91,10 @@ pub(crate) static AGENT_SIGNATURES: Metric = Metric {
     help: "Requests with a signature of an automated agent, as valid, or invalid with the reason",
     remedy: Do(
         "`unknown_key`: the agent has other keys than its file says, or it has no `[agent.NAME]`. \
-         `forged`: the agent signs another host than the gateway gets, or somebody pretends to be \
-         the agent. `expired`: check the clock of this machine. `unchecked`: so many signatures \
-         proved nothing in one second that further ones were not verified.",
+         `forged`: the agent signs another host, or another spelling of the path, than the gateway \
+         forwards; or somebody pretends to be the agent. `expired`: check the clock of this \
+         machine. `unchecked`: several signatures from the same share of all addresses were forged \
+         in this second, and further ones were not verified.",
     ),
 };
 const UNCHECKED: &str = "unchecked";
