@@ -156,7 +156,7 @@ def parts(seen, seconds):
         of = {kind: [(status, took) for at, one, status, took in seen if one == kind and begin <= at < end]
               for kind in ("page", "styles", "scraped")}
         read = [took for status, took in of["page"] if status == 200]
-        times = {"p50_s": quantile(read, 0.5), "p95_s": quantile(read, 0.95)} if read else {}
+        times = {"p50_s": quantile(read, 0.5) if read else None, "p95_s": quantile(read, 0.95) if read else None}
         count = lambda kind, *wanted: sum(status in wanted for status, _ in of[kind])
         yield {"part": name, "asked": len(of["page"]), "read": len(read), "refused": count("page", 429, 503),
                "styles": len(of["styles"]), "styled": count("styles", 200), "scrapes": len(of["scraped"]),
@@ -194,7 +194,7 @@ def show(rows):
     line = table("program", "part", "pages asked", "read", "styled", "p50 s", "p95 s", "refused", "scraped", "of")
     percent = lambda part, whole: f"{100 * part / whole:.0f} %" if whole else "—"
     for row in rows:
-        times = [f"{row[key]:.2f}" if key in row else "—" for key in ("p50_s", "p95_s")]
+        times = ["—" if row[key] is None else f"{row[key]:.2f}" for key in ("p50_s", "p95_s")]
         shares = percent(row["read"], row["asked"]), percent(row["styled"], row["styles"])
         line(row["program"], row["part"], row["asked"], *shares, *times, row["refused"], row["scraped"], row["scrapes"])
 

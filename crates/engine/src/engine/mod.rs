@@ -253,13 +253,7 @@ impl Engine {
         let holder = charged_principal(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
-        let visit = self.requests.populations.asks(now, request.visitor);
-        let group = self.requests.populations.group(request.target);
-        let (population, group) = match visit {
-            Some((population, group)) => (Some(population), group),
-            None => (request.population, group),
-        };
-        let population = population.filter(|_| standing == Standing::New);
+        let (population, target_group) = self.ranks_by(now, standing, &request);
         let waiting = Waiting {
             class: request.class,
             stops_as,
@@ -269,7 +263,7 @@ impl Engine {
             population,
             visitor: request.visitor,
             target: request.target,
-            target_group: group,
+            target_group,
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),

@@ -5,10 +5,27 @@ use alloc::vec::Vec;
 use bywash_units::Time;
 
 use super::Engine;
-use crate::population::{Population, RememberedPopulations};
-use crate::request::{PopulationKey, RequestId};
+use crate::population::{Population, RememberedPopulations, TargetGroup};
+use crate::request::{PopulationKey, Request, RequestId, Standing};
 
 impl Engine {
+    /// Notes that a client asks for something. Returns the population and the group of targets by
+    /// which a first request ranks: those of its visit, or else its own.
+    pub(super) fn ranks_by(
+        &mut self,
+        now: Time,
+        standing: Standing,
+        request: &Request,
+    ) -> (Option<PopulationKey>, Option<TargetGroup>) {
+        let populations = &mut self.requests.populations;
+        let visit = populations.asks(now, request.visitor);
+        match visit {
+            _ if standing != Standing::New => (None, None),
+            Some((population, group)) => (Some(population), group),
+            None => (request.population, populations.group(request.target)),
+        }
+    }
+
     /// Returns the population of a waiting or running request, and the level by which it ranks among
     /// first requests ([`Population::level`]). Returns `None` if its session has begun, or if the
     /// driver tells no populations apart.

@@ -81,20 +81,11 @@ pub(super) fn examine(
             cookie.map(|cookie| shared.secret.session_key(cookie))
         }
     };
-    let agents = settings.agents.as_ref();
-    let now = unix_ms() / 1000;
     let address = peer.address_key(shared, client);
-    let signature = agents.and_then(|agents| agents.signature(request, address, secure, now));
-    let agent = agents.zip(signature.and_then(Signature::agent));
-    let address = agent.map_or(address, |(agents, agent)| agents.address(shared.secret, agent));
+    let Sender { address, signature, agent, visitor } =
+        Sender::of(shared, settings, request, address, secure);
     // The population of a session that a token proves would have no effect.
     let tells_apart = config.identify.populations && token.proven.is_empty();
-    let arrival = |agent| shared.appointments.arrival(agent, now);
-    let agent = agent.map(|(agents, agent)| (agents, agent, arrival(agents.name(agent))));
-    let agent =
-        agent.map(|(agents, agent, arrival)| agents.population(shared.secret, agent, arrival));
-    // A visit of an agent ends when its appointment begins or ends, because its rank changes then.
-    let visitor = agent.map_or(address, |PopulationKey(key)| AddressKey(key));
     let population = || agent.unwrap_or_else(|| populations::population(shared.secret, request));
     let request = EngineRequest {
         session,
@@ -134,6 +125,45 @@ pub(super) fn examine(
         deadlines,
         customer_level,
         level,
+    }
+}
+
+/// The sender of a request: an automated agent if one has signed it, otherwise its address.
+struct Sender {
+    /// The key of the address. All requests that an agent signed have the same.
+    address: AddressKey,
+    signature: Option<Signature>,
+    /// The population of the agent, if one has signed the request.
+    agent: Option<PopulationKey>,
+    /// The address by which visits are told apart.
+    visitor: AddressKey,
+}
+
+impl Sender {
+    /// Returns the sender of a request that came from this address. `secure` says whether the client
+    /// uses TLS.
+    fn of(
+        shared: &Shared,
+        settings: &Settings,
+        request: &Request,
+        address: AddressKey,
+        secure: bool,
+    ) -> Self {
+        let (now, secret) = (unix_ms() / 1000, shared.secret);
+        let agents = settings.agents.as_ref();
+        let signature = agents.and_then(|agents| agents.signature(request, address, secure, now));
+        let Some((agents, agent)) = agents.zip(signature.and_then(Signature::agent)) else {
+            return Self { address, signature, agent: None, visitor: address };
+        };
+        let arrival = shared.appointments.arrival(agents.name(agent), now);
+        let population = agents.population(secret, agent, arrival);
+        Self {
+            address: agents.address(secret, agent),
+            signature,
+            agent: Some(population),
+            // A visit ends when an appointment begins or ends, because the rank changes then.
+            visitor: AddressKey(population.0),
+        }
     }
 }
 

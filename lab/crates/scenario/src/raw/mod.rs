@@ -12,7 +12,7 @@ use std::path::Path;
 use bywash_units::TimeSpan;
 use serde::Deserialize;
 
-use crate::adversary;
+use crate::adversary::{self, Distinguished};
 use crate::arrivals;
 use crate::class::Tier;
 use crate::client::{Client, Closes, WaitsFor};
@@ -151,6 +151,13 @@ struct RawClient {
     closes: Option<Vec<Closes>>,
 }
 
+impl RawClient {
+    /// Returns the properties by which the gateway tells requests apart.
+    const fn distinguished(&self) -> Distinguished {
+        Distinguished { shapes: self.shapes > 0, targets: self.targets > 0 }
+    }
+}
+
 const fn returns_cookies() -> bool {
     true
 }
@@ -200,10 +207,7 @@ pub(crate) fn resolve(
     let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
     problems.at(lines.key("client.think")).require(thinks, why);
     let length = length(&file.run, lines, &mut problems);
-    let distinguished = adversary::Distinguished {
-        shapes: file.client.shapes > 0,
-        targets: file.client.targets > 0,
-    };
+    let distinguished = file.client.distinguished();
     let adversaries =
         adversary::resolve(file.adversary, &index, distinguished, lines, &mut problems);
     let mut policies = Vec::new();
