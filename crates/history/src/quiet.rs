@@ -76,14 +76,14 @@ mod tests {
     /// A time at which a part of a day begins.
     const NOW: u64 = 20_000 * DAY;
 
-    /// Returns a row that ended so many minutes before [`NOW`].
+    /// Returns a row that ended a number of minutes before [`NOW`].
     fn row(minutes: u64, running: u32, oldest: TimeSpan) -> Row {
         let engine = Status { limit: 10, running, oldest, ..Status::default() };
         let gauges = Gauges { engine, ..Gauges::default() };
         Row { number: 0, at: NOW - minutes * MINUTE, lasted: 60_000, gauges, classes: Vec::new() }
     }
 
-    /// Returns the rows of the last day, with so many running requests at a minute before now.
+    /// Returns the rows of the last day, with the number of running requests at a minute before now.
     fn day(running: impl Fn(u64) -> u32) -> Vec<Row> {
         (0..24 * 60).rev().map(|minutes| row(minutes, running(minutes), TimeSpan::ZERO)).collect()
     }
@@ -123,7 +123,9 @@ mod tests {
         assert_eq!(next_of(&few), None, "eight rows in a quarter of an hour");
         assert_eq!(next(day(|_| 0).iter(), 5), None);
         let mut rows = day(|_| 0);
-        rows.iter_mut().for_each(|row| row.gauges.bypassed = true);
+        for row in &mut rows {
+            row.gauges.bypassed = true;
+        }
         assert_eq!(next_of(&rows), None);
     }
 

@@ -95,8 +95,8 @@ fn without_populations_agents_have_no_effect() {
     let file = KeyFile::good("unused");
     let (code, ..) = only(&format!("[identify]\npopulations = false\n{}", file.agent("a")));
     assert_eq!(code, "W146");
-    let many: String = (0..65).map(|n| format!("[agent.a{n}]\nkeys = \"/none\"\n")).collect();
-    let problems = read(&many).unwrap_err();
+    let many: Vec<String> = (0..65).map(|n| format!("[agent.a{n}]\nkeys = \"/none\"\n")).collect();
+    let problems = read(&many.concat()).unwrap_err();
     assert!(problems.iter().any(|problem| problem.code == "E053"), "{problems}");
     let (code, ..) = only(&file.agent("\"not valid\""));
     assert_eq!(code, "E044");

@@ -125,7 +125,7 @@ fn one_hold_in_61_is_timed_and_a_wait_is_if_there_is_one() {
 /// Returns the number of requests that run after three have arrived.
 fn run_of_three(driver: &Arc<Driver>) -> (Vec<Ticket>, u32) {
     let arrive = |_| driver.arrive(Request::of(ClassId(0)), true);
-    ((0..3).map(arrive).collect(), driver.running())
+    ((0..3).map(arrive).collect(), driver.status().running)
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_lease_that_comes_after_its_end_starts_nothing() {
     let (_tickets, running) = run_of_three(&driver);
     assert_eq!(running, 1);
     driver.hold(Holding { slots: 3, until: Some(boot_clock::now()), then: 1 });
-    assert_eq!(driver.running(), 1);
+    assert_eq!(driver.status().running, 1);
     driver.hold(Holding { slots: 3, until: None, then: 3 });
-    assert_eq!(driver.running(), 3);
+    assert_eq!(driver.status().running, 3);
 }

@@ -30,7 +30,7 @@ const SHARES: usize = 256;
 
 /// The agents of a configuration.
 pub(crate) struct Agents {
-    agents: Vec<Agent>,
+    known: Vec<Agent>,
     /// The index of the agent, and the key, by the name of the key.
     keys: HashMap<KeyId, (AgentIndex, PublicKey)>,
     /// The forged signatures of each share of all addresses.
@@ -53,6 +53,15 @@ pub(crate) enum Signature {
 }
 
 impl Signature {
+    /// Returns the result of the verification; `None` if the signature was not verified.
+    pub(crate) fn result(self) -> Option<Result<(), Refusal>> {
+        match self {
+            Self::Valid(_) => Some(Ok(())),
+            Self::Refused(refusal) => Some(Err(refusal)),
+            Self::Unchecked => None,
+        }
+    }
+
     /// Returns the agent that signed the request, if it is proven.
     pub(crate) fn agent(self) -> Option<AgentIndex> {
         match self {
@@ -72,9 +81,9 @@ impl Agents {
             let keys = agent.keys.iter().cloned();
             keys.map(move |key| (key.id().to_owned(), (AgentIndex(index), key)))
         });
-        let (keys, agents) = (keys.collect(), config.agents.clone());
+        let (keys, known) = (keys.collect(), config.agents.clone());
         let forged = (0..SHARES).map(|_| PerSecond::default()).collect();
-        Some(Self { agents, keys, forged })
+        Some(Self { known, keys, forged })
     }
 
     /// Verifies the signature of a request from an address. `secure` says whether its client uses
@@ -105,7 +114,7 @@ impl Agents {
 
     /// Returns the name of an agent.
     pub(crate) fn name(&self, agent: AgentIndex) -> &str {
-        &self.agents[agent.0].name
+        &self.known[agent.0].name
     }
 
     /// Returns the client that an agent counts as.
@@ -125,7 +134,7 @@ impl Agents {
 
     /// Returns all populations of agents.
     pub(crate) fn populations(&self, secret: Secret) -> impl Iterator<Item = AgentPopulation<'_>> {
-        self.agents.iter().flat_map(move |agent| {
+        self.known.iter().flat_map(move |agent| {
             Arrival::ALL.map(|arrival| AgentPopulation {
                 key: population(secret, &agent.name, arrival),
                 agent: &agent.name,

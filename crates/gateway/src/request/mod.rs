@@ -82,7 +82,7 @@ pub(crate) async fn serve(
         worker.shared.metrics.token_brought(worth);
     }
     if let Some(signature) = facts.signature {
-        worker.shared.metrics.signature_verified(signature);
+        worker.shared.metrics.signature_verified(signature.result());
     }
     worker.shared.metrics.count_customer_level(facts.customer_level);
     if let Some(doubt) = facts.doubt {

@@ -38,7 +38,7 @@ impl Agent {
 
     /// Returns fields with a signature for this host that expires after a time in seconds.
     fn signs(&self, host: &str, expires: i64) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
         let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, x(&self.pair));
         let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, members.as_bytes()));
         let input = format!(

@@ -35,7 +35,6 @@ use prometheus_client::registry::Registry;
 use crate::connections::Evicted;
 use crate::driver::LockTimes;
 use crate::elephants::NoLane;
-use crate::identity::agents::Signature;
 use crate::process::local_fault::LocalFault;
 use crate::process::panics::Thread;
 use crate::telemetry::orphans::Counts;
@@ -197,12 +196,13 @@ impl Metrics {
         };
     }
 
-    /// Counts the signature of a request, as valid or by the reason why it proves nothing.
-    pub(crate) fn signature_verified(&self, signature: Signature) {
-        self.signatures[match signature {
-            Signature::Valid(_) => 0,
-            Signature::Unchecked => 1,
-            Signature::Refused(refusal) => 2 + refusal as usize,
+    /// Counts the signature of a request, as valid or by the reason why it proves nothing. `None`
+    /// means that it was not verified.
+    pub(crate) fn signature_verified(&self, result: Option<Result<(), bywash_agents::Refusal>>) {
+        self.signatures[match result {
+            Some(Ok(())) => 0,
+            None => 1,
+            Some(Err(refusal)) => 2 + refusal as usize,
         }]
         .inc();
     }
