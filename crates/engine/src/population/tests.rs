@@ -285,5 +285,5 @@ fn a_redirected_visit_is_taken_back_from_its_group() {
     }
     after_ten_minutes(&mut all);
     assert!((all.all[1].sessions - 200.0).abs() < 5.0, "{}", all.all[1].sessions);
-    assert_eq!(all.level(key, all.group(Some(TargetKey(9)))), 0, "no visit is known");
+    assert_eq!(all.level(key, all.group(target)), 0, "its visits are not known");
 }

@@ -2,8 +2,8 @@
 //!
 //! All first requests that an agent signed count as those of one client, from one address. So an
 //! agent with many addresses gets no more than an agent with one. An operator sets the level by
-//! which it ranks. An agent has a population for each [`Arrival`]. A request without a valid signature is treated as if it had
-//! none.
+//! which it ranks. An agent has a population for each [`Arrival`]. A request without a valid
+//! signature is treated as if it had none.
 //!
 //! **Hostile input.** Anyone can send a signature that names the key of a known agent, and verifying
 //! it takes time. Therefore only [`MAX_FORGED`] signatures that turn out to be forged are verified in

@@ -211,3 +211,27 @@ fn a_refused_agent_is_told_when_the_site_will_be_quiet() {
     first.answer("");
     assert_eq!(calls.next().target(), "/reader");
 }
+
+#[test]
+fn a_refusal_that_is_not_due_to_the_load_makes_no_appointment() {
+    let agent = Agent::new();
+    let (upstream, calls) = Upstream::by_hand();
+    let site = agent.site(&upstream).limit(1).set("scheduler.principal_cap", "1");
+    let learned = after_a_quiet_day(&site.start().gateway().learned());
+    let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
+    let gateway = site.try_start_with(from).unwrap();
+    let signed = agent.signs("a.example", 60);
+    let _running = gateway.sends(request(1, ""));
+    let _call = calls.next();
+    let _waits = gateway.sends(request(2, &signed));
+    gateway.waits_for("waiting", 1);
+    for _ in 0..2 {
+        let answer = gateway.sends(request(3, &signed)).answer().unwrap();
+        assert_eq!(answer.status(), Some(429), "{}", answer.text());
+    }
+    let found = json_of(&gateway, "/v1/populations");
+    let of_agent = |one: &&Value| one["agent"] == "archive";
+    let agents: Vec<_> = found["populations"].as_array().unwrap().iter().filter(of_agent).collect();
+    assert_eq!(agents.len(), 1, "{found}");
+    assert_eq!(agents[0]["appointment"], Value::Null);
+}

@@ -75,12 +75,12 @@ pub(super) fn examine(
             && is_of_part(class.enforce_percent, || peer.address_key(shared, client))
     });
     let token = shown(settings, fields, cookie, enforced);
+    let name = token.session.map(|name| name.0);
     let session = match config.identify.session {
-        Session::Token => token.session.map(|name| shared.secret.session_key(&name.0)),
-        Session::Cookie(_) | Session::Auto | Session::None => {
-            cookie.map(|cookie| shared.secret.session_key(cookie))
-        }
+        Session::Token => name.as_ref().map(|name| &name[..]),
+        Session::Cookie(_) | Session::Auto | Session::None => cookie,
     };
+    let session = session.map(|name| shared.secret.session_key(name));
     let address = peer.address_key(shared, client);
     let Sender { address, signature, agent, visitor } =
         Sender::of(shared, settings, request, address, secure);
@@ -96,7 +96,7 @@ pub(super) fn examine(
         visitor: (config.identify.populations)
             .then(|| populations::visitor(shared.secret, visitor, request)),
         // All requests of an agent are those of one client, so its targets say nothing.
-        target: (config.identify.populations && agent.is_none())
+        target: (tells_apart && agent.is_none())
             .then(|| populations::target(shared.secret, request)),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
@@ -105,14 +105,7 @@ pub(super) fn examine(
         rule: rule(shared, settings, request, class),
         ..treated
     };
-    let deadlines = Deadlines::of(fields);
-    let levels = settings.levels.as_ref();
-    let customer_level = levels
-        .map_or(CustomerLevel::Nothing, |levels| levels.customer_level(fields, peer.is_trusted));
-    // A request of several classes gets the worst of their levels, which has the greatest value.
-    let level = levels.and_then(|levels| {
-        settings.classes(&request).map(|class| levels.level(class.level, customer_level)).max()
-    });
+    let (customer_level, level) = levels(settings, fields, peer, &request);
     Facts {
         request,
         client,
@@ -122,10 +115,25 @@ pub(super) fn examine(
         signature,
         secure,
         safe,
-        deadlines,
+        deadlines: Deadlines::of(fields),
         customer_level,
         level,
     }
+}
+
+/// Returns the level that a request names for its customer, and its service level. Returns `None` for
+/// the latter if levels are not configured.
+fn levels(
+    settings: &Settings,
+    fields: &Fields,
+    peer: &Peer,
+    request: &EngineRequest,
+) -> (CustomerLevel, Option<Level>) {
+    let Some(levels) = &settings.levels else { return (CustomerLevel::Nothing, None) };
+    let customer = levels.customer_level(fields, peer.is_trusted);
+    // A request of several classes gets the worst of their levels, which has the greatest value.
+    let level = settings.classes(request).map(|class| levels.level(class.level, customer)).max();
+    (customer, level)
 }
 
 /// The sender of a request: an automated agent if one has signed it, otherwise its address.
