@@ -27,6 +27,7 @@ CLASSES = [
     (r"^/load\.php", "load"),
     (r"^/index\.php/Page_\d+$", "other"),
 ]
+STYLES = "/load.php?lang=en&modules=site.styles&only=styles&skin=vector"
 PACKAGE = "/usr/share/mediawiki"
 PAGES, REVISIONS, WORDS, LENGTH = 3000, 3, 2000, 300
 SETTINGS = """
@@ -54,6 +55,27 @@ def start(processes, root):
         php(script, "--quiet")
     php("initSiteStats.php", "--quiet", "--update")
     return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n")
+
+
+def popular():
+    """Returns the paths that readers read, the most popular first."""
+    return [f"/index.php/Page_{number}" for number in range(1, PAGES + 1)]
+
+
+def tail():
+    """Returns the paths that scrapers read: each page, its history, and its former revision."""
+    paths = popular()
+    for number in range(1, PAGES + 1):
+        paths += [f"/index.php?title=Page_{number}&action=history", f"/index.php?title=Page_{number}&oldid={number * REVISIONS}"]
+    return paths
+
+
+def configuration(url, root):
+    """Returns the text of a configuration file for bywash: that of `bywash init mediawiki`, in mode enforce."""
+    file = root / "scrape.toml"
+    init = [os.environ["BYWASH"], "init", PRESET, "--upstream", url, "--out", file, "--force"]
+    subprocess.run(init, check=True, stdout=subprocess.DEVNULL)
+    return file.read_text().replace('mode = "observe"', 'mode = "enforce"', 1)
 
 
 def dump():

@@ -1,4 +1,4 @@
-"""Runs private servers on loopback for the stock applications: nginx, PHP-FPM.
+"""Runs private servers on loopback for the stock applications: nginx, PHP-FPM, fcgiwrap.
 
 They are the distribution's, except for folders, ports and sockets. There are no timed jobs."""
 
@@ -10,7 +10,7 @@ import shutil
 from bywash_lab.network import free_port, listens
 from bywash_lab.reports import fail
 
-CHILDREN = 20  # PHP-FPM's processes
+CHILDREN = 20  # processes of PHP-FPM or fcgiwrap
 USER = "www-data"
 
 NGINX = """
@@ -81,6 +81,16 @@ def php(processes, root, pages, rest, **more):
     socket_path.unlink(missing_ok=True)
     processes.start("fpm", [fpm, "--fpm-config", root / "fpm.conf"], socket_path.exists, **more)
     return nginx(processes, root, f"        root {pages};\n        index index.php;\n{rest}" + PHP.format(root=root))
+
+
+def cgi(processes, root, places):
+    """Starts fcgiwrap, which runs CGI programs, and nginx with the locations `places`. Returns their URL."""
+    socket_path = root / "cgi.sock"
+    socket_path.unlink(missing_ok=True)
+    # nginx, which has given up root, must be able to open the socket.
+    ready = lambda: socket_path.exists() and (os.chmod(socket_path, 0o666) or True)
+    processes.start("cgi", ["fcgiwrap", "-f", "-c", CHILDREN, "-s", f"unix:{socket_path}"], ready)
+    return nginx(processes, root, places)
 
 
 def copy(package, pages):

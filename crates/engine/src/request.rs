@@ -280,6 +280,9 @@ pub struct Request {
     pub visitor: Option<VisitorKey>,
     /// The target, if the driver tells targets apart.
     pub target: Option<TargetKey>,
+    /// Whether the request is for a part of a page, such as a style sheet. Such a request does not
+    /// show that its client reads on.
+    pub part: bool,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,
     /// The key by which a repetition of this request is recognised.
@@ -311,6 +314,7 @@ impl Request {
             population: None,
             visitor: None,
             target: None,
+            part: false,
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,

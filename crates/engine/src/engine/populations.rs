@@ -18,7 +18,7 @@ impl Engine {
         request: &Request,
     ) -> (Option<PopulationKey>, Option<TargetGroup>) {
         let populations = &mut self.requests.populations;
-        let visit = populations.asks(now, request.visitor);
+        let visit = populations.asks(now, request.visitor, request.part);
         match visit {
             _ if standing != Standing::New => (None, None),
             Some((population, group)) => (Some(population), group),

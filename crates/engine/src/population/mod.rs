@@ -261,25 +261,28 @@ impl Populations {
         self.ranked = ranked;
     }
 
-    /// Notes that a client asks for something. Returns the population of its visit and the group of
-    /// the visit's first target, if it has a visit.
+    /// Notes that a client asks for something. `part` says that it is a part of a page. Returns the
+    /// population of the client's visit and the group of the visit's first target, if it has a visit.
     pub(crate) fn asks(
         &mut self,
         now: Time,
         visitor: Option<VisitorKey>,
+        part: bool,
     ) -> Option<(PopulationKey, Option<TargetGroup>)> {
         let visitor = visitor?;
         let visit = self.visits.get(now, visitor)?;
         if visit.state == VisitState::Redirected {
             return None;
         }
-        if visit.state == VisitState::Begun {
+        let reads_on = visit.state == VisitState::Begun && !part;
+        if reads_on {
             self.of(visit.population).read_on += 1.0;
             if let Some(group) = visit.target {
                 self.targets.read_on(group);
             }
         }
-        self.visits.note(now, visitor, Visit { state: VisitState::ReadOn, ..visit });
+        let state = if reads_on { VisitState::ReadOn } else { visit.state };
+        self.visits.note(now, visitor, Visit { state, ..visit });
         Some((visit.population, visit.target))
     }
 

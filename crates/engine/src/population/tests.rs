@@ -96,20 +96,35 @@ fn a_lift_changes_no_faster_than_its_bound() {
 fn a_visit_is_one_session_and_reads_on_once() {
     let mut all = Populations::new();
     let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
-    assert_eq!(all.asks(at(0), visitor), None);
+    assert_eq!(all.asks(at(0), visitor, false), None);
     all.started(at(0), key, visitor, None);
     // Further requests may look otherwise, as those for the files of a page do.
     for second in [1, 300, 800] {
-        assert_eq!(all.asks(at(second), visitor), key.map(|key| (key, None)));
+        assert_eq!(all.asks(at(second), visitor, false), key.map(|key| (key, None)));
         all.started(at(second), Some(PopulationKey(2)), visitor, None);
     }
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
     // Another client, and the same one after a long time.
     all.started(at(800), key, Some(VisitorKey(8)), None);
-    assert_eq!(all.asks(at(1_401), visitor), None);
+    assert_eq!(all.asks(at(1_401), visitor, false), None);
     all.started(at(1_401), key, visitor, None);
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (3.0, 1.0));
     assert!(all.all[2].sessions < 0.5, "it is of the same visits");
+}
+
+#[test]
+fn a_client_that_fetches_the_parts_of_its_page_has_not_read_on() {
+    let mut all = Populations::new();
+    let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
+    all.started(at(0), key, visitor, None);
+    for second in [1, 500, 1_000] {
+        let visit = all.asks(at(second), visitor, true);
+        assert_eq!(visit, key.map(|key| (key, None)), "it is of the visit, and prolongs it");
+        all.started(at(second), Some(PopulationKey(2)), visitor, None);
+    }
+    assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 0.0));
+    all.asks(at(1_001), visitor, false);
+    assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
 }
 
 #[test]
@@ -118,13 +133,13 @@ fn a_client_that_follows_a_redirection_has_not_read_on() {
     let (visitor, key) = (Some(VisitorKey(9)), Some(PopulationKey(1)));
     all.started(at(0), key, visitor, None);
     all.redirected(at(0), visitor);
-    assert_eq!(all.asks(at(1), visitor), None);
+    assert_eq!(all.asks(at(1), visitor, false), None);
     all.started(at(1), key, visitor, None);
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 0.0));
     let visit = key.map(|key| (key, None));
-    assert_eq!(all.asks(at(2), visitor), visit);
+    assert_eq!(all.asks(at(2), visitor, false), visit);
     all.redirected(at(2), visitor);
-    assert_eq!(all.asks(at(3), visitor), visit, "the visit goes on");
+    assert_eq!(all.asks(at(3), visitor, false), visit, "the visit goes on");
     assert_eq!((all.all[1].sessions, all.all[1].read_on), (1.0, 1.0));
 }
 
@@ -243,7 +258,7 @@ fn the_first_target_of_a_visit_counts_as_much_as_its_population() {
         all.tick(now);
         all.started(now, key, visitor, target);
         if number % 5 == 0 {
-            all.asks(now, visitor);
+            all.asks(now, visitor, false);
         }
         assert_eq!(level(&all, often), 0, "after {number} visits");
     }
@@ -254,7 +269,7 @@ fn the_first_target_of_a_visit_counts_as_much_as_its_population() {
     // The further requests of a visit rank by its first target.
     let visitor = Some(VisitorKey(7777));
     all.started(at(600), key, visitor, often);
-    let (_, group) = all.asks(at(600), visitor).unwrap();
+    let (_, group) = all.asks(at(600), visitor, false).unwrap();
     assert_eq!(group.map(|group| all.targets.index(group)), Some(11));
     all.rank(vec![(PopulationKey(2), 1), (PopulationKey(1), 5), (PopulationKey(1), 6)]);
     assert_eq!(level(&all, often), 5, "an operator decides");
@@ -266,7 +281,7 @@ fn targets_do_not_count_before_lifts_do() {
     for number in 0..90 {
         let (now, visitor) = (at(60 * number), Some(VisitorKey(number)));
         all.started(now, Some(PopulationKey(1)), visitor, Some(TargetKey(0)));
-        all.asks(now, visitor);
+        all.asks(now, visitor, false);
         all.tick(now);
     }
     assert_eq!((all.group(Some(TargetKey(0))), all.group(Some(TargetKey(1)))), (None, None));

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use bywash_engine::{AddressKey, PopulationKey, TargetKey, VisitorKey};
-use bywash_message::{Field, Request};
+use bywash_message::{Field, Fields, Request};
 
 use crate::process::secret::{PartsHasher, Secret};
 use crate::telemetry::request_log::protocol;
@@ -102,6 +102,23 @@ const OF_LINKS: [&str; 15] = [
 /// The beginning of the names of such parameters.
 const OF_CAMPAIGNS: &str = "utm_";
 
+/// The field in which a browser says what it will do with the answer.
+const DESTINATION: &str = "sec-fetch-dest";
+/// The values of that field for parts of a page. Scripts read on with `empty`, so it is not one.
+const PARTS: [&[u8]; 11] = [
+    b"audio",
+    b"embed",
+    b"font",
+    b"image",
+    b"manifest",
+    b"object",
+    b"script",
+    b"style",
+    b"track",
+    b"video",
+    b"worker",
+];
+
 /// The policy that ranks first requests by populations.
 pub(crate) const RANKS_POPULATIONS: &str = "session-first";
 
@@ -162,6 +179,12 @@ pub(crate) fn target(secret: Secret, request: &Request) -> TargetKey {
         hasher.part(parameter.as_bytes());
     }
     TargetKey(hasher.finish())
+}
+
+/// Returns whether a browser asks for a part of a page, such as a style sheet, and not for a page.
+/// Other programs do not say that.
+pub(crate) fn is_part_of_page(fields: &Fields) -> bool {
+    fields.named(DESTINATION.as_bytes()).any(|value| PARTS.contains(&value))
 }
 
 /// Adds the name of a browser to a hash, without its numbers.
@@ -329,6 +352,13 @@ mod tests {
             "it cannot be many clients"
         );
         assert_ne!(of(1, FIREFOX), of(1, &FIREFOX.replace("Firefox", "Chrome")));
+    }
+
+    #[test]
+    fn a_browser_says_that_it_asks_for_a_part_of_a_page() {
+        let is_part = |fields: &str| is_part_of_page(&request(fields).fields);
+        assert!(is_part("Sec-Fetch-Dest: style\r\n") && is_part("sec-fetch-dest: image\r\n"));
+        assert!(!is_part(FIREFOX) && !is_part("Sec-Fetch-Dest: empty\r\n") && !is_part(""));
     }
 
     #[test]

@@ -98,6 +98,7 @@ pub(super) fn examine(
         // All requests of an agent are those of one client, so its targets say nothing.
         target: (tells_apart && agent.is_none())
             .then(|| populations::target(shared.secret, request)),
+        part: populations::is_part_of_page(&request.fields),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),
