@@ -1,6 +1,6 @@
 """Runs cgit of the distribution behind nginx, with a copy of this project's repository: nothing of /etc. It has no cache."""
 
-import os
+import shutil
 import subprocess
 
 import stack
@@ -38,7 +38,7 @@ mode = "enforce"
 server = "{url}"
 # fcgiwrap works on when its client has left.
 departures = "unnoticed"
-limit = {limit}
+limit = 8
 """
 
 
@@ -49,15 +49,15 @@ def git(*arguments):
 def start(processes, root):
     """Starts cgit in the folder `root`. Returns its URL."""
     repository = root / "repository.git"
-    if not repository.exists():
-        git("clone", "--quiet", "--bare", "--no-hardlinks", ROOT, repository)
+    shutil.rmtree(repository, ignore_errors=True)
+    git("clone", "--quiet", "--bare", "--no-hardlinks", ROOT, repository)
     (root / "cgitrc").write_text(SETTINGS.format(repository=repository))
     return stack.cgi(processes, root, PLACES.format(root=root, package=PACKAGE))
 
 
 def configuration(url, _):
     """Returns the text of a configuration file for bywash. It has no classes: there is no preset for cgit."""
-    return CONFIGURATION.format(url=url, limit=stack.CHILDREN)
+    return CONFIGURATION.format(url=url)
 
 
 def popular():
@@ -69,9 +69,11 @@ def popular():
 
 def tail():
     """Returns the paths that scrapers read: each commit, its tree and its difference, and files as they were then."""
-    files = [path for path in git("ls-tree", "-r", "--name-only", "HEAD").split("\n") if path.endswith((".rs", ".md", ".py"))]
+    commits = git("log", f"--max-count={COMMITS}", "--format=%H").split()
+    of = lambda commit: set(git("ls-tree", "-r", "--name-only", commit).split("\n"))
+    files = sorted(path for path in of(commits[0]) & of(commits[-1]) if path.endswith((".rs", ".md", ".py")))
     paths = []
-    for number, commit in enumerate(git("log", f"--max-count={COMMITS}", "--format=%H").split()):
+    for number, commit in enumerate(commits):
         paths += [f"/bywash/{page}/?id={commit}" for page in ("commit", "diff", "tree", "log")]
         for page in ("tree", "log", "blame"):
             paths.append(f"/bywash/{page}/{files[7 * number % len(files)]}?id={commit}")

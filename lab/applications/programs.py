@@ -5,7 +5,7 @@ Each client reads its plan from a JSON file:
 - zero: the begin of the run in seconds since 1970; begin, end: when clients come, in seconds since then
 - rate: how many clients come in a second; readers: how many browsers read at a time
 - paths: the paths of the site; readers choose path k as often as 1/k
-- port, network: see `Relay`; patience: the time for an answer in seconds
+- port, network: see `Relay`; front: the port of the site; patience: the time for an answer in seconds
 - pages_of_a_visit, think: the mean number of pages of a visit, and the mean seconds between two pages
 - browser: chromium or firefox; scrapes: whether the browser is a scraper; user_agent: the name of Scrapy's browser
 
@@ -47,6 +47,8 @@ class Relay:
         other = None
         try:
             address = writer.get_extra_info("sockname")[0]
+            if not address.startswith("127."):
+                return
             back, other = await asyncio.open_connection("127.0.0.1", self.to, local_addr=(address, 0))
             ways = [asyncio.ensure_future(copy(reader, other)), asyncio.ensure_future(copy(back, writer))]
             # If one side closes, the other is closed too: no program closes only its sending direction.
@@ -90,15 +92,15 @@ def output(processes, client):
 
 
 async def results(processes, client, process, seconds):
-    """Waits for the end of a client, and returns its pages as (begin, client, status, seconds).
+    """Waits for the end of a client, for at most `seconds`, and returns its pages as (begin, client, status, seconds).
 
-    Raises `RuntimeError` if it fails or does not end in `seconds`."""
+    A client that is still there is ended, such as Scrapy while it tries pages again. Raises `RuntimeError` if a client fails."""
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
         await asyncio.sleep(0.2)
     file = output(processes, client)
-    if process.poll() != 0:
-        raise RuntimeError(f"{client} has failed or is still there after {seconds} s: see {file}")
+    if process.poll() not in (None, 0):
+        raise RuntimeError(f"{client} has failed: see {file}")
     processes.end(process)
     lines = [line for line in file.read_text().splitlines() if line.startswith("[")]
     return [(begin, client, status, took) for begin, status, took in map(json.loads, lines)]

@@ -5,7 +5,7 @@ Most are scripted browsers, which fetch the styles of each page. One in twenty i
 Chromium and Firefox read as well. After a calm time, scrapers come with twice what the site can do of theirs: one page for each
 address, evenly over the long tail. A third of them is Scrapy, and the rest draws its heads from
 header-generator. Headless Chromium scrapes too. A page counts as read if it came within the reader's patience. The first part of
-a run is not counted: the caches fill meanwhile, and bywash learns what readers do."""
+a run is not counted: the caches fill meanwhile, and bywash learns what readers do. The site has one core, all else another."""
 
 import argparse
 import asyncio
@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import pathlib
+import resource
 import sys
 import time
 
@@ -23,17 +24,18 @@ import programs
 import scripted
 from bywash_lab import figures
 from bywash_lab.processes import Processes, exit_on_sigterm
-from bywash_lab.reports import table
+from bywash_lab.reports import fail, table
 from bywash_lab.summaries import quantile
 
 PROGRAMS = ["bare", "haproxy-8", "bywash"]
-WARM, CALM = 120, 60  # seconds: not counted; counted without scrapers
+WARM, CALM = 60, 60  # seconds: not counted; counted without scrapers
 PROBE, CLIENTS = 20, 20  # seconds; clients that ask for pages without pauses, to find what the site can do
 READERS = 1 / 3  # the load of scripted readers, relative to what the site can do of their pages
 SCRAPY, GENERATED = 2 / 3, 4 / 3  # the loads of scrapers, relative to what the site can do of theirs
 BROWSERS, CRAWLED = 2, 1.5  # readers of each browser at a time; pages that Chromium scrapes in a second
 PAGES_OF_A_VISIT, THINK, PATIENCE = 3, 5.0, 10.0  # mean pages; mean seconds; seconds
-START, END = 5, 60  # seconds in which browsers start, and after which clients must have ended
+SITE, OTHERS = 0, 1  # the core of the site; the core of the clients and the proxies
+START, END = 5, 15  # seconds in which browsers start, and after which clients are ended
 READING = ["scripted browsers", "text browser", "chromium", "firefox"]
 SCRAPING = ["scrapy", "header-generator", "chromium that scrapes"]
 
@@ -65,12 +67,16 @@ async def run(processes, site, url, capacities, chosen, seed):
         all_plans = plans(site, capacities, chosen.seconds, front, relay.port)
         readers = scripted.Readers(all_plans.pop("scripted browsers"), site.STYLES, seed)
         started = {client: programs.start(processes, client, plan) for client, plan in all_plans.items()}
-        await asyncio.sleep(max(0, -readers.now()))
-        await readers.arrive()
-        seen = readers.seen
-        for client, process in started.items():
-            seen += await programs.results(processes, client, process, END)
-        return seen
+        try:
+            await asyncio.sleep(max(0, -readers.now()))
+            await readers.arrive()
+            seen = readers.seen
+            for client, process in started.items():
+                seen += await programs.results(processes, client, process, END)
+            return seen
+        finally:
+            for process in set(started.values()) & set(processes.running):
+                processes.end(process)
 
 
 def parts(seen, seconds):
@@ -81,7 +87,7 @@ def parts(seen, seconds):
             pages = [(status, took) for at, one, status, took in seen if one == client and begin <= at < end]
             read = [took for status, took in pages if status == 200]
             yield {"part": name, "client": client, "asked": len(pages), "read": len(read),
-                   "refused": sum(status in (429, 503) for status, _ in pages),
+                   "refused": sum((status or 0) >= 429 for status, _ in pages),
                    "p50_s": quantile(read, 0.5) if read else None, "p95_s": quantile(read, 0.95) if read else None}
 
 
@@ -97,7 +103,8 @@ def once(program, processes, site, url, capacities, chosen, seed):
     try:
         load = os.getloadavg()[0]
         seen = asyncio.run(run(processes, site, front, capacities, chosen, seed))
-        common = {"program": program, "seed": seed, "capacity_of_readers": capacities[0], "capacity_of_scrapers": capacities[1], "load_average_before": load}
+        common = {"program": program, "seed": seed, "load_average_before": load, "capacity_of_readers": capacities[0],
+                  "capacity_of_scrapers": capacities[1]}
         return [common | part for part in parts(seen, chosen.seconds)]
     finally:
         if process:
@@ -123,16 +130,22 @@ def main():
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
     parser.add_argument("--export", help="the name of the result file in docs/figures/results")
     chosen = parser.parse_args()
+    if not {SITE, OTHERS} <= os.sched_getaffinity(0):
+        fail(f"the cores {SITE} and {OTHERS} are needed")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     site, root, rows = importlib.import_module(chosen.site), chosen.folder.resolve(), []
     processes = Processes(root)
     minutes = chosen.seeds * len(chosen.programs) * (WARM + CALM + chosen.seconds + 30) / 60
     print(f"this takes about {minutes:.0f} minutes", file=sys.stderr)
     try:
+        os.sched_setaffinity(0, {SITE})
         url = site.start(processes, root)
+        os.sched_setaffinity(0, {OTHERS})
         port = int(url.rsplit(":", 1)[1])
         # The first probe finds the caches empty.
-        _, *capacities = (asyncio.run(scripted.capacity(port, paths, CLIENTS, PROBE, PATIENCE))
-                          for paths in (site.popular(), site.popular(), site.tail()))
+        capacities = [[asyncio.run(scripted.capacity(port, paths, CLIENTS, PROBE, PATIENCE)) for _ in range(2)][1]
+                      for paths in (site.popular(), site.tail())]
         print(f"{chosen.site} serves {capacities[0]:.1f} of readers' pages a second, or {capacities[1]:.1f} of scrapers'",
               file=sys.stderr)
         play.settle(url)

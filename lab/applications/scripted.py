@@ -1,8 +1,10 @@
 """Readers of a site whose requests a script sends, with the heads of real programs. Nobody returns a cookie."""
 
 import asyncio
+import errno
 import itertools
 import random
+import re
 import time
 
 CHROME = "Mozilla/5.0 ({}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 {}Safari/537.36"
@@ -58,27 +60,36 @@ class Readers:
         try:
             async with asyncio.timeout(self.plan["patience"]):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.plan["front"], local_addr=(address, 0))
-                writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n{lines}\r\n".replace("keep-alive", "close").encode())
-                start = await reader.readline()
-                while await reader.read(65536):
-                    pass
-                return int(start.split()[1])
-        except (OSError, TimeoutError, IndexError, ValueError):
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.plan['front']}\r\n{lines}\r\n".encode())
+                answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                length = re.search(r"\r\ncontent-length: (\d+)", answer)
+                if length:
+                    await reader.readexactly(int(length[1]))
+                elif "\r\ntransfer-encoding: chunked" in answer:
+                    while size := int(await reader.readline(), 16):
+                        await reader.readexactly(size + 2)
+                return int(answer.split()[1])
+        except OSError as error:
+            if error.errno == errno.EMFILE:
+                raise
+            return None
+        except (TimeoutError, IndexError, ValueError, EOFError, asyncio.LimitOverrunError):
             return None
         finally:
             if writer:
                 writer.close()
 
     async def page(self, client, address, head):
-        """Requests a page as readers choose it, and the styles of it. Returns whether the page came."""
+        """Requests a page as readers choose it, and its styles. Returns whether both came. A page without its styles has their
+        status."""
         path, = self.chance.choices(self.plan["paths"], cum_weights=self.popularity)
         begun = self.now()
         status = await self.get(address, path, head)
-        self.seen.append((begun, client, status, self.now() - begun))
         if status == 200 and client != "text browser":
             styles = [(name, OF_STYLES.get(name, value)) for name, value in head
                       if name not in ("Upgrade-Insecure-Requests", "Sec-Fetch-User")]
-            await self.get(address, self.styles, styles)
+            status = await self.get(address, self.styles, styles)
+        self.seen.append((begun, client, status, self.now() - begun))
         return status == 200
 
     async def visit(self):
@@ -112,7 +123,8 @@ async def capacity(port, paths, clients, seconds, patience):
     async def busy():
         nonlocal served
         while time.time() < end:
-            served += await readers.get("127.0.0.1", readers.chance.choice(paths), []) == 200
+            status = await readers.get("127.0.0.1", readers.chance.choice(paths), [])
+            served += status == 200 and time.time() < end
 
     await asyncio.gather(*(busy() for _ in range(clients)))
     return served / seconds

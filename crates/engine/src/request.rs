@@ -280,8 +280,8 @@ pub struct Request {
     pub visitor: Option<VisitorKey>,
     /// The target, if the driver tells targets apart.
     pub target: Option<TargetKey>,
-    /// Whether the request is for a part of a page, such as a style sheet. Such a request does not
-    /// show that its client reads on.
+    /// Whether the request is for a part of a page, such as a style sheet. Such a request neither
+    /// begins a visit nor shows that its client reads on.
     pub part: bool,
     /// The classes that a verified token says the session was served.
     pub proven: ClassSet,

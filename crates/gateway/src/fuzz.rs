@@ -45,7 +45,8 @@ pub fn learned(bytes: &[u8]) {
         address: Some(AddressKey(1)),
         ..Request::of(ClassId(class))
     };
-    let tickets: Vec<_> = (0..3).map(|class| next.driver.arrive(request(class), true)).collect();
+    let tickets: Vec<_> =
+        (0..3).map(|class| next.driver.arrive(request(class), true, |_| ())).collect();
     for ticket in tickets {
         let _ = (next.driver.on_timer(), next.driver.status());
         let answer = AnswerKind::Content;

@@ -120,14 +120,41 @@ impl Fields {
     /// # Panics
     /// Panics if the text grows beyond 4 GiB.
     pub fn push(&mut self, spelled: &[u8], value: &[u8]) {
-        debug_assert!(!spelled.is_empty() && spelled.iter().all(|byte| is_token(*byte)));
+        self.push_named(Name::of(spelled), spelled, value);
+    }
+
+    /// Appends a field with the value of the first field `of`. Does nothing if there is none.
+    ///
+    /// # Panics
+    /// Panics if the text grows beyond 4 GiB.
+    pub fn push_copy(&mut self, spelled: &[u8], of: Name) {
+        let mut lines = self.lines.iter().filter(|_| self.has(of));
+        let Some(value) = lines.find(|line| line.name == of).map(|line| line.value()) else {
+            return;
+        };
+        let length = value.len();
+        self.append(Name::of(spelled), spelled, length, |text| text.extend_from_within(value));
+    }
+
+    fn push_named(&mut self, name: Name, spelled: &[u8], value: &[u8]) {
         debug_assert!(is_value(value) && trimmed(value).len() == value.len());
-        let name = Name::of(spelled);
+        self.append(name, spelled, value.len(), |text| text.extend_from_slice(value));
+    }
+
+    /// Appends a field whose value has this length. `write` appends the value to the text.
+    fn append(
+        &mut self,
+        name: Name,
+        spelled: &[u8],
+        length: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        debug_assert!(!spelled.is_empty() && spelled.iter().all(|byte| is_token(*byte)));
         let start = self.text.len();
-        self.text.reserve(spelled.len() + value.len() + 4);
+        self.text.reserve(spelled.len() + length + 4);
         self.text.extend_from_slice(spelled);
         self.text.extend_from_slice(b": ");
-        self.text.extend_from_slice(value);
+        write(&mut self.text);
         self.text.extend_from_slice(b"\r\n");
         let place = |at: usize| u32::try_from(at).expect("a head is far smaller than 4 GiB");
         // The end of the text is the largest offset. If that offset fits into 32 bits, the others
@@ -137,7 +164,7 @@ impl Fields {
             start: place(start),
             name_length: place(spelled.len()),
             value: place(start + spelled.len() + 2),
-            value_length: place(value.len()),
+            value_length: place(length),
             name,
             plain: true,
         });
@@ -147,7 +174,8 @@ impl Fields {
     /// `bywash-` fields do. For such names, only fields of the same spelling are replaced,
     /// including its aliases.
     pub fn set(&mut self, spelled: &[u8], value: &[u8]) {
-        match Name::of(spelled) {
+        let name = Name::of(spelled);
+        match name {
             Name::Ours
             | Name::XForwardedOther
             | Name::ForwardedAlias
@@ -157,7 +185,7 @@ impl Fields {
             Name::Other => self.remove_named(spelled),
             name => self.remove(name),
         }
-        self.push(spelled, value);
+        self.push_named(name, spelled, value);
     }
 
     /// Removes all fields of this name.
@@ -180,7 +208,9 @@ impl Fields {
 
     /// Removes a field in every spelling that some application takes for this one.
     pub fn remove_alike(&mut self, spelled: &[u8]) {
-        self.retain(|field| !alike(spelled, field.spelled));
+        if self.iter().any(|field| alike(spelled, field.spelled)) {
+            self.retain(|field| !alike(spelled, field.spelled));
+        }
     }
 
     /// Keeps only the fields for which `keeps` returns true.

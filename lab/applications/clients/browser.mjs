@@ -1,43 +1,55 @@
-// Readers and scrapers of `scripts/applications scrape` in headless Chromium or Firefox. Each client has its own context, with
-// its own cookies and cache.
+// Readers and scrapers of `scripts/applications scrape` in headless Chromium (its shell, without windows) or Firefox. Each client
+// has its own context, with its own cookies and cache.
 
 import puppeteer from "puppeteer-core";
 import { any, arrive, exponential, now, plan, report, site, sleep } from "./common.mjs";
 
-// Chromium does not start as root with its sandbox. Its name would tell that it is headless.
+// Chromium does not start as root with its sandbox.
 const options = {
-    chromium: { browser: "chrome", executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] },
-    firefox: { browser: "firefox", executablePath: "/usr/bin/firefox-esr" },
+    chromium: { browser: "chrome", headless: "shell", executablePath: "/usr/bin/chromium-headless-shell", args: ["--no-sandbox"] },
+    firefox: { browser: "firefox", headless: true, executablePath: "/usr/bin/firefox-esr" },
 }[plan.browser];
-const browser = await puppeteer.launch({ headless: true, ...options });
+const browser = await puppeteer.launch(options);
+// The name of a headless Chromium would tell scrapers and readers from others.
 const agent = (await browser.userAgent()).replace("Headless", "");
 
-/** Calls `visit` with an empty page of a new client. */
+/** Calls `visit` with an empty page of a new client. A busy machine may keep the browser from opening or closing one in time. */
 async function client(visit) {
-    const context = await browser.createBrowserContext();
+    let context;
     try {
+        context = await browser.createBrowserContext();
         const page = await context.newPage();
         if (plan.browser === "chromium") await page.setUserAgent({ userAgent: agent });
         page.setDefaultNavigationTimeout(1000 * plan.patience);
         await visit(page, site());
+    } catch (error) {
+        console.error(`${plan.browser}: ${error.message}`);
+        await sleep(1);
     } finally {
-        await context.close();
+        await context?.close().catch((error) => console.error(`${plan.browser}: ${error.message}`));
     }
 }
 
-/** Opens a page and reports how long it took until all of it was there. Returns whether the reader got it. */
+/**
+ * Opens a page and reports how long it took until all of it was there. Returns whether the reader got it. A page of which a part
+ * was refused has the status of that part.
+ */
 async function open(page, url, isFirst) {
     const begun = now();
-    let status = null;
+    let [status, refused] = [null, null];
+    const watch = (part) => (refused = part.status() >= 429 ? part.status() : refused);
+    page.on("response", watch);
     try {
         // A further page is opened as by a click, and so the browser says from where.
         const [answer] = isFirst
             ? [await page.goto(url)]
             : await Promise.all([page.waitForNavigation(), page.evaluate((to) => void (location.href = to), url)]);
-        status = answer?.status() ?? null;
+        // A page that the browser has in its cache is "not modified".
+        status = refused ?? (answer?.status() === 304 ? 200 : (answer?.status() ?? null));
     } catch (error) {
         if (!/timeout/i.test(error.message)) console.error(`${url}: ${error.message}`);
     }
+    page.off("response", watch);
     report(begun, status);
     return status === 200;
 }
@@ -55,10 +67,16 @@ async function read(page, host) {
     }
 }
 
-/** Lets one reader after another come, without pauses, until the end. */
+/** Lets one reader after another come until the end. */
 async function readers() {
-    while (now() < plan.end) await client(read);
+    while (now() < plan.end) {
+        await client(read);
+        await sleep(exponential(plan.think));
+    }
 }
+
+// The library ends the browser when this process exits.
+process.once("SIGTERM", () => process.exit(143));
 
 try {
     if (plan.scrapes) await arrive(() => client((page, host) => open(page, host + any(plan.paths), true)), 4);

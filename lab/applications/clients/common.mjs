@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 /**
  * Reads the plan of this program: a JSON document in the file that the first argument names.
- * `scrape.py` documents its members.
+ * `programs.py` documents its members.
  */
 export const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
@@ -44,6 +44,7 @@ export async function arrive(client, most) {
         at += exponential(1 / plan.rate);
         if (at >= plan.end) break;
         await sleep(at - now());
+        if (now() >= plan.end) break;
         if (running.size >= most) await Promise.race(running);
         const one = client().finally(() => running.delete(one));
         running.add(one);

@@ -10,7 +10,7 @@ const generator = new HeaderGenerator({ httpVersion: "1" });
 /** Requests one page. Resolves to the status of the answer, or to `null` if it did not come in time. */
 function get(url) {
     return new Promise((resolve) => {
-        const asked = request(url, { agent: false, headers: generator.getHeaders() }, (answer) => {
+        const asked = request(url, { agent: false, headers: { Host: new URL(url).host, ...generator.getHeaders() } }, (answer) => {
             answer.on("end", () => resolve(answer.statusCode));
             answer.on("error", () => resolve(null));
             answer.resume();

@@ -1,5 +1,5 @@
-"""A scraper of `scripts/applications scrape`: Scrapy with its default settings, except for the name of the browser. It tries
-a refused page twice more at once, as it always does."""
+"""A scraper of `scripts/applications scrape`: Scrapy with the name of a browser, many requests at a time, and the readers'
+patience. Otherwise it has its default settings, so it tries a refused page twice more at once."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from scrapy.crawler import CrawlerProcess
 with open(sys.argv[1]) as file:
     PLAN = json.load(file)
 SETTINGS = {"USER_AGENT": PLAN["user_agent"], "CONCURRENT_REQUESTS": 1000, "DOWNLOAD_TIMEOUT": PLAN["patience"],
-            "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "ERROR"}
+            "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "CRITICAL"}
 
 
 def now():
@@ -23,7 +23,6 @@ def now():
 
 class Spider(scrapy.Spider):
     name = "spider"
-    custom_settings = SETTINGS
 
     async def start(self):
         at, client = PLAN["begin"], 0
@@ -44,6 +43,6 @@ class Spider(scrapy.Spider):
         print(json.dumps([begun, status, now() - begun]), flush=True)
 
 
-process = CrawlerProcess()
+process = CrawlerProcess(SETTINGS)
 process.crawl(Spider)
 process.start()

@@ -102,6 +102,9 @@ impl Classifier {
     /// one class.
     pub fn classes(&self, parts: &RequestParts<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
+        if self.rules.is_empty() {
+            return other;
+        }
         let Some(readings) = self.readings(parts.path()) else {
             return self.rules.iter().fold(other, |all, rule| all.with(rule.class));
         };

@@ -132,8 +132,10 @@ impl Engine {
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
             Event::Redirected { id } => {
-                let visitor = self.view(now).waiting(id).visitor;
-                self.requests.populations.redirected(now, visitor);
+                let Waiting { visitor, part, .. } = *self.view(now).waiting(id);
+                if !part {
+                    self.requests.populations.redirected(now, visitor);
+                }
             }
             Event::BodyComplete { id } => self.requests.note_body_complete(id),
             Event::Finished { id, end } => self.finished(now, id, end),
@@ -262,6 +264,7 @@ impl Engine {
             signals: self.signals_of(standing, &request),
             population,
             visitor: request.visitor,
+            part: request.part,
             target: request.target,
             target_group,
             repeats: self.repeats(now, &request),
@@ -419,9 +422,12 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { stops_as, cancellable, population, visitor, target, .. } =
+        let Waiting { stops_as, cancellable, population, visitor, target, part, .. } =
             *self.view(now).waiting(id);
-        self.requests.populations.started(now, population, visitor, target);
+        self.requests.populations.started(population);
+        if !part {
+            self.requests.populations.begin_visit(now, population, visitor, target);
+        }
         if cancellable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.mark_stoppable(id);
         }

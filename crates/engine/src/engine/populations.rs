@@ -9,6 +9,17 @@ use crate::population::{Population, RememberedPopulations, TargetGroup};
 use crate::request::{PopulationKey, Request, RequestId, Standing};
 
 impl Engine {
+    /// Returns whether an arriving request would rank by its own population and target, and has
+    /// none yet. Otherwise it ranks by its session or by those of a visit that its client has
+    /// begun, or populations are not told apart.
+    pub fn needs_population(&self, now: Time, request: &Request) -> bool {
+        let populations = &self.requests.populations;
+        let may_begin = |visitor| !populations.is_on_visit(now, visitor);
+        request.population.is_none()
+            && request.visitor.is_some_and(may_begin)
+            && self.standing_of_new(now, request) == Standing::New
+    }
+
     /// Notes that a client asks for something. Returns the population and the group of targets by
     /// which a first request ranks: those of its visit, or else its own.
     pub(super) fn ranks_by(

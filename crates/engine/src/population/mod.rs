@@ -261,6 +261,12 @@ impl Populations {
         self.ranked = ranked;
     }
 
+    /// Returns whether a client is on a visit, so that its requests rank by that visit.
+    pub(crate) fn is_on_visit(&self, now: Time, visitor: VisitorKey) -> bool {
+        let visit = self.visits.get(now, visitor);
+        visit.is_some_and(|visit| visit.state != VisitState::Redirected)
+    }
+
     /// Notes that a client asks for something. `part` says that it is a part of a page. Returns the
     /// population of the client's visit and the group of the visit's first target, if it has a visit.
     pub(crate) fn asks(
@@ -293,8 +299,15 @@ impl Populations {
         }
     }
 
-    /// Notes that a first request has got a slot. It begins a visit if its client has none.
-    pub(crate) fn started(
+    /// Notes that a first request has got a slot.
+    pub(crate) fn started(&mut self, key: Option<PopulationKey>) {
+        if let Some(key) = key {
+            self.of(key).started += 1.0;
+        }
+    }
+
+    /// Begins a visit with a request that has got a slot, unless its client has one.
+    pub(crate) fn begin_visit(
         &mut self,
         now: Time,
         key: Option<PopulationKey>,
@@ -302,7 +315,6 @@ impl Populations {
         target: Option<TargetKey>,
     ) {
         let Some(population) = key else { return };
-        self.of(population).started += 1.0;
         let visit = visitor.and_then(|visitor| self.visits.get(now, visitor));
         if visit.is_some_and(|visit| visit.state != VisitState::Redirected) {
             return;

@@ -72,6 +72,8 @@ pub struct Waiting {
     pub population: Option<PopulationKey>,
     /// The client, if the driver tells populations apart.
     pub(crate) visitor: Option<VisitorKey>,
+    /// Whether the request is for a part of a page, which neither begins a visit nor reads on.
+    pub(crate) part: bool,
     /// The target, if the driver tells targets apart.
     pub(crate) target: Option<TargetKey>,
     /// The group of the target with which the visit began; `None` if that does not count.

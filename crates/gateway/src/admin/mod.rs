@@ -40,7 +40,6 @@ use bywash_terminal::text::escaped;
 use http::{Method, StatusCode};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
-use tokio::task::LocalSet;
 
 use self::answer::{Answered, Refused, document, fields, plain, text};
 use self::auth::{Caller, Credentials};
@@ -54,6 +53,7 @@ use crate::connections::Phase;
 use crate::io::body::Body;
 use crate::io::stream::Stream;
 use crate::process::lifecycle::Lifecycle;
+use crate::process::runtime;
 use crate::request::ClientConnection;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -82,8 +82,7 @@ pub(crate) fn run(
     lifecycle: watch::Receiver<Lifecycle>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, listener, lifecycle, ready))
+    runtime::local()?.block_on(serve(shared, listener, lifecycle, ready))
 }
 
 /// The admin listener's socket, registered with the runtime.

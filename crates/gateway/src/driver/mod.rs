@@ -28,7 +28,8 @@ use bywash_engine::throttle::Rule;
 use bywash_engine::{
     AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Decision, Engine, Event, Evictions,
     Learning, MeanService, Meter, Options, Population, PopulationKey, Reading, Remembered,
-    RememberedPopulations, Request, RequestTable, Service, SessionKey, Slice, Status, Wakers,
+    RememberedPopulations, Request, RequestId, RequestTable, Service, SessionKey, Slice, Standing,
+    Status, Wakers,
 };
 use bywash_fleet::Holding;
 use bywash_units::{Time, TimeSpan, Utility};
@@ -93,6 +94,26 @@ pub(crate) struct Progress {
     pub(crate) in_time: bool,
 }
 
+/// The engine's first answer to a request.
+struct Arrived {
+    id: RequestId,
+    standing: Standing,
+    population: Option<(PopulationKey, usize)>,
+    /// The decision, if the request got a slot.
+    at_once: Option<Decision>,
+}
+
+impl Arrived {
+    fn new(requests: &mut RequestTable, now: Time, request: Request, wakers: &mut Wakers) -> Self {
+        let id = requests.arrive(now, request, wakers);
+        let decision = requests.decision(id);
+        let at_once = matches!(decision, Decision::Granted { .. }).then_some(decision);
+        let engine = &requests.engine;
+        let (standing, population) = (engine.standing_of(id), engine.population_of(id));
+        Self { id, standing, population, at_once }
+    }
+}
+
 impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
         let requests = RequestTable::new(engine);
@@ -107,13 +128,24 @@ impl Driver {
 
     /// Hands a new request to the engine and returns its ticket. If `obeyed` is false, the request
     /// is only observed: it runs whatever the engine decides.
-    pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
-        let (id, standing, population, at_once) = self.with(|requests, now, wakers| {
-            let id = requests.arrive(now, request, wakers);
-            let at_once = matches!(requests.decision(id), Decision::Granted { .. });
-            let engine = &requests.engine;
-            (id, engine.standing_of(id), engine.population_of(id), at_once)
+    ///
+    /// `identify` sets the population and the target of the request. It is called, without the
+    /// lock, only if the request ranks by them.
+    pub(crate) fn arrive(
+        self: &Arc<Self>,
+        mut request: Request,
+        obeyed: bool,
+        identify: impl FnOnce(&mut Request),
+    ) -> Ticket {
+        let arrived = self.with(|requests, now, wakers| {
+            let needs_population = requests.engine.needs_population(now, &request);
+            (!needs_population).then(|| Arrived::new(requests, now, request, wakers))
         });
+        let arrived = arrived.unwrap_or_else(|| {
+            identify(&mut request);
+            self.with(|requests, now, wakers| Arrived::new(requests, now, request, wakers))
+        });
+        let Arrived { id, standing, population, at_once } = arrived;
         let driver = Arc::clone(self);
         let Request { class, session, address, signals, proven, .. } = request;
         let had_begun = !proven.is_empty();
@@ -124,7 +156,8 @@ impl Driver {
             standing,
             population,
             claimed,
-            measured: obeyed || at_once,
+            at_once,
+            measured: obeyed || at_once.is_some(),
             done: false,
             departure: None,
             last: (!obeyed).then(Arc::default),

@@ -43,7 +43,7 @@ fn decided(ticket: &Ticket) -> Decision {
 /// Starts a thread in which one request arrives and runs through `life`.
 fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
-    thread::spawn(move || life(driver.arrive(REQUEST, true)))
+    thread::spawn(move || life(driver.arrive(REQUEST, true, |_| ())))
 }
 
 /// Starts a thread with one request that is only observed. It runs and ends, whatever the engine
@@ -51,7 +51,7 @@ fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
 fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || {
-        let ticket = driver.arrive(REQUEST, false);
+        let ticket = driver.arrive(REQUEST, false, |_| ());
         thread::yield_now();
         ticket.answered(None, End::ANSWERED);
     })
@@ -210,8 +210,8 @@ impl Wake for LockingWaker {
 fn schedules_in_which_whoever_is_woken_takes_the_lock() {
     explore("driver, wakers that take the lock", || {
         let driver = driver(None);
-        let first = driver.arrive(REQUEST, true);
-        let waits = driver.arrive(REQUEST, true);
+        let first = driver.arrive(REQUEST, true, |_| ());
+        let waits = driver.arrive(REQUEST, true, |_| ());
         let waker = Waker::from(Arc::new(LockingWaker(Arc::clone(&driver))));
         assert!(matches!(waits.poll(&mut Context::from_waker(&waker)), Poll::Pending));
         let other = request(&driver, leaves);

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bywash_config::Config;
-use bywash_engine::{AddressKey, Signals};
+use bywash_engine::{AddressKey, Signals, VisitorKey};
 
 use super::*;
 use crate::process::boot_clock;
@@ -124,7 +124,7 @@ fn one_hold_in_61_is_timed_and_a_wait_is_if_there_is_one() {
 
 /// Returns the number of requests that run after three have arrived.
 fn run_of_three(driver: &Arc<Driver>) -> (Vec<Ticket>, u32) {
-    let arrive = |_| driver.arrive(Request::of(ClassId(0)), true);
+    let arrive = |_| driver.arrive(Request::of(ClassId(0)), true, |_| ());
     ((0..3).map(arrive).collect(), driver.status().running)
 }
 
@@ -153,4 +153,26 @@ fn a_lease_that_comes_after_its_end_starts_nothing() {
     assert_eq!(driver.status().running, 1);
     driver.hold(Holding { slots: 3, until: None, then: 3 });
     assert_eq!(driver.status().running, 3);
+}
+
+#[test]
+fn a_population_is_computed_only_for_the_first_request_of_a_visit() {
+    let driver = driver(16);
+    let asks = |visitor: Option<u64>, own: Option<u64>| {
+        let mut computed = false;
+        let request = Request {
+            visitor: visitor.map(VisitorKey),
+            population: own.map(PopulationKey),
+            ..Request::of(ClassId(0))
+        };
+        let ticket = driver.arrive(request, true, |request| {
+            computed = true;
+            request.population = Some(PopulationKey(5));
+        });
+        (computed, ticket.population().map(|(key, _)| key.0))
+    };
+    assert_eq!(asks(Some(1), None), (true, Some(5)));
+    assert_eq!(asks(Some(1), None), (false, Some(5)), "it is that of the visit");
+    assert_eq!(asks(Some(2), Some(7)), (false, Some(7)), "it is known already");
+    assert_eq!(asks(None, None), (false, None), "populations are not told apart");
 }

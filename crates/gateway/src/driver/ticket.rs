@@ -22,6 +22,8 @@ pub(crate) struct Ticket {
     pub(super) population: Option<(PopulationKey, usize)>,
     /// The facts of the request that the engine needs again at the end.
     pub(super) claimed: Claimed,
+    /// The decision, if the request got a slot on arrival.
+    pub(super) at_once: Option<Decision>,
     /// Whether the request's end is a measurement for the engine. It is not if the request was only
     /// observed and did not get a slot on arrival.
     pub(super) measured: bool,
@@ -81,6 +83,9 @@ impl Ticket {
     /// Waits for the engine's decision. Ready when the request has a slot, was refused or was
     /// stopped.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
+        if let Some(decision) = self.at_once {
+            return Poll::Ready(decision);
+        }
         self.driver.lock().poll(self.id, cx, |decision| match decision {
             Decision::Waits => None,
             decided => Some(decided),

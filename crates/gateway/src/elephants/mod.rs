@@ -103,7 +103,8 @@ impl Elephants {
     /// Returns the pacing for an answer under this rule; `None` if there is no rule, or the rule
     /// does not limit bytes.
     pub(crate) fn paced(&self, rule: Option<RuleId>) -> Option<Paced> {
-        self.rules().bucket_of(rule?).map(Paced::new)
+        let rule = rule?;
+        self.rules().bucket_of(rule).map(Paced::new)
     }
 
     fn rules(&self) -> Arc<Rules> {

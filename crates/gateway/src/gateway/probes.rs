@@ -12,12 +12,12 @@ use bywash_units::TimeSpan;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
 
 use crate::io::upload::Upload;
 use crate::process::lifecycle::Lifecycle;
 use crate::process::local_fault::LocalFault;
 use crate::process::memory::Memory;
+use crate::process::runtime;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::upstream::health::Schedule;
@@ -30,10 +30,10 @@ pub(super) fn run(
     settings: watch::Receiver<Arc<Settings>>,
     lifecycle: watch::Receiver<Lifecycle>,
 ) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::local()?;
     let probes = probe(Arc::clone(shared), settings.clone(), lifecycle.clone());
     let looks_up = look_up(Arc::clone(shared), settings, lifecycle);
-    LocalSet::new().block_on(&runtime, async { tokio::join!(probes, looks_up) });
+    runtime.block_on(async { tokio::join!(probes, looks_up) });
     // A name look-up without an answer occupies a thread of the runtime, but must not delay the end
     // of this one.
     runtime.shutdown_background();

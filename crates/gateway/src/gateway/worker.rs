@@ -20,13 +20,14 @@ use bywash_terminal::stderr::say;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 
 use crate::client::{self, Clients, ListenerKind};
 use crate::context::{LocalFuture, Worker};
 use crate::process::lifecycle::Lifecycle;
 #[cfg(test)]
 use crate::process::panics::Trap;
+use crate::process::runtime;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -107,8 +108,7 @@ fn log_restart(why: impl std::fmt::Display) {
 }
 
 fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(start, ready))
+    runtime::local()?.block_on(serve(start, ready))
 }
 
 async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {

@@ -104,20 +104,9 @@ const OF_CAMPAIGNS: &str = "utm_";
 
 /// The field in which a browser says what it will do with the answer.
 const DESTINATION: &str = "sec-fetch-dest";
-/// The values of that field for parts of a page. Scripts read on with `empty`, so it is not one.
-const PARTS: [&[u8]; 11] = [
-    b"audio",
-    b"embed",
-    b"font",
-    b"image",
-    b"manifest",
-    b"object",
-    b"script",
-    b"style",
-    b"track",
-    b"video",
-    b"worker",
-];
+/// The values of that field for pages, and for what a script of a page fetches. All other values are
+/// for parts of a page.
+const NOT_PARTS: [&[u8]; 2] = [b"document", b"empty"];
 
 /// The policy that ranks first requests by populations.
 pub(crate) const RANKS_POPULATIONS: &str = "session-first";
@@ -184,16 +173,13 @@ pub(crate) fn target(secret: Secret, request: &Request) -> TargetKey {
 /// Returns whether a browser asks for a part of a page, such as a style sheet, and not for a page.
 /// Other programs do not say that.
 pub(crate) fn is_part_of_page(fields: &Fields) -> bool {
-    fields.named(DESTINATION.as_bytes()).any(|value| PARTS.contains(&value))
+    fields.named(DESTINATION.as_bytes()).any(|value| !NOT_PARTS.contains(&value))
 }
 
 /// Adds the name of a browser to a hash, without its numbers.
 fn hash_browser(hasher: &mut PartsHasher, name: Option<&[u8]>) {
-    let (mut browser, mut length) = ([0; BROWSER], 0);
-    for (to, byte) in browser.iter_mut().zip(without_numbers(name.unwrap_or_default())) {
-        (*to, length) = (byte, length + 1);
-    }
-    hasher.part(&browser[..length]);
+    let (text, length) = without_numbers(name.unwrap_or_default());
+    hasher.part(&text[..length]);
 }
 
 /// Returns the fields of a request that show its program.
@@ -205,16 +191,17 @@ fn is_one_of(names: &[&str], field: &Field<'_>) -> bool {
     names.iter().any(|name| field.spelled.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Returns the beginning of a text with one `0` in place of each number.
-fn without_numbers(text: &[u8]) -> impl Iterator<Item = u8> {
-    let text = &text[..text.len().min(BROWSER)];
-    let before = std::iter::once(&b' ').chain(text);
-    let bytes = text.iter().zip(before);
-    bytes.filter_map(|(byte, before)| match (byte.is_ascii_digit(), before.is_ascii_digit()) {
-        (false, _) => Some(*byte),
-        (true, false) => Some(b'0'),
-        (true, true) => None,
-    })
+/// Returns the beginning of a text with one `0` in place of each number, and its length.
+fn without_numbers(text: &[u8]) -> ([u8; BROWSER], usize) {
+    let (mut short, mut length, mut after_digit) = ([0; BROWSER], 0, false);
+    // There is no branch for each byte, because each request has such a text.
+    for byte in &text[..text.len().min(BROWSER)] {
+        let is_digit = byte.is_ascii_digit();
+        short[length] = if is_digit { b'0' } else { *byte };
+        length += usize::from(!(is_digit && after_digit));
+        after_digit = is_digit;
+    }
+    (short, length)
 }
 
 /// Returns the first language of an `Accept-Language` field, without its region.
@@ -238,9 +225,10 @@ pub(crate) struct Appearance {
 impl Appearance {
     fn of(request: &Request) -> Self {
         let value = |name: &str| request.fields.named(name.as_bytes()).next().unwrap_or_default();
+        let (browser, length) = without_numbers(value(USER_AGENT));
         let names: Vec<&[u8]> = shown(request).map(|field| field.spelled).collect();
         Self {
-            user_agent: printable(without_numbers(value(USER_AGENT))),
+            user_agent: printable(browser[..length].iter().copied()),
             language: printable(first_language(value(LANGUAGE)).iter().copied()),
             protocol: protocol(request.version),
             fields: printable(names.join(&b", "[..]).into_iter().take(FIELDS)),
@@ -357,7 +345,9 @@ mod tests {
     #[test]
     fn a_browser_says_that_it_asks_for_a_part_of_a_page() {
         let is_part = |fields: &str| is_part_of_page(&request(fields).fields);
-        assert!(is_part("Sec-Fetch-Dest: style\r\n") && is_part("sec-fetch-dest: image\r\n"));
+        for part in ["style", "image", "iframe", "report"] {
+            assert!(is_part(&format!("sec-fetch-dest: {part}\r\n")));
+        }
         assert!(!is_part(FIREFOX) && !is_part("Sec-Fetch-Dest: empty\r\n") && !is_part(""));
     }
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -86,6 +86,21 @@ impl Wire {
         let of = |bytes: usize| if bytes <= KEPT { 0 } else { bytes.next_multiple_of(UNIT) };
         let tls = if self.unflushed { TLS_UNSENT } else { 0 };
         self.held.set(of(self.allocated) + of(self.output.capacity()) + of(self.data.len()) + tls);
+    }
+
+    /// Returns whether the other side has neither closed the connection nor sent anything that was
+    /// not read. What it has sent may be lost.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let silent = |read: io::Result<usize>| {
+            read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        match &self.stream {
+            Stream::Tcp(stream) => silent(stream.try_read(&mut [0])),
+            Stream::Unix(stream) => silent(stream.try_read(&mut [0])),
+            Stream::TlsClient(_) | Stream::TlsServer(_) => {
+                self.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
+            }
+        }
     }
 
     /// Reads once into `input`, and returns the number of bytes. Zero means that the other side has
@@ -165,6 +180,9 @@ impl Wire {
 
     /// Writes all output. Ready when the kernel has taken it, or when writing fails.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.pending() == 0 && !self.unflushed {
+            return Poll::Ready(Ok(()));
+        }
         let flushed = self.poll_write_all(cx);
         self.count();
         flushed

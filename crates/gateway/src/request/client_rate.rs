@@ -282,7 +282,7 @@ mod tests {
     /// is slow.
     fn observer() -> impl FnMut(bool, u64) -> bool {
         let driver = crate::driver::tests::driver(1);
-        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true, |_| ());
         let mut rate = ClientRate::default();
         move |waits, moved| {
             rate.observe_answer(&mut Context::from_waker(Waker::noop()), waits, || moved, &ticket);
@@ -322,7 +322,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_quarter_of_a_second_of_an_answer_tells_no_rate() {
         let driver = crate::driver::tests::driver(1);
-        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true, |_| ());
         let mut client = ClientRate::default();
         let mut judged = Vec::new();
         for (quarters, moved) in [(0, 0), (1, 65_536), (1, 65_736), (2, 66_136), (2, 66_136)] {

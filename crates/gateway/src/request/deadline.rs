@@ -1,7 +1,12 @@
 //! The time limits of an upstream: to the first byte of a response, between two bytes, and in
 //! total.
+//!
+//! Setting a timer costs more than a request that needs none should pay. So the requests of a client
+//! connection share one, which stays set from one request to the next. If it fires too early, it is
+//! set again.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -9,6 +14,7 @@ use bywash_config::Timeouts;
 use bywash_units::TimeSpan;
 use tokio::time::{Instant, Sleep};
 
+use super::Peer;
 use crate::upstream::{Exchange, UpstreamError};
 
 /// The time limits of one exchange. No timer is set before the first wait.
@@ -26,10 +32,12 @@ pub(super) struct Deadline {
     uploaded: u64,
     total: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// The client's connection, which keeps the timer when this exchange is over.
+    peer: Rc<Peer>,
 }
 
 impl Deadline {
-    pub(super) fn new(timeouts: &Timeouts, rate: u64) -> Self {
+    pub(super) fn new(timeouts: &Timeouts, rate: u64, peer: Rc<Peer>) -> Self {
         let now = Instant::now();
         Self {
             limit: timeouts.response.to_std(),
@@ -39,7 +47,8 @@ impl Deadline {
             rate,
             uploaded: 0,
             total: now + timeouts.total.to_std(),
-            sleep: None,
+            sleep: peer.timer.take(),
+            peer,
         }
     }
 
@@ -81,12 +90,15 @@ impl Deadline {
         TimeSpan::from(self.total.saturating_duration_since(Instant::now()))
     }
 
+    /// Returns the time that was left when [`Deadline::progressed`] was last called.
+    pub(super) fn left_at_progress(&self) -> TimeSpan {
+        TimeSpan::from(self.total.saturating_duration_since(self.last))
+    }
+
     /// Records that the response has begun. From now on the limit is the one on pauses between two
     /// bytes.
     pub(super) fn answers(&mut self) {
         self.limit = self.idle;
-        // The next call sets a new timer, because the new limit may be due sooner than the old one.
-        self.sleep = None;
         self.answering = true;
         self.progressed();
     }
@@ -96,8 +108,12 @@ impl Deadline {
         loop {
             let due = self.due();
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+            if due < sleep.deadline() {
+                sleep.as_mut().reset(due);
+            }
             ready!(sleep.as_mut().poll(cx));
-            // If there was progress since the timer was set, the limit is due later than the timer.
+            // If there was progress since the timer was set, or if it was set for an earlier request,
+            // the limit is due later than the timer.
             if due <= sleep.deadline() {
                 return Poll::Ready(self.over());
             }
@@ -116,6 +132,14 @@ impl Deadline {
             UpstreamError::IdleTimeout(self.limit)
         } else {
             UpstreamError::ResponseTimeout(self.limit)
+        }
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        if let Some(sleep) = self.sleep.take() {
+            self.peer.timer.set(Some(sleep));
         }
     }
 }

@@ -46,6 +46,7 @@ use wait::{Ended, NoBody, Waited};
 
 use crate::context::Worker;
 use crate::identity::levels::Levels;
+use crate::identity::populations;
 use crate::io::body::{Body, BodyError};
 use crate::io::upload::Upload;
 use crate::process::local_fault::LocalFault;
@@ -188,7 +189,7 @@ async fn admit(
     if let Some(admission) = admission_without_slot(shared, record, format)? {
         return Ok(admission);
     }
-    let began = shared.driver.now();
+    let began = record.arrived();
     if record.is_enforced() {
         *deadline = ClientDeadline::at(record.client_waits_until(), began);
         let _counted = (!upload.has_ended()).then(|| CountedPermit::upload(shared));
@@ -207,10 +208,15 @@ async fn admit(
     if unfinished {
         asked.upload = bywash_engine::Upload::Unfinished;
     }
-    let ticket = shared.driver.arrive(asked, record.is_enforced());
+    let mut own = asked.population;
+    let ticket = shared.driver.arrive(asked, record.is_enforced(), |asked| {
+        own = Some(populations::population(shared.secret, request));
+        asked.population = own;
+        asked.target = Some(populations::target(shared.secret, request));
+    });
     record.submitted(&ticket);
     peer.proven.set(ticket.standing() != Standing::New);
-    if let Some((population, _)) = ticket.population().filter(|of| asked.population == Some(of.0)) {
+    if let Some((population, _)) = ticket.population().filter(|of| own == Some(of.0)) {
         shared.appearances.note(population, request);
     }
     if record.is_enforced() {

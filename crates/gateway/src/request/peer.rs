@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 
 use bywash_engine::AddressKey;
+use tokio::time::Sleep;
 
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -21,6 +23,9 @@ pub(crate) struct Peer {
     key: OnceCell<AddressKey>,
     /// Whether the last request belonged to a session whose standing is better than `new`.
     pub(super) proven: Cell<bool>,
+    /// The timer of an earlier request, for the next one; see
+    /// [`Deadline`](super::deadline::Deadline).
+    pub(super) timer: Cell<Option<Pin<Box<Sleep>>>>,
 }
 
 impl Peer {
@@ -33,8 +38,15 @@ impl Peer {
     }
 
     fn with(address: IpAddr, is_trusted: bool, is_secure: bool) -> Self {
-        let (text, key, proven) = (address.to_string(), OnceCell::new(), Cell::new(false));
-        Self { address, text, is_trusted, is_secure, key, proven }
+        Self {
+            address,
+            text: address.to_string(),
+            is_trusted,
+            is_secure,
+            key: OnceCell::new(),
+            proven: Cell::new(false),
+            timer: Cell::new(None),
+        }
     }
 
     #[cfg(test)]

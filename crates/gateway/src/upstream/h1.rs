@@ -12,9 +12,9 @@
 
 use std::borrow::Cow;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use bywash_message::{Decoder, Fields, Framing, Head, Limits, Response};
 use http::{Method, StatusCode};
 use tokio::io::AsyncWrite;
@@ -46,7 +46,7 @@ impl Link {
     /// Returns whether the connection can probably carry another exchange: the server has neither
     /// closed it nor sent unrequested bytes.
     pub(super) fn is_idle(&mut self) -> bool {
-        self.wire.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
+        self.wire.is_silent()
     }
 
     /// Returns whether the connection may only carry requests of one client connection, because its
@@ -195,9 +195,10 @@ impl Exchange {
     }
 
     fn understand(&mut self, end: usize) -> Result<Response, UpstreamError> {
-        let head = self.wire.input.split_to(end);
+        let head = &self.wire.input[..end];
         let response =
-            Response::parse(&head, &self.asked, &LIMITS).map_err(UpstreamError::Garbage)?;
+            Response::parse(head, &self.asked, &LIMITS).map_err(UpstreamError::Garbage)?;
+        self.wire.input.advance(end);
         self.head = Head::default();
         self.authenticated |= response.fields.authenticates_connection();
         let interim = response.status.is_informational();

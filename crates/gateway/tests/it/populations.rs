@@ -70,6 +70,31 @@ fn a_client_without_cookies_is_known_by_its_address_and_browser() {
 }
 
 #[test]
+fn a_visit_does_not_read_on_by_the_parts_of_its_page() {
+    let upstream = Upstream::app(|request| match request.target() {
+        "/icon" => b"HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        _ => with_fields("", "page"),
+    });
+    let gateway = site(&upstream).set("identify.session", "'none'").start();
+    let part = format!("{FIREFOX}Sec-Fetch-Dest: image\r\n");
+    visit(&gateway, 1, "/image", &part);
+    assert_eq!(numbers(&document(&gateway)["populations"][0])[0], 0, "a part begins no visit");
+    visit(&gateway, 2, "/one", FIREFOX);
+    for target in ["/style", "/icon"] {
+        visit(&gateway, 2, target, &part);
+    }
+    let seen = || {
+        let found = document(&gateway);
+        let all = found["populations"].as_array().unwrap().clone();
+        let pages = all.iter().find(|one| one["fields"] == "Host, User-Agent, Accept").unwrap();
+        numbers(pages)
+    };
+    assert_eq!(seen(), [1, 0, 3]);
+    visit(&gateway, 2, "/two", FIREFOX);
+    assert_eq!(seen(), [1, 1, 4], "the redirected part has not ended the visit");
+}
+
+#[test]
 fn the_files_of_a_page_are_of_the_visit_that_asks_for_them() {
     let upstream = Upstream::app(|_| with_fields("", "page"));
     let gateway = site(&upstream).set("identify.session", "'none'").start();

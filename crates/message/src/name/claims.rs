@@ -113,7 +113,10 @@ pub(crate) fn name_of(spelled: &[u8]) -> Name {
     let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
     let has_length = spelled.len() < 64 && LENGTHS[usize::from(first)] >> spelled.len() & 1 == 1;
     let is_one_of = |names: &[&[u8]]| has_length && names.iter().any(|name| alike(name, spelled));
-    let is_of_family = || HOP_CLAIM_FAMILIES.iter().any(|begin| begins(spelled, begin));
+    // All families begin with `x` or `ss`. Browsers send many fields that begin with `se`.
+    let may_be_of_family = matches!((first, spelled.get(1)), (b'x', _) | (b's', Some(b's' | b'S')));
+    let is_of_family =
+        || may_be_of_family && HOP_CLAIM_FAMILIES.iter().any(|begin| begins(spelled, begin));
     let name = if is_one_of(&HOP_CLAIMS) || is_of_family() {
         Name::HopClaim
     } else if is_one_of(&METHOD_OVERRIDES) {

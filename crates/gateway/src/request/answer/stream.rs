@@ -246,11 +246,13 @@ impl Stream {
             record.set_revenue(self.judged.revenue);
         }
         record.finish(ticket, progress, self.status, self.held_up);
+        let now = worker.shared.driver.now();
+        record.completed(now);
         let exchange = self.exchange.take();
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         let link = exchange.and_then(Exchange::finish);
         if let Some(load) = load {
-            let (server, now) = (load.server(), worker.shared.driver.now());
+            let server = load.server();
             if self.status.is_server_error() {
                 load.errs(now);
             } else {

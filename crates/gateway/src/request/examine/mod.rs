@@ -84,21 +84,15 @@ pub(super) fn examine(
     let address = peer.address_key(shared, client);
     let Sender { address, signature, agent, visitor } =
         Sender::of(shared, settings, request, address, secure);
-    // The population of a session that a token proves would have no effect.
-    let tells_apart = config.identify.populations && token.proven.is_empty();
-    let population = || agent.unwrap_or_else(|| populations::population(shared.secret, request));
     let request = EngineRequest {
         session,
         address: Some(address),
         charged: agent.is_some() || config.identify.principal == PrincipalKind::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
-        population: tells_apart.then(population),
+        population: agent.filter(|_| config.identify.populations),
         visitor: (config.identify.populations)
             .then(|| populations::visitor(shared.secret, visitor, request)),
-        // All requests of an agent are those of one client, so its targets say nothing.
-        target: (tells_apart && agent.is_none())
-            .then(|| populations::target(shared.secret, request)),
-        part: populations::is_part_of_page(&request.fields),
+        part: config.identify.populations && populations::is_part_of_page(fields),
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),
@@ -158,11 +152,12 @@ impl Sender {
         address: AddressKey,
         secure: bool,
     ) -> Self {
+        let unsigned = Self { address, signature: None, agent: None, visitor: address };
+        let Some(agents) = settings.agents.as_ref() else { return unsigned };
         let (now, secret) = (unix_ms() / 1000, shared.secret);
-        let agents = settings.agents.as_ref();
-        let signature = agents.and_then(|agents| agents.signature(request, address, secure, now));
-        let Some((agents, agent)) = agents.zip(signature.and_then(Signature::agent)) else {
-            return Self { address, signature, agent: None, visitor: address };
+        let signature = agents.signature(request, address, secure, now);
+        let Some(agent) = signature.and_then(Signature::agent) else {
+            return Self { signature, ..unsigned };
         };
         let arrival = shared.appointments.arrival(agents.name(agent), now);
         let population = agents.population(secret, agent, arrival);

@@ -180,12 +180,12 @@ fn without_a_token_in_the_request_no_session_is_named_unless_a_token_may_be_give
 }
 
 #[test]
-fn a_request_has_a_target() {
-    let target = |fixture: &Fixture, head| fixture.facts(head).request.target;
-    let fixture = Fixture::new("");
-    let page = target(&fixture, "GET /p?id=1\nUser-Agent: a").expect("it is told apart");
-    assert_eq!(target(&fixture, "GET /p?id=1&utm_medium=x\nCookie: sid=1"), Some(page));
-    assert_ne!(target(&fixture, "GET /p?id=2"), Some(page));
-    assert_eq!(target(&fixture, "POST /p?id=1"), Some(page), "many applications answer alike");
-    assert_eq!(target(&Fixture::new("populations = false"), "GET /p?id=1"), None);
+fn a_request_has_a_visitor_if_populations_are_told_apart() {
+    let asked = |identify: &str, head| Fixture::new(identify).facts(head).request;
+    let head = "GET /p\nSec-Fetch-Dest: style";
+    let request = asked("", head);
+    assert!(request.visitor.is_some() && request.part);
+    assert!(!asked("", "GET /p").part);
+    let request = asked("populations = false", head);
+    assert!(request.visitor.is_none() && !request.part);
 }

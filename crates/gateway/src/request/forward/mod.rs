@@ -100,7 +100,8 @@ pub(super) async fn forward(
     let Forward { request, back, peer, client, .. } = &mut *forward;
     let (deadlines, is_safe) = (record.facts().deadlines, record.facts().safe);
     let timeouts = settings.timeouts(&record.facts().request);
-    let mut deadline = Deadline::new(&timeouts, settings.config.client_limits.body_rate);
+    let mut deadline =
+        Deadline::new(&timeouts, settings.config.client_limits.body_rate, Rc::clone(peer));
     let stopped_at = record.may_run_until();
     // A trusted hop sends requests of many users on one connection. So an authenticated upstream
     // connection must not be bound to its connection.
@@ -115,7 +116,12 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
         let begins = stopped_at.map_or(TimeSpan::MAX, |at| at.since(now)).min(timeouts.response);
-        deadlines.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        deadlines.write(
+            &mut request.fields,
+            sender.waited(now),
+            begins,
+            deadline.left_at_progress(),
+        );
         if let Some((levels, level)) = level {
             levels.set_field(&mut request.fields, level);
         }

@@ -61,13 +61,13 @@ impl<'a> Sender<'a> {
         deadline: &Deadline,
     ) -> Result<Connected, UpstreamError> {
         let driver = &self.worker.shared.driver;
-        let mut error = UpstreamError::NoServer;
-        if let Some(connected) = self.pinned(driver.now()) {
+        let (mut error, mut now) = (UpstreamError::NoServer, driver.now());
+        if let Some(connected) = self.pinned(now) {
             self.record.set_server(connected.load.server());
             return Ok(connected);
         }
         loop {
-            let Some(load) = self.choose(driver.now()) else { return Err(error) };
+            let Some(load) = self.choose(now) else { return Err(error) };
             let server = load.server();
             self.record.set_server(server);
             if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
@@ -84,11 +84,12 @@ impl<'a> Sender<'a> {
                 Ok(link) => return Ok(Connected { link, load: connecting.done(), reused: false }),
                 Err(failure) => {
                     let load = connecting.done();
+                    now = driver.now();
                     match failure {
                         // Only the local fault is counted. Dropping `load` reports nothing about
                         // the server.
                         UpstreamError::Local(fault) => self.worker.shared.local_fault(fault),
-                        _ => load.failed(driver.now(), Failure::Connect),
+                        _ => load.failed(now, Failure::Connect),
                     }
                     self.tried |= 1 << server;
                     error = failure;

@@ -65,11 +65,15 @@ pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
     for name in FIELDS {
         fields.remove(name);
     }
-    fields.push(b"X-Forwarded-For", &info.addresses(peer));
+    if info.chain.is_empty() {
+        fields.push(b"X-Forwarded-For", peer.text.as_bytes());
+    } else {
+        fields.push(b"X-Forwarded-For", &info.addresses(peer));
+    }
     fields.push(b"X-Forwarded-Proto", info.proto.unwrap_or(peer.scheme()).as_bytes());
-    let host = info.host.clone().or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
-    if let Some(host) = host {
-        fields.push(b"X-Forwarded-Host", &host);
+    match &info.host {
+        Some(host) => fields.push(b"X-Forwarded-Host", host),
+        None => fields.push_copy(b"X-Forwarded-Host", Name::Host),
     }
     if let Some(port) = &info.port {
         fields.push(b"X-Forwarded-Port", port);

@@ -44,6 +44,8 @@ pub(crate) struct Record {
     message: Box<str>,
     arrived: Time,
     started: Option<Time>,
+    /// The time at which the response was complete.
+    completed: Option<Time>,
     /// The standing that the session had proven when the request was submitted to the engine.
     /// `None` if it was not submitted.
     standing: Option<Standing>,
@@ -98,6 +100,7 @@ impl Record {
             message: message(request),
             arrived: worker.shared.driver.now(),
             started: None,
+            completed: None,
             standing: None,
             population: None,
             verdict: Verdict::None,
@@ -152,6 +155,11 @@ impl Record {
 
     pub(super) const fn class(&self) -> ClassId {
         self.facts.request.class
+    }
+
+    /// Returns the time at which the request arrived.
+    pub(crate) const fn arrived(&self) -> Time {
+        self.arrived
     }
 
     /// Returns the time from the request's arrival until `at`.
@@ -292,6 +300,11 @@ impl Record {
         let failed = status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { self.served_or_late() };
         self.end(outcome, status);
+    }
+
+    /// Records the time at which the response was complete.
+    pub(super) const fn completed(&mut self, at: Time) {
+        self.completed = Some(at);
     }
 
     /// Ends a request that the upstream has failed, or whose client has failed to send the body.

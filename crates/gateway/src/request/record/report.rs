@@ -70,7 +70,7 @@ impl Drop for Record {
             self.verdict = self.verdict_of(last);
         }
         let shared = &self.worker.shared;
-        let now = shared.driver.now();
+        let now = self.completed.unwrap_or_else(|| shared.driver.now());
         let outcome = self.outcome.unwrap_or(Outcome::Orphaned);
         self.tell_given_up(outcome);
         let waited = self.waited(self.started.unwrap_or(now));
