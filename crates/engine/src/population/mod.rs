@@ -5,8 +5,8 @@
 //! of their heads, and the names in them. A driver hashes these into a [`PopulationKey`], and all
 //! new sessions with the same key are one population.
 //!
-//! A session *reads on* if it asks for anything after its first request. The *lift* of a population
-//! is the fraction of its sessions that read on, divided by that fraction of all sessions. While
+//! A session *reads on* if it asks for anything after its first request that is not known to be a
+//! part of a page. The *lift* of a population is the fraction of its sessions that read on, divided by that fraction of all sessions. While
 //! requests wait, populations with a higher lift come first. Only factors of two count, so
 //! populations that differ by chance rank alike. A program that requests one page in each session
 //! gets what the others leave, whatever the number of its addresses. A client that reads on as
@@ -16,7 +16,7 @@
 //! before. The driver tells clients apart by [`VisitorKey`], not by their cookies, because visitors
 //! who return none are visitors as well. A visit begins with the first request that gets a slot,
 //! whatever comes of it: a client that leaves early has not read on either. A redirection begins no
-//! visit, so that a client that follows it has not read on.
+//! visit, so that a client that follows it has not read on. A part of a page begins none either.
 //!
 //! First requests also rank by their targets (`targets`): the lift of a population is multiplied by
 //! that of the group of the visit's first target.
