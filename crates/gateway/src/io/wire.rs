@@ -89,7 +89,7 @@ impl Wire {
     }
 
     /// Returns whether the other side has neither closed the connection nor sent anything that was
-    /// not read. What it has sent may be lost.
+    /// not read. If it returns false, bytes may be lost, so the connection must not be used again.
     pub(crate) fn is_silent(&mut self) -> bool {
         let silent = |read: io::Result<usize>| {
             read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
