@@ -257,6 +257,7 @@ pub enum Upload {
 ///
 /// The engine trusts only facts that the driver has verified. A claimed session counts only if the
 /// engine itself has seen that it was served, or if a verified token says so.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact about the request")]
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The request's class. If the path can be read as several classes, this is the class that

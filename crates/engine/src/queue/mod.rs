@@ -55,6 +55,7 @@ impl Decides for Schedulers {
 pub type SchedulerSettings = Settings<Schedulers>;
 
 /// The facts about a waiting request that a scheduler may use.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact about the request")]
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The request's class.
