@@ -6,11 +6,11 @@
 //! new sessions with the same key are one population.
 //!
 //! A session *reads on* if it asks for anything after its first request that is not known to be a
-//! part of a page. The *lift* of a population is the fraction of its sessions that read on, divided by that fraction of all sessions. While
-//! requests wait, populations with a higher lift come first. Only factors of two count, so
-//! populations that differ by chance rank alike. A program that requests one page in each session
-//! gets what the others leave, whatever the number of its addresses. A client that reads on as
-//! visitors do is served as one.
+//! part of a page. The *lift* of a population is the fraction of its sessions that read on, divided
+//! by that fraction of all sessions. While requests wait, populations with a higher lift come first.
+//! Only factors of two count, so populations that differ by chance rank alike. A program that
+//! requests one page in each session gets what the others leave, whatever the number of its
+//! addresses. A client that reads on as visitors do is served as one.
 //!
 //! A session here is a *visit*: the requests of one client, each within [`VISIT`] of the one
 //! before. The driver tells clients apart by [`VisitorKey`], not by their cookies, because visitors
