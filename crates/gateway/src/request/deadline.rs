@@ -143,3 +143,35 @@ impl Drop for Deadline {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    fn deadline(peer: &Rc<Peer>, seconds: u64) -> Deadline {
+        let limit = TimeSpan::from_secs(seconds);
+        let timeouts = Timeouts { connect: limit, response: limit, idle: limit, total: limit };
+        Deadline::new(&timeouts, 0, Rc::clone(peer))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kept_timer_of_an_earlier_request_changes_no_limit() {
+        let peer = Rc::new(Peer::of(IpAddr::V4(Ipv4Addr::LOCALHOST), false));
+        // The first request leaves a timer that is due later than the second one's limit, and the
+        // second one leaves a timer that is due earlier than the third one's.
+        for seconds in [60, 2, 30] {
+            let began = Instant::now();
+            let mut deadline = deadline(&peer, seconds);
+            let over = poll_fn(|cx| deadline.poll(cx));
+            if seconds == 60 {
+                assert!(tokio::time::timeout(Duration::from_secs(1), over).await.is_err());
+            } else {
+                over.await;
+                assert_eq!(began.elapsed().as_secs(), seconds);
+            }
+        }
+    }
+}
