@@ -3,10 +3,11 @@
 //! The gateway runs in a child process, which is a second instance of this test program. The test
 //! lowers the child's limit of open files while it runs.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Lines, Read};
+use std::io::{self, BufRead, BufReader, Lines, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use std::{fs, mem, thread};
 
 use crate::setup::{Setup, eventually, get};
 use crate::upstream::{Calls, Upstream};
@@ -67,17 +68,30 @@ impl Process {
         found.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
     }
 
+    /// Returns the numbers of the process's open files.
+    fn open_files(&self) -> Vec<usize> {
+        let number = |entry: io::Result<fs::DirEntry>| {
+            entry.unwrap().file_name().to_str().unwrap().parse().unwrap()
+        };
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let mut open: Vec<usize> = fs::read_dir(folder).unwrap().map(number).collect();
+        open.sort_unstable();
+        open
+    }
+
     /// Lets the process open `more` further files and no others.
     fn may_open(&self, more: usize) {
-        let folder = format!("/proc/{}/fd", self.child.id());
-        let open: Vec<usize> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap())
-            .collect();
+        // A thread of the gateway opens a socket for a moment, soon after the start.
+        let mut open = self.open_files();
+        eventually("the same files stay open", || {
+            thread::sleep(Duration::from_millis(50));
+            let before = mem::replace(&mut open, self.open_files());
+            before == open
+        });
         let free = |limit: usize| limit - open.iter().filter(|number| **number < limit).count();
         let highest = open.iter().max().unwrap() + 1 + more;
         let limit = (0..=highest).rev().find(|limit| free(*limit) == more).unwrap();
-        let (pid, limit) = (self.child.id().to_string(), format!("--nofile={limit}:{limit}"));
+        let (pid, limit) = (self.child.id().to_string(), format!("--nofile={limit}:"));
         let set = Command::new("prlimit").args(["--pid", &pid, &limit]).status();
         assert!(set.unwrap().success(), "prlimit is of util-linux");
     }
@@ -167,19 +181,22 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
 fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
     let upstream = Upstream::echo();
     let mut gateway = Process::start(&[upstream.address]);
-    let mut clients: Vec<Wire> = (0..4).map(|_| gateway.client()).collect();
+    let _clients: Vec<Wire> = (0..4).map(|_| gateway.client()).collect();
     eventually("all are accepted", || gateway.metric("bywash_connections ") == 4.0);
     gateway.may_open(0);
     let mut newcomer = gateway.client();
     newcomer.send(get("/late"));
     let failed = "bywash_failed_accepts_total{cause=\"process_files\"}";
     eventually("it is not accepted, again and again", || gateway.metric(failed) >= 3.0);
-    assert_eq!(gateway.metric("bywash_connections "), 4.0);
+    // Another thread of the gateway may have closed a file, so that there was room for it at last.
+    // The attempts that failed count as no connections.
+    assert!(gateway.metric("bywash_connections ") <= 5.0);
     assert_eq!(gateway.metric("bywash_failed_accepts_total{cause=\"other\"}"), 0.0);
-    // The closed clients make room for the new client's connection and for a connection to the
-    // server. If the client's connection is accepted before there is room for the other one, its
-    // request is answered 503.
-    clients.truncate(2);
+    // There is room again for the new client's connection and for a connection to the server. If
+    // another thread of the gateway opens a file meanwhile, the request is answered 503. Closing
+    // clients would not always make room: the limit is one of file numbers, and theirs may be above
+    // it.
+    gateway.may_open(2);
     newcomer.answer().expect("it is accepted");
     drop(newcomer);
     eventually("another is served", || {
