@@ -1,4 +1,6 @@
-"""Runs cgit of the distribution behind nginx, with a copy of this project's repository: nothing of /etc. It has no cache."""
+"""Runs cgit of the distribution behind nginx, with a copy of this project's repository: nothing of /etc.
+
+It has no cache. It highlights sources with the program that its package has for this."""
 
 import shutil
 import subprocess
@@ -10,11 +12,13 @@ NAME = "cgit"
 TRANSACTIONS = "/none"
 STYLES = "/static/cgit.css"
 PACKAGE = "/usr/share/cgit"
+LIMIT = 2  # requests at once: cgit computes all the time, and the site has one core
 COMMITS = 400  # of which scrapers read the pages
 SETTINGS = """
 css=/static/cgit.css
 logo=/static/cgit.png
 virtual-root=/
+source-filter=/usr/lib/cgit/filters/syntax-highlighting.py
 enable-blame=1
 cache-size=0
 repo.url=bywash
@@ -38,7 +42,7 @@ mode = "enforce"
 server = "{url}"
 # fcgiwrap works on when its client has left.
 departures = "unnoticed"
-limit = 8
+limit = {limit}
 """
 
 
@@ -57,7 +61,7 @@ def start(processes, root):
 
 def configuration(url, _):
     """Returns the text of a configuration file for bywash. It has no classes: there is no preset for cgit."""
-    return CONFIGURATION.format(url=url)
+    return CONFIGURATION.format(url=url, limit=LIMIT)
 
 
 def popular():

@@ -27,6 +27,7 @@ CLASSES = [
     (r"^/load\.php", "load"),
     (r"^/index\.php/Page_\d+$", "other"),
 ]
+LIMIT = 8  # requests at once that HAProxy lets through
 STYLES = "/load.php?lang=en&modules=site.styles&only=styles&skin=vector"
 PACKAGE = "/usr/share/mediawiki"
 PAGES, REVISIONS, WORDS, LENGTH = 3000, 3, 2000, 300

@@ -27,7 +27,7 @@ from bywash_lab.processes import Processes, exit_on_sigterm
 from bywash_lab.reports import fail, table
 from bywash_lab.summaries import quantile
 
-PROGRAMS = ["bare", "haproxy-8", "bywash"]
+PROGRAMS = ["bare", "haproxy", "bywash"]
 WARM, CALM = 60, 60  # seconds: not counted; counted without scrapers
 PROBE, CLIENTS = 20, 20  # seconds; clients that ask for pages without pauses, to find what the site can do
 READERS = 1 / 3  # the load of scripted readers, relative to what the site can do of their pages
@@ -99,7 +99,7 @@ def once(program, processes, site, url, capacities, chosen, seed):
         file.write_text(site.configuration(url, processes.folder))
         process, front = play.bywash(processes, file)
     elif program != "bare":
-        process, front = play.haproxy(processes, url, program.split("-")[1], site.TRANSACTIONS)
+        process, front = play.haproxy(processes, url, site.LIMIT, site.TRANSACTIONS)
     try:
         load = os.getloadavg()[0]
         seen = asyncio.run(run(processes, site, front, capacities, chosen, seed))
