@@ -16,7 +16,7 @@ PARTS = slow databases sdk-databases servlet native torture console prometheus s
 # Where `cargo install` and scripts/tools put programs.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
-.PHONY: help demo test check test-all parts $(PARTS:%=test-%) program bench shuttle fuzz docs \
+.PHONY: help demo test check test-all parts $(PARTS:%=test-%) test-figures program bench shuttle fuzz docs \
   docs-site tools build deb static
 # Two builds at once would wait for each other.
 .NOTPARALLEL:
@@ -25,7 +25,7 @@ help:
 	@echo "make demo      run two shops in a flash crowd: with bywash one keeps selling, without it the other does not"
 	@echo "make test      run the tests that need no database and no server of others"
 	@echo "make check     check formatting, lints, spelling, language, licences, known vulnerabilities, layering, Python scripts, generated pages"
-	@echo "make test-all  run make test, make check and every other test: $(PARTS:%=test-%)"
+	@echo "make test-all  run make test, make check and every other test: $(PARTS:%=test-%) test-figures"
 	@echo "make bench     measure decisions, ghosts, cost and attacks, next to HAProxy and nginx (if installed)"
 	@echo "make shuttle   test shared state under 10,000 thread schedules for each scenario"
 	@echo "make fuzz      fuzz every parser for a minute (needs rustup)"
@@ -74,7 +74,12 @@ check: tools
 	scripts/docs-site
 	scripts/check-claims
 
-test-all: test check $(PARTS:%=test-%)
+test-all: test check $(PARTS:%=test-%) test-figures
+
+# The figures of docs/figures/cost.md again. It is no part of CI, because it needs an idle machine.
+test-figures: build
+	$(CARGO) build --release --locked -p bywash-bench
+	scripts/measure-cost
 
 parts:
 	@echo $(PARTS)

@@ -1,4 +1,5 @@
-//! A test that no decision allocates once the engine has seen its queue full.
+//! Tests that no decision allocates once the engine has seen its queue full, and that the tables of
+//! first requests are small.
 //!
 //! It is a separate test binary because a counting allocator applies to the whole program.
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
@@ -20,40 +21,49 @@ mod dice;
 
 use dice::Dice;
 
-/// The system's allocator, which also counts the allocations of each thread.
+/// The system's allocator, which also counts the allocations of each thread and the bytes that the
+/// thread holds.
 struct Counting;
 
 thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
+    static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
-fn count() {
-    // A thread that is ending has no counter any more. Its count is not read.
+fn count(bytes: usize) {
+    // A thread that is ending has no counters any more. Its counts are not read.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+    hold(bytes.cast_signed());
+}
+
+fn hold(bytes: isize) {
+    let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
 // SAFETY: every call is passed unchanged to the system's allocator, which keeps the contract. The
 // counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of `alloc`, which is that of `System`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is that of `System`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size);
+        hold(-layout.size().cast_signed());
         // SAFETY: `block` came from `System`, as every block of this allocator does.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        hold(-layout.size().cast_signed());
         // SAFETY: `block` came from `System`, as every block of this allocator does.
         unsafe { System.dealloc(block, layout) }
     }
@@ -284,4 +294,36 @@ fn no_decision_of_any_policy_allocates_once_the_queue_was_full() {
         let asked = allocations("session-first", &[("signal", "cpu")], places, sessions);
         assert_eq!(asked, 0, "session-first by CPU with {places} places");
     }
+}
+
+/// Returns the bytes that an engine holds after 50,000 requests, each of a client of its own.
+/// `ranks` says whether the requests have the keys by which first requests rank.
+fn held_after_many_clients(ranks: bool) -> isize {
+    let before = HELD.get();
+    let mut driver = Driver::new("session-first", &[], 100, 1_000);
+    let mut dice = Dice::new(2);
+    for _ in 0..50_000 {
+        let id = driver.free.pop().expect("all requests but this one have ended");
+        let request = Request { address: Some(AddressKey(dice.next())), ..Request::of(ClassId(0)) };
+        let request = Request {
+            population: ranks.then(|| PopulationKey(dice.next())),
+            visitor: ranks.then(|| VisitorKey(dice.next())),
+            target: ranks.then(|| TargetKey(dice.next())),
+            ..request
+        };
+        driver.place[id.0 as usize] = driver.waiting.len();
+        driver.waiting.push(id);
+        driver.tell(Event::Arrived { id, request });
+        driver.finish();
+        driver.now = driver.now + TimeSpan::from_millis(1);
+    }
+    HELD.get() - before
+}
+
+#[test]
+fn the_tables_of_first_requests_take_two_mebibytes() {
+    const TWO_MEBIBYTES: isize = 2 << 20;
+    let taken = held_after_many_clients(true) - held_after_many_clients(false);
+    // Decision 0050 names this size.
+    assert!((taken - TWO_MEBIBYTES).abs() < TWO_MEBIBYTES / 16, "{taken} bytes");
 }

@@ -17,7 +17,7 @@ from bywash_lab.places import ROOT
 from bywash_lab.reports import fail, save
 
 RESULTS = ROOT / "docs/figures/results"
-MARKED = re.compile(r"(<!-- (table|recorded) ([^>]*?)\s*-->)(.*?)(<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- (table|recorded|value) ([^>]*?)\s*-->)(.*?)(<!-- end -->)", re.DOTALL)
 FIELD = re.compile(r"\{([^{}:|]+)(?::([^{}|]*))?(?:\|([^{}]*))?\}")
 
 Record = dict[str, Any]
@@ -79,11 +79,13 @@ def flat(record: Record) -> Record:
 
 def written(page: str, read: Read = read) -> str:
     """Returns the page with the tables of its result files."""
-    if len(re.findall("<!-- (?:table|recorded) ", page)) != page.count("<!-- end -->"):
-        fail("a mark <!-- table … --> or <!-- recorded … --> has no <!-- end -->, or the reverse")
+    if len(re.findall("<!-- (?:table|recorded|value) ", page)) != page.count("<!-- end -->"):
+        fail("a mark <!-- table … -->, <!-- recorded … --> or <!-- value … --> has no <!-- end -->, or the reverse")
 
     def content(mark: re.Match[str]) -> str:
         words = shlex.split(mark[3])
+        if mark[2] == "value":
+            return mark[1] + value(words, read) + mark[5]
         text = f"\n\n{table(words, read)}\n\n" if mark[2] == "table" else f"\n{recorded(words, read)}\n"
         return mark[1] + text + mark[5]
     return MARKED.sub(content, page)
@@ -93,6 +95,14 @@ def recorded(names: list[str], read: Read) -> str:
     """Returns a sentence with the commits and dates of result files."""
     found = dict.fromkeys(f"commit {one['commit']} ({one['date']})" for one in map(read, names))
     return f"Recorded in {' and '.join(found)}."
+
+
+def value(words: list[str], read: Read) -> str:
+    """Returns a template, the last word, with the values of the only record that the other words choose."""
+    found = Layout(words[:-1]).records(read)
+    if len(found) != 1:
+        fail(f"{' '.join(words[:-1])} chooses {len(found)} results, not one")
+    return filled(words[-1], found[0])
 
 
 class Layout:
