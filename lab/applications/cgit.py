@@ -2,6 +2,7 @@
 
 It has no cache. It highlights sources with the program that its package has for this."""
 
+import functools
 import shutil
 import subprocess
 
@@ -12,7 +13,7 @@ NAME = "cgit"
 TRANSACTIONS = "/none"
 STYLES = "/static/cgit.css"
 PACKAGE = "/usr/share/cgit"
-LIMIT = 2  # requests at once: cgit computes all the time, and the site has one core
+LIMIT = 2  # requests at once, behind HAProxy and bywash: cgit computes all the time, and the site has one core
 COMMITS = 400  # of which scrapers read the pages
 SETTINGS = """
 css=/static/cgit.css
@@ -64,6 +65,8 @@ def configuration(url, _):
     return CONFIGURATION.format(url=url, limit=LIMIT)
 
 
+# The checkout may get more commits during a run, and the copy that cgit serves does not have them.
+@functools.cache
 def popular():
     """Returns the paths that readers read, the most popular first: the project, its log, folders and files."""
     files = git("ls-tree", "-r", "-t", "--name-only", "HEAD").split("\n")[:-1]
@@ -71,6 +74,7 @@ def popular():
     return ["/", "/bywash/", "/bywash/log/", "/bywash/tree/", *(f"/bywash/tree/{path}" for path in files)]
 
 
+@functools.cache
 def tail():
     """Returns the paths that scrapers read: each commit, its tree and its difference, and files as they were then."""
     commits = git("log", f"--max-count={COMMITS}", "--format=%H").split()

@@ -98,7 +98,7 @@ def once(program, processes, site, url, capacities, chosen, seed):
         file = processes.folder / "scrape.toml"
         file.write_text(site.configuration(url, processes.folder))
         process, front = play.bywash(processes, file)
-    elif program != "bare":
+    elif program == "haproxy":
         process, front = play.haproxy(processes, url, site.LIMIT, site.TRANSACTIONS)
     try:
         load = os.getloadavg()[0]
@@ -130,6 +130,8 @@ def main():
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
     parser.add_argument("--export", help="the name of the result file in docs/figures/results")
     chosen = parser.parse_args()
+    if unknown := set(chosen.programs) - set(PROGRAMS):
+        fail(f"{', '.join(unknown)}: the programs are {', '.join(PROGRAMS)}")
     if not {SITE, OTHERS} <= os.sched_getaffinity(0):
         fail(f"the cores {SITE} and {OTHERS} are needed")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -157,7 +159,7 @@ def main():
         processes.stop()
     show(rows)
     if chosen.export:
-        command = f"scripts/applications scrape {chosen.site} FOLDER --seeds {chosen.seeds} --seconds {chosen.seconds}"
+        command = f"scripts/applications scrape {chosen.site} FOLDER --seeds {chosen.seeds} --seconds {chosen.seconds} --programs {','.join(chosen.programs)}"
         figures.write(chosen.export, command, rows)
 
 
