@@ -13,7 +13,7 @@
 # The image is named by its digest, so that the same source is always built by the same image.
 # docs/contributing/releasing.md says how to change it.
 FROM rust:1.95-alpine@sha256:606fd313a0f49743ee2a7bd49a0914bab7deedb12791f3a846a34a4711db7ed2 AS build
-# A C compiler and its library, for SQLite (the demo's shop) and for cryptography.
+# A C compiler and its library, for SQLite (the demo's shop), cryptography and the allocator.
 RUN apk add --no-cache musl-dev gcc make ca-certificates
 WORKDIR /src
 COPY Cargo.toml Cargo.lock rustfmt.toml clippy.toml LICENSE ./

@@ -1,5 +1,5 @@
 # Two commands for newcomers: `make demo` and `make test`. Both need a Rust toolchain and a C
-# compiler (for SQLite, in the demo's shop), nothing else.
+# compiler (for SQLite, in the demo's shop, and for the allocator), nothing else.
 CARGO ?= cargo
 # Seconds for each target of `make fuzz`.
 FUZZ_SECONDS ?= 60
@@ -76,7 +76,7 @@ check: tools
 
 test-all: test check $(PARTS:%=test-%) test-figures
 
-# The figures of docs/figures/cost.md again. It is no part of CI, because it needs an idle machine.
+# Measures the figures of docs/figures/cost.md again. CI does not run it, because it needs an idle machine.
 test-figures: build
 	$(CARGO) build --release --locked -p bywash-bench
 	scripts/measure-cost

@@ -159,7 +159,8 @@ def main():
         processes.stop()
     show(rows)
     if chosen.export:
-        command = f"scripts/applications scrape {chosen.site} FOLDER --seeds {chosen.seeds} --seconds {chosen.seconds} --programs {','.join(chosen.programs)}"
+        options = f"--seeds {chosen.seeds} --seconds {chosen.seconds} --programs {','.join(chosen.programs)}"
+        command = f"scripts/applications scrape {chosen.site} FOLDER {options}"
         figures.write(chosen.export, command, rows)
 
 

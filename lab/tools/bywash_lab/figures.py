@@ -29,7 +29,8 @@ def origin(folder: Path | None = None) -> dict[str, str]:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)docs")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)docs",
+                  ":(top,exclude)README.md")
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return {"commit": git("rev-parse", "--short=8", "HEAD") + (" with changes" if changed else ""),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -78,7 +79,7 @@ def flat(record: Record) -> Record:
 
 
 def written(page: str, read: Read = read) -> str:
-    """Returns the page with the tables of its result files."""
+    """Returns the page with the tables and values of its result files."""
     if len(re.findall("<!-- (?:table|recorded|value) ", page)) != page.count("<!-- end -->"):
         fail("a mark <!-- table … -->, <!-- recorded … --> or <!-- value … --> has no <!-- end -->, or the reverse")
 
@@ -99,6 +100,8 @@ def recorded(names: list[str], read: Read) -> str:
 
 def value(words: list[str], read: Read) -> str:
     """Returns a template, the last word, with the values of the only record that the other words choose."""
+    if not FIELD.search(words[-1]):
+        fail(f"{words[-1]} is no template: it has no field, such as {{key}}")
     found = Layout(words[:-1]).records(read)
     if len(found) != 1:
         fail(f"{' '.join(words[:-1])} chooses {len(found)} results, not one")

@@ -47,10 +47,12 @@ class Tables(unittest.TestCase):
 
     def test_a_value_of_one_result_stands_in_a_line(self) -> None:
         mark = '<!-- value sim policy=a rho=2 "{useful:.1%} ± {error:.1%|?}" -->{}<!-- end -->'
-        text = f"| a | {mark} |\n"
+        text = f"It kept {mark} of it.\n"
         self.assertEqual(figures.written(text.replace("{}<", "old<"), read), text.replace("{}<", "50.0 ± ?<"))
         with self.assertRaisesRegex(SystemExit, "sim policy=a chooses 3 results"):
             figures.written("<!-- value sim policy=a {rho} --><!-- end -->", read)
+        with self.assertRaisesRegex(SystemExit, "policy=b is no template"):
+            figures.written("<!-- value sim policy=b --><!-- end -->", read)
 
     def test_mistakes_in_a_mark_are_reported(self) -> None:
         for words, why in [("sim rows=policy x={worth:.1f}", "has no worth"), ("sim closes=open rows=policy", "no result of sim"),

@@ -53,7 +53,9 @@ impl Process {
         });
         let (http, admin) = addresses.next().expect("the gateway starts");
         let operator = Wire::connect(admin);
-        Self { child, _output: lines, http, operator }
+        let process = Self { child, _output: lines, http, operator };
+        process.settle();
+        process
     }
 
     fn client(&self) -> Wire {
@@ -66,6 +68,19 @@ impl Process {
         let text = self.operator.answer().expect("operators are answered").text();
         let found = text.lines().filter(|line| line.starts_with(sample));
         found.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    }
+
+    /// Waits until the process has opened the files that it needs. A thread of the gateway opens a
+    /// socket for a moment, soon after the start.
+    fn settle(&self) {
+        let mut open = self.open_files();
+        let mut as_before = 0;
+        eventually("the same files stay open", || {
+            thread::sleep(Duration::from_millis(50));
+            let before = mem::replace(&mut open, self.open_files());
+            as_before = if before == open { as_before + 1 } else { 0 };
+            as_before == 10
+        });
     }
 
     /// Returns the numbers of the process's open files.
@@ -81,13 +96,7 @@ impl Process {
 
     /// Lets the process open `more` further files and no others.
     fn may_open(&self, more: usize) {
-        // A thread of the gateway opens a socket for a moment, soon after the start.
-        let mut open = self.open_files();
-        eventually("the same files stay open", || {
-            thread::sleep(Duration::from_millis(50));
-            let before = mem::replace(&mut open, self.open_files());
-            before == open
-        });
+        let open = self.open_files();
         let free = |limit: usize| limit - open.iter().filter(|number| **number < limit).count();
         let highest = open.iter().max().unwrap() + 1 + more;
         let limit = (0..=highest).rev().find(|limit| free(*limit) == more).unwrap();
