@@ -186,14 +186,15 @@ fn a_long_upload_is_not_taken_for_a_slow_answer() {
 }
 
 #[test]
-#[ignore = "takes ten seconds; make test-all"]
-fn an_upload_that_has_stopped_does_not_hold_its_slot() {
+fn an_upload_that_has_stopped_does_not_hold_the_only_slot() {
     let upstream = Upstream::app(|request| ok(&request.text()));
-    let gateway = Setup::before(&upstream).limit(1).start();
+    let gateway = Setup::before(&upstream).limit(1).set("queue.slow_share", "0.01").start();
     let mut stalled = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\nx");
     gateway.waits_for("running", 1);
     let mut next = gateway.asks("/next");
-    assert_eq!(stalled.answer().unwrap().status(), Some(408));
+    let refusal = stalled.answer().unwrap();
+    assert_eq!(refusal.status(), Some(503));
+    assert!(refusal.field("proxy-status").unwrap().contains("bywash-reason=slow_client"));
     assert_eq!(next.answer().unwrap().status(), Some(200));
 }
 
