@@ -27,6 +27,10 @@ use crate::telemetry::request_log::Entry;
 /// The maximum number of entries that wait to be written. Further entries are dropped and counted.
 const WAITING: usize = 8192;
 
+/// The time for which the writing thread lets entries arrive before it writes them. Waking the thread
+/// for each entry would cost more than writing it.
+const COLLECT_TIME: Duration = Duration::from_millis(10);
+
 /// The maximum time for which dropping the log waits for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
@@ -125,11 +129,12 @@ pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     })
 }
 
-/// Writes the entries that arrive in `waiting`, in batches. A batch ends when no entry waits or
-/// when it is large enough.
+/// Writes the entries that arrive in `waiting`, in batches. A batch begins with the first entry and
+/// takes those that arrive within [`COLLECT_TIME`].
 fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
     let mut out = out.map(Lines::new);
     while let Ok(first) = waiting.recv() {
+        std::thread::sleep(COLLECT_TIME);
         let mut next = Ok(first);
         while let Ok(note) = next {
             match (note, &mut out) {
