@@ -1,5 +1,7 @@
 //! `/v1/requests`: the most recent requests, one by one.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +46,7 @@ pub struct RequestLifecycle {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// The protocol: `HTTP/1.1` or `HTTP/2`.
-    pub protocol: String,
+    pub protocol: Cow<'static, str>,
     /// The name of the request's class.
     pub class: String,
     /// The service level of the request; `null` if no levels are configured.
@@ -52,7 +54,7 @@ pub struct RequestLifecycle {
     /// A pseudonym of the session, from which the value of its cookie cannot be derived.
     pub session: Option<String>,
     /// The standing of the session: `transaction`, `in_progress` or `new`.
-    pub standing: Option<String>,
+    pub standing: Option<Cow<'static, str>>,
     /// The name of the agent that signed the request (`[agent.NAME]`); `null` if none has.
     #[serde(default)]
     pub agent: Option<String>,
@@ -64,15 +66,15 @@ pub struct RequestLifecycle {
     #[serde(default)]
     pub population_level: Option<usize>,
     /// The mode that applied to the request: `observe` or `enforce`.
-    pub mode: String,
+    pub mode: Cow<'static, str>,
     /// The decision about the request: `run`, `shed`, `stop` or `wait`. If `mode` is `observe`, the
     /// gateway did not carry out the decision.
-    pub decision: Option<String>,
+    pub decision: Option<Cow<'static, str>>,
     /// The reason for the decision.
     #[schemars(with = "Option<ReasonName>")]
-    pub reason: Option<String>,
+    pub reason: Option<Cow<'static, str>>,
     /// The outcome of the request, such as `served` or `shed`.
-    pub outcome: String,
+    pub outcome: Cow<'static, str>,
     /// The time in microseconds from arrival to the start of service, or to the end if the request
     /// never ran.
     pub queue_wait_us: u64,

@@ -12,7 +12,7 @@ pub fn explained(entry: &Explained) -> String {
     let Some(life) = life else {
         return format!("{client} sent a malformed message, so there is no decision to explain\n");
     };
-    let word = |word: &Option<String>| word.as_deref().map_or("-".to_owned(), escaped);
+    let word = |word: Option<&str>| word.map_or("-".to_owned(), escaped);
     let decision = match life.decision.as_deref() {
         Some("run") => "was given a slot",
         Some("shed") => "was refused",
@@ -36,11 +36,11 @@ pub fn explained(entry: &Explained) -> String {
         escaped(&life.target),
         escaped(&life.protocol),
         escaped(&life.class),
-        word(&life.session),
-        word(&life.standing),
+        word(life.session.as_deref()),
+        word(life.standing.as_deref()),
     );
     if let Some(explanation) = explanation {
-        let _ = write!(words, ": {explanation} ({})", word(&life.reason));
+        let _ = write!(words, ": {explanation} ({})", word(life.reason.as_deref()));
     }
     let _ = writeln!(
         words,

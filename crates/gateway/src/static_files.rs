@@ -127,7 +127,7 @@ pub(crate) fn asked(
     let target = request.target.path_and_query().as_bytes();
     let may_be = config.queue.skip_files && is_other && reads && request.framing == Framing::None;
     (may_be && has_ending(target)).then(|| {
-        let encodings: Vec<&[u8]> = request.fields.named(b"accept-encoding").collect();
+        let encodings: Vec<&[u8]> = request.fields.all(Name::AcceptEncoding).collect();
         let encodings = encodings.join(&b',');
         FileKey {
             hash: secret.attempt_key([&request.authority, target, &encodings]).0,

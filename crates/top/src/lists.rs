@@ -1,6 +1,8 @@
 //! The four tables: classes, elephants, requests, decisions. Texts from outside are escaped when
 //! the tables are made.
 
+use std::borrow::Cow;
+
 use bywash_api::{ClassStatus, Elephant, Request};
 use bywash_control::{Note, Origin, State};
 use bywash_terminal::Align;
@@ -253,7 +255,7 @@ fn of_request(one: &Request) -> Vec<Cell> {
             from,
         ];
     };
-    let word = |word: &Option<String>| word.as_deref().map_or(NONE.into(), escaped);
+    let word = |word: &Option<Cow<_>>| word.as_deref().map_or(NONE.into(), escaped);
     let would = life.mode == "observe"
         && life.decision.as_deref().is_some_and(|decision| decision != "run");
     let time = |us: u64| Cell::number(us as f64, duration(us as f64 / 1e3));

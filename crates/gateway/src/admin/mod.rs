@@ -34,7 +34,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Endpoint, endpoints};
 use bywash_handover::Listener;
-use bywash_message::{Limits, ParseError, Request};
+use bywash_message::{Limits, Name, ParseError, Request};
 use bywash_shaper::Mark;
 use bywash_terminal::text::escaped;
 use http::{Method, StatusCode};
@@ -415,7 +415,7 @@ fn matched<'p>(template: &str, path: &'p str) -> Option<&'p str> {
 
 fn takes_gzip(request: &Request) -> bool {
     let takes = |field: &[u8]| field.windows(4).any(|word| word.eq_ignore_ascii_case(b"gzip"));
-    request.fields.named(b"accept-encoding").any(takes)
+    request.fields.all(Name::AcceptEncoding).any(takes)
 }
 
 /// Returns the description of the API. It is built only once, because any client may ask for it.

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use bywash_engine::{AddressKey, PopulationKey, TargetKey, VisitorKey};
-use bywash_message::{Field, Fields, Request};
+use bywash_message::{Field, Fields, Name, Request};
 
 use crate::process::secret::{PartsHasher, Secret};
 use crate::telemetry::request_log::protocol;
@@ -102,19 +102,12 @@ const OF_LINKS: [&str; 15] = [
 /// The beginning of the names of such parameters.
 const OF_CAMPAIGNS: &str = "utm_";
 
-/// The field in which a browser says what it will do with the answer.
-const DESTINATION: &str = "sec-fetch-dest";
-/// The values of that field for pages, and for what a script of a page fetches. All other values are
-/// for parts of a page.
+/// The values of `Sec-Fetch-Dest` for pages, and for what a script of a page fetches. A browser says
+/// there what it will do with the answer. All other values are for parts of a page.
 const NOT_PARTS: [&[u8]; 2] = [b"document", b"empty"];
 
 /// The policy that ranks first requests by populations.
 pub(crate) const RANKS_POPULATIONS: &str = "session-first";
-
-/// The field with the name of the browser.
-const USER_AGENT: &str = "user-agent";
-/// The field with the languages of the visitor.
-const LANGUAGE: &str = "accept-language";
 
 /// The maximum number of bytes of the name of a browser that count.
 const BROWSER: usize = 160;
@@ -132,9 +125,9 @@ pub(crate) fn population(secret: Secret, request: &Request) -> PopulationKey {
         hasher.part(field.spelled);
         if is_one_of(&VALUES, &field) {
             hasher.part(field.value);
-        } else if is_one_of(&[USER_AGENT], &field) {
+        } else if field.name == Name::UserAgent {
             hash_browser(&mut hasher, Some(field.value));
-        } else if is_one_of(&[LANGUAGE], &field) {
+        } else if field.name == Name::AcceptLanguage {
             hasher.part(first_language(field.value));
         }
     }
@@ -146,7 +139,7 @@ pub(crate) fn visitor(secret: Secret, address: AddressKey, request: &Request) ->
     let mut hasher = secret.parts_hasher();
     hasher.part(b"visitor");
     hasher.part(&address.0.to_ne_bytes());
-    hash_browser(&mut hasher, request.fields.named(USER_AGENT.as_bytes()).next());
+    hash_browser(&mut hasher, request.fields.get(Name::UserAgent));
     VisitorKey(hasher.finish())
 }
 
@@ -173,7 +166,7 @@ pub(crate) fn target(secret: Secret, request: &Request) -> TargetKey {
 /// Returns whether a browser asks for a part of a page, such as a style sheet, and not for a page.
 /// Other programs do not say that.
 pub(crate) fn is_part_of_page(fields: &Fields) -> bool {
-    fields.named(DESTINATION.as_bytes()).any(|value| !NOT_PARTS.contains(&value))
+    fields.all(Name::SecFetchDest).any(|value| !NOT_PARTS.contains(&value))
 }
 
 /// Adds the name of a browser to a hash, without its numbers.
@@ -224,12 +217,12 @@ pub(crate) struct Appearance {
 
 impl Appearance {
     fn of(request: &Request) -> Self {
-        let value = |name: &str| request.fields.named(name.as_bytes()).next().unwrap_or_default();
-        let (browser, length) = without_numbers(value(USER_AGENT));
+        let value = |name| request.fields.get(name).unwrap_or_default();
+        let (browser, length) = without_numbers(value(Name::UserAgent));
         let names: Vec<&[u8]> = shown(request).map(|field| field.spelled).collect();
         Self {
             user_agent: printable(browser[..length].iter().copied()),
-            language: printable(first_language(value(LANGUAGE)).iter().copied()),
+            language: printable(first_language(value(Name::AcceptLanguage)).iter().copied()),
             protocol: protocol(request.version),
             fields: printable(names.join(&b", "[..]).into_iter().take(FIELDS)),
         }

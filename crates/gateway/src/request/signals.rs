@@ -29,7 +29,7 @@ pub(super) fn shown(kinds: &[Signal], fields: &Fields, returns: bool) -> Signals
 
 /// Returns whether the `Referer` is a page of this host or of a subdomain.
 fn comes_from(fields: &Fields, host: &[u8]) -> bool {
-    let Some(from) = fields.named(b"referer").next().and_then(host_of) else { return false };
+    let Some(from) = fields.get(Name::Referer).and_then(host_of) else { return false };
     let Some(above) = from.len().checked_sub(host.len()) else { return false };
     let is_below = above == 0 || from[above - 1] == b'.';
     is_below && from[above..].eq_ignore_ascii_case(host)

@@ -10,7 +10,7 @@ use bywash_engine::classify::{HasField, RequestParts};
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, PopulationKey, Request as EngineRequest, SessionKey, Tier,
 };
-use bywash_message::{Fields, Request};
+use bywash_message::{Fields, Name, Request};
 use bywash_token::UnixTime;
 
 use super::client_deadline::Deadlines;
@@ -222,12 +222,15 @@ fn attempt(
     session: Option<SessionKey>,
     address: AddressKey,
 ) -> AttemptKey {
-    let named = |name: &[u8]| request.fields.named(name).next();
     let (kind, who, browser) = match session {
         Some(SessionKey(key)) => (b"s", key, None),
-        None => (b"a", address.0, named(b"user-agent")),
+        None => (b"a", address.0, request.fields.get(Name::UserAgent)),
     };
-    let same = if request.method.is_safe() { None } else { named(b"idempotency-key") };
+    let same = if request.method.is_safe() {
+        None
+    } else {
+        request.fields.named(b"idempotency-key").next()
+    };
     let target = request.target.path_and_query().as_bytes();
     shared.secret.attempt_key([
         kind,

@@ -282,7 +282,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
     if record.class_enforces() && !record.class_config().success.json.is_empty() {
         // The gateway must read the response body to find the conditions of success, so the body
         // must not be compressed.
-        fields.remove_named(b"accept-encoding");
+        fields.remove(Name::AcceptEncoding);
     }
     if let Some(tokens) = &settings.tokens {
         cookies::remove_cookie(fields, tokens.cookie());

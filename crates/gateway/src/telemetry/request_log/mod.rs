@@ -5,6 +5,7 @@
 //! channels of the access log and of the watchers are bounded. An entry that finds a channel full
 //! is dropped there and counted.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
@@ -139,18 +140,18 @@ impl Entry {
             method: method.to_owned(),
             target: target.to_owned(),
             cut,
-            protocol: self.protocol.to_owned(),
+            protocol: self.protocol.into(),
             class: decided.class.to_string(),
             level: decided.level.as_deref().map(str::to_owned),
             session: decided.session.map(|SessionKey(key)| format!("{key:016x}")),
-            standing: decided.standing.map(|standing| standing.name().to_owned()),
+            standing: decided.standing.map(|standing| standing.name().into()),
             agent: decided.agent.as_deref().map(str::to_owned),
             population: decided.population.map(|(key, _)| format!("{:016x}", key.0)),
             population_level: decided.population.map(|(_, level)| level),
-            mode: decided.mode.name().to_owned(),
-            decision: decision.map(str::to_owned),
-            reason: reason.map(str::to_owned),
-            outcome: decided.outcome.name().to_owned(),
+            mode: decided.mode.name().into(),
+            decision: decision.map(Cow::Borrowed),
+            reason: reason.map(Cow::Borrowed),
+            outcome: decided.outcome.name().into(),
             queue_wait_us: decided.waited.as_micros(),
             service_us: decided.service.as_micros(),
             server: decided.server,
