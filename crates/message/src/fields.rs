@@ -14,6 +14,10 @@ use crate::name::{Name, alike};
 /// The spare capacity in bytes for the fields that a gateway adds to a head.
 const SPARE: usize = 256;
 
+/// The number of fields for which a new index has space besides those whose number is known. A browser
+/// sends about 15 fields, and a gateway adds six.
+const SPARE_FIELDS: usize = 24;
+
 /// The fields of a head or of trailers.
 #[derive(Clone, Default)]
 pub struct Fields {
@@ -256,9 +260,16 @@ impl Fields {
     /// Creates an empty index over a copy of the field section of a head. The caller parses the
     /// section, and adds the fields that it finds by [`Self::add`].
     pub(crate) fn over(section: &[u8]) -> Self {
-        let mut text = Vec::with_capacity(section.len() + SPARE);
-        text.extend_from_slice(section);
-        Self { text, lines: Vec::with_capacity(16), present: 0 }
+        let mut fields = Self::with_capacity(section.len(), 0);
+        fields.text.extend_from_slice(section);
+        fields
+    }
+
+    /// Creates an empty set with space for lines of this length, this many fields, and those that a
+    /// gateway adds.
+    pub(crate) fn with_capacity(length: usize, count: usize) -> Self {
+        let text = Vec::with_capacity(length + SPARE);
+        Self { text, lines: Vec::with_capacity(count + SPARE_FIELDS), present: 0 }
     }
 
     /// Adds a field that the caller has found in the text to the index.

@@ -111,12 +111,10 @@ fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, ParseError> {
 /// Converts the fields of an HTTP/2 message. Fails if they are malformed (RFC 9113 §8.2) or exceed
 /// the limits.
 fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, ParseError> {
-    let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
-    let all: usize = headers.iter().map(bytes).sum();
     // A client may split one cookie field, so that each part is compressed by itself (§8.2.3).
     let more_cookies = headers.get_all(COOKIE).iter().skip(1).count();
-    if headers.len() - more_cookies > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2)
-    {
+    let fits = length_in_http1(headers) <= limits.bytes.min(u32::MAX as usize / 2);
+    if headers.len() - more_cookies > limits.fields || !fits {
         return Err(ParseError::HeadTooLarge);
     }
     for (name, value) in headers {
@@ -134,8 +132,14 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), ParseError> {
     if padded || !is_value(value) {
         return Err(ParseError::Syntax);
     }
-    let frames = matches!(Name::of(name), Name::ContentLength | Name::TransferEncoding);
-    if frames && is_alias(name) { Err(ParseError::Framing) } else { Ok(()) }
+    let frames = || matches!(Name::of(name), Name::ContentLength | Name::TransferEncoding);
+    if is_alias(name) && frames() { Err(ParseError::Framing) } else { Ok(()) }
+}
+
+/// Returns the length of the fields as lines of HTTP/1, in bytes.
+fn length_in_http1(headers: &HeaderMap) -> usize {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    headers.iter().map(line).sum()
 }
 
 impl Fields {
@@ -159,7 +163,7 @@ impl Fields {
     /// field again (RFC 9113 §8.2.3). Space around a value is removed, because in HTTP/1 it would
     /// be indistinguishable from optional whitespace.
     pub fn from_header_map(headers: &HeaderMap) -> Self {
-        let mut fields = Self::new();
+        let mut fields = Self::with_capacity(length_in_http1(headers), headers.len());
         for name in headers.keys() {
             if *name == http::header::COOKIE {
                 let crumbs: Vec<&[u8]> =

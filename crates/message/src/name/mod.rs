@@ -77,13 +77,13 @@ pub enum Name {
 }
 
 use Name::{
-    Accept, AcceptEncoding, AcceptLanguage, Age, Authorization, CacheControl, Connection, ContentEncoding,
-    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout,
-    HopClaim, Host, Http2Settings, KeepAlive, Location, MethodOverride, NeverPassed, Other, Ours,
-    PersistentAuth, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, ProxyStatus,
-    Referer, RetryAfter, SecFetchDest, Server, SetCookie, Te, Traceparent, Trailer, TransferEncoding, Upgrade, UserAgent, Via,
-    WwwAuthenticate, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
-    XForwardedProto, XRealIp, XRequestId,
+    Accept, AcceptEncoding, AcceptLanguage, Age, Authorization, CacheControl, Connection,
+    ContentEncoding, ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias,
+    GrpcTimeout, HopClaim, Host, Http2Settings, KeepAlive, Location, MethodOverride, NeverPassed,
+    Other, Ours, PersistentAuth, ProxyAuthenticate, ProxyAuthorization, ProxyConnection,
+    ProxyStatus, Referer, RetryAfter, SecFetchDest, Server, SetCookie, Te, Traceparent, Trailer,
+    TransferEncoding, Upgrade, UserAgent, Via, WwwAuthenticate, XForwardedFor, XForwardedHost,
+    XForwardedOther, XForwardedPort, XForwardedProto, XRealIp, XRequestId,
 };
 
 /// The common prefix of the fields that describe where a request comes from.

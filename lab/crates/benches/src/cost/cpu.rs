@@ -14,6 +14,7 @@ use bywash_harness::report::{Bench, Common, Report, not_available};
 use bywash_harness::sys;
 use bywash_harness::table::Table;
 use bywash_harness::upstream::Upstream;
+use bywash_peer::Scratch;
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -47,12 +48,14 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     // including load generator and upstream.
     sys::pin_to(LOAD_CORE)?;
     let upstream = Upstream::start()?;
+    let logs = Scratch::new("cost")?;
     let cases = if options.case.is_empty() { &Case::ALL[..] } else { &options.case };
     let mut table = Table::new(2, &Series::HEAD);
     let (mut reports, mut noise) = (Vec::new(), Noise::default());
     for &case in cases.iter().filter(|&&case| has_load(case)) {
         let kinds = bench.kinds().filter(|&kind| case.is_supported_by(kind));
-        let plans: Vec<Plan> = kinds.map(|kind| plan(kind, case, &upstream, programs)).collect();
+        let plans: Vec<Plan> =
+            kinds.map(|kind| plan(kind, case, &upstream, programs, &logs)).collect();
         let all = measure(&plans, case, options)?;
         let haproxy = all.iter().find(|series| series.kind == PeerKind::Haproxy);
         for series in &all {
@@ -74,7 +77,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 fn method(options: &Options) -> String {
     format!(
         "Median [min–max] of {} rounds of {} s; {CONNECTIONS} keep-alive connections, answers of \
-         64 bytes, no logs.\nOne worker on core {PROXY_CORE}; load and upstream on core \
+         64 bytes, no logs except in the case logged.\nOne worker on core {PROXY_CORE}; load and upstream on core \
          {LOAD_CORE}. CPU: user and system time of the process\nper answered request. × HAProxy: \
          ratio of the medians; per round: ratio in each round.\nhttp2: 16 connections of 8 \
          streams, without TLS. handshake: full TLS 1.3 handshakes (P-256), no requests.",
@@ -90,8 +93,15 @@ fn has_load(case: Case) -> bool {
     missing.is_none()
 }
 
-fn plan<'a>(kind: PeerKind, case: Case, upstream: &Upstream, programs: &'a Programs) -> Plan<'a> {
-    let setup = Setup { front: case.front(), ..Setup::default() };
+fn plan<'a>(
+    kind: PeerKind,
+    case: Case,
+    upstream: &Upstream,
+    programs: &'a Programs,
+    logs: &Scratch,
+) -> Plan<'a> {
+    let access_log = (case == Case::Logged).then(|| logs.join("access.log"));
+    let setup = Setup { front: case.front(), access_log, ..Setup::default() };
     let plan = Plan::new(kind, case.task(), upstream.port(), programs);
     Plan { core: Some(PROXY_CORE), setup, ..plan }
 }

@@ -30,6 +30,8 @@ pub const CONNECTIONS: usize = 64;
 pub enum Case {
     /// Forward every request upstream without queueing
     Proxied,
+    /// Forward every request; bywash writes an access log to a file, the other proxies none
+    Logged,
     /// Queue requests: there are a quarter as many slots as connections
     Queued,
     /// Answer every request with 503 and `Retry-After`
@@ -44,13 +46,20 @@ pub enum Case {
 
 impl Case {
     /// All cases, in the order of the report.
-    pub const ALL: [Self; 6] =
-        [Self::Proxied, Self::Queued, Self::Refused, Self::Http2, Self::Tls, Self::Handshake];
+    pub const ALL: [Self; 7] = [
+        Self::Proxied,
+        Self::Logged,
+        Self::Queued,
+        Self::Refused,
+        Self::Http2,
+        Self::Tls,
+        Self::Handshake,
+    ];
 
     /// Returns the task that the proxy is configured for.
     pub fn task(self) -> Task {
         match self {
-            Self::Proxied | Self::Http2 | Self::Tls | Self::Handshake => {
+            Self::Proxied | Self::Logged | Self::Http2 | Self::Tls | Self::Handshake => {
                 Task::Forward { limit: 1024 }
             }
             Self::Queued => Task::Forward { limit: 16 },
@@ -61,7 +70,7 @@ impl Case {
     /// Returns the protocol that the clients speak.
     pub fn front(self) -> Front {
         match self {
-            Self::Proxied | Self::Queued | Self::Refused => Front::Http1,
+            Self::Proxied | Self::Logged | Self::Queued | Self::Refused => Front::Http1,
             Self::Http2 => Front::Http2,
             Self::Tls | Self::Handshake => Front::Tls,
         }
@@ -70,7 +79,12 @@ impl Case {
     /// Returns the status of a correct response, as three digits.
     pub fn status(self) -> &'static str {
         match self {
-            Self::Proxied | Self::Queued | Self::Http2 | Self::Tls | Self::Handshake => "200",
+            Self::Proxied
+            | Self::Logged
+            | Self::Queued
+            | Self::Http2
+            | Self::Tls
+            | Self::Handshake => "200",
             Self::Refused => "503",
         }
     }
@@ -85,6 +99,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Proxied => "proxied",
+            Self::Logged => "logged",
             Self::Queued => "queued",
             Self::Refused => "refused",
             Self::Http2 => "http2",

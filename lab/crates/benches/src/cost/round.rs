@@ -103,7 +103,7 @@ fn spent(start: CpuTicks, end: CpuTicks) -> u64 {
 pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     let port = proxy.port();
     let (sample, counts) = match case {
-        Case::Proxied | Case::Queued | Case::Refused => {
+        Case::Proxied | Case::Logged | Case::Queued | Case::Refused => {
             let load = Load::start(port, case.status());
             (watch(proxy, length, || load.counts())?, load.stop()?)
         }
