@@ -80,6 +80,7 @@ test-all: test check $(PARTS:%=test-%) test-figures
 test-figures: build
 	$(CARGO) build --release --locked -p bywash-bench
 	scripts/measure-cost
+	scripts/write-figures --compare peers
 
 parts:
 	@echo $(PARTS)

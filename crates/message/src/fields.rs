@@ -14,9 +14,11 @@ use crate::name::{Name, alike};
 /// The spare capacity in bytes for the fields that a gateway adds to a head.
 const SPARE: usize = 256;
 
-/// The number of fields for which a new index has space besides those whose number is known. A browser
-/// sends about 15 fields, and a gateway adds six.
-const SPARE_FIELDS: usize = 24;
+/// The number of fields in the head of a browser, for an index whose number of fields is unknown.
+const USUAL_FIELDS: usize = 16;
+
+/// The spare space in an index for the fields that a gateway adds to a head.
+const SPARE_FIELDS: usize = 8;
 
 /// The fields of a head or of trailers.
 #[derive(Clone, Default)]
@@ -260,7 +262,7 @@ impl Fields {
     /// Creates an empty index over a copy of the field section of a head. The caller parses the
     /// section, and adds the fields that it finds by [`Self::add`].
     pub(crate) fn over(section: &[u8]) -> Self {
-        let mut fields = Self::with_capacity(section.len(), 0);
+        let mut fields = Self::with_capacity(section.len(), USUAL_FIELDS);
         fields.text.extend_from_slice(section);
         fields
     }

@@ -13,7 +13,7 @@ use crate::parse_error::ParseError;
 
 /// The fields without a [`Name`] that are allowed in heads only (RFC 9110 §6.5.1). They modify a
 /// request, authenticate, or control how the content is interpreted or cached.
-const HEAD_ONLY: [&str; 17] = [
+const HEAD_ONLY: [&str; 16] = [
     "content-location",
     "content-range",
     "expires",
@@ -27,7 +27,6 @@ const HEAD_ONLY: [&str; 17] = [
     "pragma",
     "proxy-authentication-info",
     "range",
-    "referer",
     "strict-transport-security",
     "vary",
     "warning",
@@ -108,6 +107,13 @@ impl Fields {
 
 /// Returns whether a field is allowed in trailers. Fields that are not allowed are dropped.
 fn is_taken(field: Field<'_>) -> bool {
-    let known = !matches!(field.name, Name::Other | Name::ProxyStatus);
-    !known && !HEAD_ONLY.iter().any(|name| alike(name.as_bytes(), field.spelled))
+    let may_be = matches!(
+        field.name,
+        Name::Other
+            | Name::AcceptLanguage
+            | Name::ProxyStatus
+            | Name::SecFetchDest
+            | Name::UserAgent
+    );
+    may_be && !HEAD_ONLY.iter().any(|name| alike(name.as_bytes(), field.spelled))
 }

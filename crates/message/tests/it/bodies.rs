@@ -194,6 +194,10 @@ fn trailers_come_with_the_end() {
     let body = chunks("0\r\nGrpc-Status: 0\r\nX-Sum:  abc \r\n\r\nGET").unwrap();
     assert_eq!(body.trailers, ["Grpc-Status: 0", "X-Sum: abc"]);
     assert_eq!((body.ended, body.used), (true, 35));
+    for name in ["User-Agent", "Accept-Language", "Sec-Fetch-Dest", "Proxy-Status"] {
+        let body = chunks(format!("0\r\n{name}: x\r\n\r\n")).unwrap();
+        assert_eq!(body.trailers, [format!("{name}: x")]);
+    }
 }
 
 /// Checks that trailers contain no fields that frame, route, authenticate or change the
@@ -224,6 +228,7 @@ fn what_belongs_in_a_head_is_not_taken_from_trailers() {
         "Bywash_Level",
         "WWW-Authenticate",
         "Location",
+        "Referer",
         "If-Match",
         "Vary",
     ] {

@@ -29,7 +29,7 @@ const WAITING: usize = 8192;
 
 /// The time for which the writing thread lets entries arrive before it writes them. Waking the thread
 /// for each entry would cost more than writing it.
-const COLLECT_TIME: Duration = Duration::from_millis(10);
+const COLLECT_TIME: Duration = Duration::from_millis(5);
 
 /// The maximum time for which dropping the log waits for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);

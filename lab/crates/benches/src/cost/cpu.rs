@@ -124,6 +124,12 @@ fn measure(plans: &[Plan<'_>], case: Case, options: &Options) -> io::Result<Vec<
 fn go(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     let overload = Overload::start(proxy, case)?;
     let sample = round::run(proxy, case, length)?;
+    if case == Case::Logged && proxy.kind() == PeerKind::Bywash {
+        let dropped = proxy.status("access_log_dropped")?;
+        if dropped > 0 {
+            return Err(io::Error::other(format!("{dropped} lines of the access log are lost")));
+        }
+    }
     overload.as_ref().map_or(Ok(()), Overload::check)?;
     Ok(sample)
 }
