@@ -29,8 +29,8 @@ type answer struct {
 	isDone bool
 	// Why a lease was answered STOPPED; else empty.
 	stopped Reason
-	// The daemon's word for a refusal; else empty.
-	fault string
+	// The daemon's word for a refusal, and the whole refusal as the daemon has sent it; else empty.
+	fault, refusal string
 }
 
 type conversation struct {
@@ -190,7 +190,7 @@ func parseAnswer(words []string) (answer, error) {
 		return answer{stopped: Reason(words[1])}, nil
 	case words[0] == "ERR":
 		// The word may be missing.
-		return answer{fault: append(words, "")[1]}, nil
+		return answer{fault: append(words, "")[1], refusal: strings.Join(words, " ")}, nil
 	}
 	return answer{}, errNoAnswer
 }

@@ -1,6 +1,6 @@
 package bywash_test
 
-// The example of README.md, word for word.
+// The example of README.md, word for word, and its way to use the module.
 
 import (
 	"fmt"
@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 func Example() {
@@ -66,5 +68,34 @@ func TestTheReadmeHasThisExample(t *testing.T) {
 	example, _, _ = strings.Cut(example, "\n}\n")
 	if !strings.Contains(string(readme), "```go\nfunc Example"+example+"\n}\n```") {
 		t.Fatal("README.md has another example")
+	}
+}
+
+func TestAnotherModuleCanUseThisOneAsTheReadmeSays(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(readme), "```sh\n")
+	command, after, _ := strings.Cut(command, "\n```")
+	_, imports, _ := strings.Cut(after, "```go\n")
+	imports, _, _ = strings.Cut(imports, "\n```")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	program := "package main\n\n" + imports + "\n\nfunc main() { println(bywash.Header) }\n"
+	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{
+		"go mod init example.com/shop", strings.Replace(command, "../bywash/sdk/go", here, 1), "go run .",
+	} {
+		run := exec.Command("go", strings.Fields(words)[1:]...)
+		run.Dir, run.Env = folder, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-p=1", "GOWORK=off")
+		if output, err := run.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", words, err, output)
+		}
 	}
 }

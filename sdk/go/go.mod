@@ -1,3 +1,3 @@
-module bywash
+module bywash.dev/go
 
 go 1.21

@@ -159,7 +159,7 @@ func (s *StopClient) isLeased(lease *Lease, token *Token, given answer, err erro
 		s.stopped.Add(1)
 		return err
 	}
-	s.refused.Add(1)
+	s.isRefused("lease", &s.saysLeaseRefused, given)
 	return nil
 }
 

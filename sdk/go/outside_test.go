@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 func TestARequestOutsideOfNetHTTP(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	againAfter     = 200 * time.Millisecond
 	usualSocket    = "/run/bywash-stopd/stopd.sock"
 	socketVariable = "BYWASH_STOPD"
+	// longestRefusal is how many characters of a refusal are logged.
+	longestRefusal = 200
 )
 
 // StopClientStats has the counts of a StopClient since the start.
@@ -61,7 +63,7 @@ type StopClient struct {
 
 	leased, stopped, taken, refused, unnamed, unreachable, doubtful, stops atomic.Uint64
 	// Each of these is logged once.
-	saysUnnamed, saysUnreachable sync.Once
+	saysUnnamed, saysUnreachable, saysLeaseRefused, saysStopRefused sync.Once
 }
 
 // NewStopClient creates a client of the daemon at this socket; if it is empty, at that of
@@ -99,6 +101,16 @@ func (s *StopClient) isUnreachable() {
 	s.saysUnreachable.Do(func() {
 		log.Printf("bywash: no stop daemon answers at %s: queries run, and nothing cancels them", s.socket)
 	})
+}
+
+// isRefused counts a lease or a stop that the daemon refused. It logs the daemon's own text at the
+// first lease and at the first stop, because the two have different causes.
+func (s *StopClient) isRefused(what string, says *sync.Once, given answer) {
+	says.Do(func() {
+		log.Printf("bywash: the stop daemon at %s refuses a %s and answers %+.*q: nothing cancels the queries of such requests",
+			s.socket, what, longestRefusal, given.refusal)
+	})
+	s.refused.Add(1)
 }
 
 // Close ends the conversation with the daemon, and all leases with it. The client reconnects if it
@@ -169,7 +181,7 @@ func (s *StopClient) hasStopped(c *conversation, answered <-chan answer) {
 		if given.isDone {
 			s.stops.Add(1)
 		} else {
-			s.refused.Add(1)
+			s.isRefused("stop", &s.saysStopRefused, given)
 		}
 	case <-c.over:
 	}

@@ -143,6 +143,49 @@ func TestAWrongSetUpIsSaidOnce(t *testing.T) {
 	}
 }
 
+func TestTheFirstRefusalIsSaidInTheDaemonsWords(t *testing.T) {
+	var said strings.Builder
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	const unknown = "ERR unknown_database there is no [database.shop]\x1b[31m"
+	d := open(t, func(words []string) []string {
+		switch {
+		case words[0] == "STOP":
+			return []string{" ERR forbidden add this user to stopd.stops"}
+		case words[2] == "shop":
+			return []string{" " + unknown + strings.Repeat("é", 2*longestRefusal)}
+		}
+		return []string{" OK"}
+	})
+	s := NewStopClient(d.socket)
+	c, _ := search(t)
+	for i := 0; i < 3; i++ {
+		ctx, token := named(t, c, fmt.Sprint("r", i))
+		// Only a request that has leased something sends a stop.
+		for _, database := range []string{"known", "shop"} {
+			_, err := s.Lease(ctx, database, 1)
+			must(t, err)
+		}
+		token.Leave()
+	}
+	until(t, func() bool { return s.Stats().Refused == 6 })
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatal(said.String())
+	}
+	for i, text := range []string{
+		`refuses a lease and answers "ERR unknown_database there is no [database.shop]\x1b[31m\u00e9`,
+		`refuses a stop and answers "ERR forbidden add this user to stopd.stops"`,
+	} {
+		if !strings.Contains(lines[i], d.socket+" "+text) {
+			t.Error(lines[i])
+		}
+	}
+	if strings.Count(lines[0], `\u00e9`) != longestRefusal-len(unknown) {
+		t.Error("the text is not bounded:", lines[0])
+	}
+}
+
 func TestAfterAConversationThatIsOverThereIsANewOne(t *testing.T) {
 	d := open(t, func(words []string) []string {
 		if words[1] == "silent" {

@@ -2,6 +2,6 @@ module stack
 
 go 1.21
 
-require bywash v0.0.0
+require bywash.dev/go v0.0.0
 
-replace bywash => ../../../sdk/go
+replace bywash.dev/go => ../../../sdk/go

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 var observer net.Conn

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 // begun is a running query: its connection, and its result.

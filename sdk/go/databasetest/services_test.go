@@ -6,7 +6,7 @@ package databasetest
 import (
 	"testing"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 func TestARequestThatIsOverInOneServiceGoesOnInTheOther(t *testing.T) {

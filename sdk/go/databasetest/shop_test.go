@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"

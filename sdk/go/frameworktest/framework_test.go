@@ -1,4 +1,5 @@
-// Package frameworktest tests the middleware around popular frameworks for net/http.
+// Package frameworktest tests the middleware around popular frameworks for net/http, and the SDK's
+// functions in fiber.
 package frameworktest
 
 import (
@@ -10,13 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
+	"github.com/labstack/echo/v4"
 )
 
-// routes returns the routes of each framework: handlers that return when they are notified, and one
-// that answers itself.
+// routes returns the routes of each framework: handlers that return when they are notified, and
+// handlers that answer themselves.
 func routes() map[string]http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -30,6 +32,11 @@ func routes() map[string]http.Handler {
 		<-c.Request.Context().Done()
 		c.String(http.StatusOK, "part of it")
 	})
+	engine.GET("/own204", func(c *gin.Context) {
+		// gin sends it when the handler has returned.
+		c.Status(http.StatusNoContent)
+		<-c.Request.Context().Done()
+	})
 	engine.GET("/quick", func(c *gin.Context) { c.Status(http.StatusOK) })
 	router := chi.NewRouter()
 	router.Get("/waits", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -42,8 +49,31 @@ func routes() map[string]http.Handler {
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, "part of it")
 	})
+	router.Get("/own204", func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	router.Get("/quick", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) })
-	return map[string]http.Handler{"gin": engine, "chi": router}
+	e := echo.New()
+	e.HTTPErrorHandler = handleError
+	e.GET("/waits", func(c echo.Context) error {
+		_, err := search(c.Request().Context())
+		return err
+	})
+	e.GET("/own", func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return echo.NewHTTPError(http.StatusServiceUnavailable)
+	})
+	e.GET("/own200", func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return c.String(http.StatusOK, "part of it")
+	})
+	e.GET("/own204", func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return c.NoContent(http.StatusNoContent)
+	})
+	e.GET("/quick", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
+	return map[string]http.Handler{"gin": engine, "chi": router, "echo": e}
 }
 
 func TestATerminatedRequestIsAnswered504(t *testing.T) {
@@ -68,13 +98,29 @@ func TestATerminatedRequestIsAnswered504(t *testing.T) {
 			if response, body := get(t, server.URL+"/own200"); response.StatusCode != http.StatusOK || string(body) != "part of it" {
 				t.Error(response.Status, string(body))
 			}
+			if response, body := get(t, server.URL+"/own204"); response.StatusCode != http.StatusNoContent {
+				t.Error(response.Status, string(body))
+			}
 			if response, body := get(t, server.URL+"/quick"); response.StatusCode != http.StatusOK || len(body) != 0 {
 				t.Error(response.Status, string(body))
 			}
-			if stats := c.Stats()["search"]; stats.Arrived != 4 || stats.Terminated != 3 {
+			if stats := c.Stats()["search"]; stats.Arrived != 5 || stats.Terminated != 4 {
 				t.Errorf("%+v", stats)
 			}
 		})
+	}
+}
+
+func TestAnErrorOfEchoIsAnsweredIfTheRequestGoesOn(t *testing.T) {
+	e := echo.New()
+	e.HTTPErrorHandler = handleError
+	e.GET("/fails", func(echo.Context) error { return io.ErrUnexpectedEOF })
+	for of, handler := range map[string]http.Handler{"a class": terminate(e), "no class": e} {
+		server := httptest.NewServer(handler)
+		if response, body := get(t, server.URL+"/fails"); response.StatusCode != http.StatusInternalServerError || len(body) == 0 {
+			t.Error(of, response.Status, string(body))
+		}
+		server.Close()
 	}
 }
 

@@ -1,7 +1,7 @@
-module bywash/conformance
+module bywash.dev/conformance
 
 go 1.21
 
-require bywash v0.0.0
+require bywash.dev/go v0.0.0
 
-replace bywash => ../../../go
+replace bywash.dev/go => ../../../go

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"bywash"
+	bywash "bywash.dev/go"
 )
 
 // query leases a connection, and works with it until the request is over.
