@@ -10,14 +10,16 @@ $observer = stream_socket_client('udp://127.0.0.1:' . getenv('STACKS_OBSERVER'))
 [$host, $port] = explode(':', getenv('BYWASH_POSTGRES'));
 $shop = new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => true]);
 fwrite($observer, "$name step");
-try {
-    Bywash\leased($shop, 'shop', fn ($shop) => $shop->query('SELECT pg_sleep(0.8)')->fetchColumn());
-    fwrite($observer, "$name done");
-} catch (PDOException $error) {
-    // PostgreSQL's code for a cancelled query. Any other error is a failure of the page.
-    if ($error->getCode() !== '57014') {
+Bywash\leased($shop, 'shop', function ($shop) use ($observer, $name) {
+    try {
+        $shop->query('SELECT pg_sleep(0.8)')->fetchColumn();
+    } catch (PDOException $error) {
+        // PostgreSQL's code for a cancelled query. Any other error is a failure of the page.
+        if ($error->getCode() === '57014') {
+            fwrite($observer, "$name told");
+        }
         throw $error;
     }
-    fwrite($observer, "$name told");
-}
+});
+fwrite($observer, "$name done");
 echo 'done';

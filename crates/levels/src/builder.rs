@@ -127,6 +127,9 @@ impl Builder {
     ///
     /// If the settings are invalid or contradict each other, or if a thread cannot be started.
     pub fn build(self) -> Result<Pool, BuildError> {
+        if self.names.iter().any(String::is_empty) {
+            return Err(BuildError::EmptyName);
+        }
         let twice = |(index, name): (usize, &String)| self.names[..index].contains(name);
         if let Some((_, name)) = self.names.iter().enumerate().find(|each| twice(*each)) {
             return Err(BuildError::Twice(name.clone()));

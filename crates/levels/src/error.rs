@@ -16,6 +16,9 @@ pub enum BuildError {
     /// The settings of the pool as a whole are invalid.
     #[error("{0}")]
     Settings(GoalFault),
+    /// A level has the empty name.
+    #[error("the name of a level is empty")]
+    EmptyName,
     /// Two levels have the same name.
     #[error("level `{0}` stands twice")]
     Twice(String),

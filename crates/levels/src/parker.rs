@@ -1,7 +1,7 @@
 //! The parker: the means by which a thread waits for a slot.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread::Thread;
+use std::thread::{Thread, ThreadId};
 use std::time::Instant;
 
 /// The message that ends the wait of a thread.
@@ -29,6 +29,11 @@ impl Parker {
     /// Creates a parker for the calling thread.
     pub(crate) fn here() -> Self {
         Self { wakeup: AtomicU8::new(NOTHING), thread: std::thread::current() }
+    }
+
+    /// Returns the thread that waits with this parker.
+    pub(crate) fn thread(&self) -> ThreadId {
+        self.thread.id()
     }
 
     pub(crate) fn tell(&self, what: Wakeup) {

@@ -91,7 +91,8 @@ impl Pool {
     }
 
     /// Waits until no request waits or runs in the pool. After [`Pool::close`], only requests that
-    /// had begun are left.
+    /// had begun are left. If [`Pool::has_request_here`], this function waits for its own thread,
+    /// and does not return.
     pub fn wait_until_empty(&self) {
         self.scheduler().wait_until_empty();
     }
@@ -99,6 +100,13 @@ impl Pool {
     /// Waits until the pool is empty, or until the time `end`. Returns whether the pool is empty.
     pub fn is_empty_by(&self, end: Instant) -> bool {
         self.scheduler().is_empty_by(end)
+    }
+
+    /// Returns whether the calling thread has a request in the pool, or runs a job or a task of the
+    /// pool. A thread has a request that it has queued or begun, unless another thread has opened a
+    /// scope in that request since.
+    pub fn has_request_here(&self) -> bool {
+        self.scheduler().has_request_here()
     }
 
     /// Returns a snapshot of the pool's statistics.

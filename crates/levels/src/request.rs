@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::thread::ThreadId;
 
 use bywash_engine::levels::{LevelId, Ticket};
 use bywash_units::Time;
@@ -23,6 +24,9 @@ pub struct Request {
     scheduler: Arc<PoolScheduler>,
     ticket: Ticket,
     level: LevelId,
+    /// The thread that has the request: the thread with which it began, or the last thread that
+    /// opened a scope.
+    thread: ThreadId,
     /// The time since which the request's own thread has held its present slot.
     since: Time,
     /// The number of worker threads that ask for work when the request has ended: 1 if a worker
@@ -34,7 +38,8 @@ pub struct Request {
 impl Request {
     pub(crate) fn new(scheduler: Arc<PoolScheduler>, ticket: Ticket, level: LevelId) -> Self {
         let since = scheduler.now();
-        Self { scheduler, ticket, level, since, coming: 0, panicked: false }
+        let thread = std::thread::current().id();
+        Self { scheduler, ticket, level, thread, since, coming: 0, panicked: false }
     }
 
     /// Runs a job as a request, on a worker of the pool. After the call, the worker asks for its
@@ -84,6 +89,11 @@ impl Request {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     {
+        let here = std::thread::current().id();
+        if self.thread != here {
+            self.thread = here;
+            self.scheduler.hand_to_this_thread(self.ticket);
+        }
         let queue = Arc::new(TaskQueue::default());
         let others = self.max_threads() - 1;
         let scope =

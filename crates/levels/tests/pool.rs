@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bywash_levels::{BuildError, Goal, JobState, Level, Pool, Refused, Stats};
@@ -433,6 +434,43 @@ fn in_parity_everybody_has_her_threads_and_places_are_scarce() {
 }
 
 #[test]
+fn a_thread_has_a_request_until_it_ends_or_another_thread_opens_a_scope_in_it() {
+    let pool = pool(2);
+    assert!(!pool.has_request_here());
+    let waiting = pool.line_up("low").unwrap();
+    assert!(pool.has_request_here());
+    let mut request = waiting.wait().unwrap();
+    let mut request = thread::scope(|threads| {
+        let pool = &pool;
+        let other = threads.spawn(move || {
+            assert!(!pool.has_request_here(), "the other thread has it");
+            request.parallel_for(0..4, |_| assert!(pool.has_request_here()));
+            assert!(pool.has_request_here());
+            request
+        });
+        other.join().unwrap()
+    });
+    assert!(!pool.has_request_here());
+    request.parallel_for(0..1, |_| {});
+    assert!(pool.has_request_here());
+    drop(request);
+    assert!(!pool.has_request_here());
+    let (pool_of_job, (send, receive)) = (pool.clone(), mpsc::channel());
+    pool.submit("low", move |_| send.send(pool_of_job.has_request_here()).unwrap()).unwrap();
+    assert!(receive.recv_timeout(STUCK).unwrap(), "a worker of the pool");
+    // Other threads have all slots.
+    let begin = || (0..2).map(|_| pool.request("low").unwrap()).collect::<Vec<_>>();
+    let others = thread::scope(|threads| threads.spawn(begin).join().unwrap());
+    drop(pool.line_up("low").unwrap());
+    assert!(!pool.has_request_here(), "it has left the queue");
+    let refused = pool.line_up("low").unwrap();
+    assert!(pool.has_request_here());
+    pool.close();
+    assert!(!pool.has_request_here(), "the pool has refused it");
+    drop((refused, others));
+}
+
+#[test]
 fn settings_that_contradict_themselves_make_no_pool() {
     let build = |level: Level| Pool::builder(2).level("a", level).build();
     for (level, words) in [
@@ -455,6 +493,7 @@ fn settings_that_contradict_themselves_make_no_pool() {
         (Pool::builder(2).level("a", wide(u32::MAX)).build(), "too many"),
         (Pool::builder(2).level("a", wide(2)).parity(u32::MAX).build(), "too many"),
         (two().level("a", Level::PLAIN).build(), "`a` stands twice"),
+        (two().level("", Level::PLAIN).build(), "the name of a level is empty"),
         (ratio("a", "c", 0.5), "`c`; there is a, b"),
         (ratio("a", "a", 0.5), "with itself"),
         (ratio("a", "b", 0.0), "above 0"),

@@ -98,9 +98,17 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
         // SAFETY: the caller's promise.
         let known = unsafe { known(pool)? };
         known.pool.close();
-        if turn::is_inside(known.number) {
-            let words = "a callback of the pool has called this and would wait for itself: \
-                         the pool is closed, not freed";
+        let caller = if turn::is_inside(known.number) {
+            Some("a callback of the pool")
+        } else if known.pool.has_request_here() {
+            Some("a thread that has a request in the pool")
+        } else {
+            None
+        };
+        if let Some(caller) = caller {
+            let words = format!(
+                "{caller} has called this, and would wait for itself: the pool is closed, not freed"
+            );
             return Err(CallError::new(libc::EDEADLK, words));
         }
         known.pool.wait_until_empty();

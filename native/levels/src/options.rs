@@ -106,9 +106,6 @@ impl Options {
         for level in unsafe { self.levels()? } {
             // SAFETY: the caller's promise for the names.
             let name = unsafe { text(level.name, "the name of a level")? };
-            if name.is_empty() {
-                return Err(CallError::invalid("the name of a level is empty"));
-            }
             builder = builder.level(name, level.terms());
             names.push(name);
         }

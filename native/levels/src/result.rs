@@ -61,6 +61,7 @@ impl From<BuildError> for CallError {
             | BuildError::Settings(_)
             | BuildError::Twice(_)
             | BuildError::Unknown { .. }
+            | BuildError::EmptyName
             | BuildError::Parity
             | BuildError::TooMany(..) => libc::EINVAL,
         };

@@ -62,7 +62,9 @@ static void full(void) {
 /* The submitted requests and their results. */
 struct handed {
     struct bywash_levels_pool *pool;
+    struct bywash_levels_request *request;
     atomic_int run, turned_out, sum;
+    atomic_bool is_freed_soon;
 };
 
 static void add(size_t i, void *arg) {
@@ -129,6 +131,35 @@ static void freed_within(void) {
     UNTIL(handed.run == 1);
     NOT_MADE(ESHUTDOWN, "shut down", bywash_levels_begin(handed.pool, "low", -1));
     CHECK(bywash_levels_free(handed.pool) == 0);
+}
+
+static void *runs_tasks(void *arg) {
+    struct handed *handed = arg;
+    CHECK(bywash_levels_parallel_for(handed->request, 5, add, &handed->sum) == 0);
+    handed->run++;
+    UNTIL(handed->is_freed_soon);
+    CHECK(bywash_levels_end(handed->request) == 0);
+    return NULL;
+}
+
+static void freed_with_own_request(void) {
+    struct handed handed = {.pool = pool_of(2)};
+    handed.request = bywash_levels_begin(handed.pool, "low", -1);
+    REFUSED(EDEADLK, "has a request", bywash_levels_free(handed.pool));
+    NOT_MADE(ESHUTDOWN, "shut down", bywash_levels_begin(handed.pool, "low", -1));
+    CHECK(bywash_levels_parallel_for(handed.request, 5, add, &handed.sum) == 0 && handed.sum == 10);
+    CHECK(bywash_levels_end(handed.request) == 0);
+    CHECK(bywash_levels_free(handed.pool) == 0);
+    /* A request in which another thread runs tasks is that thread's, and is waited for. */
+    handed = (struct handed){.pool = pool_of(2)};
+    handed.request = bywash_levels_begin(handed.pool, "low", -1);
+    pthread_t other;
+    thread(&other, runs_tasks, &handed);
+    UNTIL(handed.run == 1);
+    handed.is_freed_soon = true;
+    CHECK(bywash_levels_free(handed.pool) == 0);
+    joined(other);
+    CHECK(handed.sum == 10);
 }
 
 static void *submits(void *arg) {
@@ -201,6 +232,7 @@ const struct test turns_tests[] = {
     {"submitted", "what is submitted is run by the pool, and may have tasks", submitted},
     {"closed", "a closed pool turns out who waits, and lets go on who has begun", closed},
     {"freed-within", "a callback may free another pool, not its own", freed_within},
+    {"freed-own", "a thread cannot wait for its own request", freed_with_own_request},
     {"closing", "what is submitted while the pool is closed is called once, or refused", closed_while_submitting},
     {"elsewhere", "a request may be ended by another thread", ended_elsewhere},
     {"parity", "in parity places are scarce", parity},

@@ -1,11 +1,14 @@
 /* Apache httpd module: it tells the stop daemon when the client of a running request leaves.
  *
- *   LoadModule bywash_sentry_module modules/mod_bywash_sentry.so
+ *   LoadModule bywash_sentry_module /usr/lib/apache2/modules/mod_bywash_sentry.so
  *   BywashSentrySocket /run/bywash-stopd/stopd.sock
  *   BywashTrustedPeer 192.0.2.7
  *   <Location /shop>
  *       BywashSentry On
  *   </Location>
+ *
+ * The path is that of `apxs -q LIBEXECDIR`. On Debian, `a2enmod bywash_sentry` writes this first
+ * line.
  *
  * Each request has a name. It is that of the header Bywash-Request, if a trusted peer (a gateway)
  * has sent it, else sixteen random hexadecimal digits. No peer is trusted unless BywashTrustedPeer

@@ -5,9 +5,10 @@
  *
  *   $rows = Bywash\leased($mysqli, 'shop', fn ($shop) => $shop->query('SELECT ...')->fetch_all());
  *
- * `shop` is the database's name in the daemon's configuration. A cancelled query fails with the
- * database's own error. If the request has been stopped already, the script ends with status 503 in
- * place of the query.
+ * `shop` is the database's name in the daemon's configuration. If the request was stopped before
+ * its query or during it, the script ends with status 503: the client has left, and nobody reads an
+ * error. A query that fails for another reason, or that another program has cancelled, fails with
+ * the database's own error.
  *
  * The daemon's rule: a cancellation of a connection is under way only while the connection is
  * leased. So a lease must be released, and if the daemon does not confirm that, the connection is
@@ -15,7 +16,8 @@
  * request itself may go on with the connection until it ends, so that a dead or slow daemon breaks
  * no page: in PostgreSQL and MariaDB the daemon aims at the statement that it has seen. In MySQL it
  * can only aim at a connection, so there the connection is killed at once. If there is no daemon,
- * the request has no name, or the connection's number is unknown, the work runs as before.
+ * the request has no name, or the connection's number is unknown, the work runs as before. PHP's
+ * error log says once in each process that a request has no name, or that the daemon refuses leases.
  *
  * Environment: BYWASH_REQUEST is the request's name. The module sets it, or the server that passes
  * the gateway's header on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`. BYWASH_STOPD is
@@ -48,9 +50,47 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
     $running[$connection] = true;
     try {
         return $work($connection);
+    } catch (\Throwable $error) {
+        if (is_of_cancelled_query($error)) {
+            $desk->end_if_stopped($lease, $connection);
+        }
+        throw $error;
     } finally {
         unset($running[$connection]);
         $desk->release($lease);
+    }
+}
+
+/** Returns whether an error, or one that it wraps, says that a query was cancelled. */
+function is_of_cancelled_query(\Throwable $error): bool
+{
+    for ($each = $error; $each !== null; $each = $each->getPrevious()) {
+        // PostgreSQL's query_canceled, and ER_QUERY_INTERRUPTED of MariaDB and MySQL.
+        $is_cancelled = match (true) {
+            $each instanceof \mysqli_sql_exception => $each->getCode() === 1317,
+            $each instanceof \PDOException =>
+                ($each->errorInfo[0] ?? '') === '57014' || ($each->errorInfo[1] ?? 0) === 1317,
+            default => false,
+        };
+        if ($is_cancelled) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/**
+ * Logs a message, unless this process has logged one of this kind. PHP forgets its variables at the
+ * end of each request, but keeps persistent streams for the process. So the mark is a persistent
+ * socket that does not block. It sends nothing.
+ */
+function log_once(string $kind, string $message): void
+{
+    $flags = STREAM_CLIENT_CONNECT | STREAM_CLIENT_PERSISTENT;
+    $mark = @stream_socket_client("udp://127.0.0.1:9/bywash-$kind", flags: $flags);
+    if ($mark === false || stream_get_meta_data($mark)['blocked']) {
+        $mark !== false && stream_set_blocking($mark, false);
+        error_log("bywash: $message");
     }
 }
 
@@ -189,6 +229,12 @@ final class Desk
             $request = $_SERVER['BYWASH_REQUEST'] ?? '';
             $path = getenv('BYWASH_STOPD') ?: '/run/bywash-stopd/stopd.sock';
             $is_name = preg_match('/\A[A-Za-z0-9._:-]{1,128}\z/', $request) === 1;
+            // A script of the command line answers no request.
+            if (!$is_name && PHP_SAPI !== 'cli') {
+                $fault = $request === '' ? 'is missing' : 'is not a valid name';
+                log_once('name', "the variable BYWASH_REQUEST $fault, so queries of this request are not leased "
+                    . 'and run to their end: let mod_bywash_sentry or the web server set it');
+            }
             $line = $is_name ? @stream_socket_client("unix://$path", timeout: patience() / 1000) : false;
             if ($line !== false) {
                 self::$desk = new self($request, $line);
@@ -210,6 +256,9 @@ final class Desk
             kill($connection);
             throw new \RuntimeException('bywash: another request has leased the connection, which is closed now');
         }
+        if (str_starts_with($answer ?? '', 'ERR ')) {
+            log_once('refusal', "the stop daemon refuses a lease, so the query runs to its end: $answer");
+        }
         // The connection is leased, or may be: it has to be released.
         if ($answer === null || $answer === 'OK') {
             $this->held[$lease] = $connection;
@@ -217,19 +266,32 @@ final class Desk
     }
 
     /**
-     * Releases a lease. Afterwards no cancellation is aimed at the connection, or no other request
-     * gets it.
+     * Ends the script if its request was stopped. Only a lease learns that, so the lease is released
+     * and taken again. It holds afterwards, unless the daemon has refused it.
      */
-    public function release(string $lease): void
+    public function end_if_stopped(string $lease, \mysqli|\PDO|\PgSql\Connection $connection): void
+    {
+        if ($this->release($lease)) {
+            $this->lease($lease, $connection);
+        }
+    }
+
+    /**
+     * Releases a lease. Afterwards no cancellation is aimed at the connection, or no other request
+     * gets it. Returns whether the daemon has confirmed that.
+     */
+    public function release(string $lease): bool
     {
         if (!isset($this->held[$lease])) {
-            return;
+            return false;
         }
         $answer = $this->line === null ? null : $this->ask("RELEASE $lease");
-        if ($answer !== 'OK' && !str_starts_with($answer ?? '', 'ERR not_leased')) {
+        $is_confirmed = $answer === 'OK' || str_starts_with($answer ?? '', 'ERR not_leased');
+        if (!$is_confirmed) {
             $this->doubt($this->held[$lease]);
         }
         unset($this->held[$lease]);
+        return $is_confirmed;
     }
 
     private function doubt(\mysqli|\PDO|\PgSql\Connection $connection): void

@@ -1,6 +1,7 @@
 <?php
 /* Tests of php/bywash.php on real databases: the number of a connection is the database's own, and
- * a killed connection is gone, also for its next user if it is persistent.
+ * a killed connection is gone, also for its next user if it is persistent. The error of a cancelled
+ * query is recognised.
  *
  *   scripts/with-databases postgres mariadb -- php native/sentry/tests/kills.php */
 declare(strict_types=1);
@@ -60,12 +61,29 @@ function try_on(string $what, callable $connect, callable $ask): void
     echo "ok     a connection that is killed is gone: $what\n";
 }
 
+/** Checks that the error of a cancelled query is recognised. $cancel cancels its own query. */
+function try_cancelled(string $what, object $connection, string $cancel): void
+{
+    foreach ([$cancel => true, 'SELECT nothing FROM nowhere' => false] as $text => $is_cancelled) {
+        try {
+            $connection->query($text);
+            check(false, "$what: $text fails");
+        } catch (mysqli_sql_exception | PDOException $error) {
+            check(Bywash\is_of_cancelled_query($error) === $is_cancelled, "$what: $text: {$error->getMessage()}");
+        }
+    }
+    echo "ok     the error of a cancelled query is recognised: $what\n";
+}
+
 if ($at = getenv('BYWASH_MARIADB')) {
     [$host, $port] = explode(':', $at);
     $mysqli = fn ($prefix) => fn () => new mysqli("$prefix$host", 'shop', 'lab', 'shop', (int) $port);
     $number = fn ($shop) => $shop->query('SELECT CONNECTION_ID()')->fetch_row()[0];
     try_on('mysqli', $mysqli(''), $number);
     try_on('mysqli, persistent', $mysqli('p:'), $number);
+    $cancel = 'KILL QUERY CONNECTION_ID()';
+    try_cancelled('mysqli', $mysqli('')(), $cancel);
+    try_cancelled('PDO on MariaDB', new PDO("mysql:host=$host;port=$port;dbname=shop", 'shop', 'lab'), $cancel);
     foreach ([false, true] as $persistent) {
         $pdo = fn () => new PDO("mysql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => $persistent]);
         try_on('PDO on MariaDB' . ($persistent ? ', persistent' : ''), $pdo, fn ($shop) => $shop->query('SELECT CONNECTION_ID()')->fetchColumn());
@@ -77,6 +95,7 @@ if ($at = getenv('BYWASH_POSTGRES')) {
         $pdo = fn () => new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => $persistent]);
         $ask = fn ($shop) => $shop->query('SELECT pg_backend_pid()')->fetchColumn();
         try_on('PDO on PostgreSQL' . ($persistent ? ', persistent' : ''), $pdo, $ask);
+        try_cancelled('PDO on PostgreSQL' . ($persistent ? ', persistent' : ''), $pdo(), 'SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(60)');
         try_in_a_failed_transaction('PDO' . ($persistent ? ', persistent' : ''), $pdo, $ask, fn ($shop, $text) => $shop->exec($text));
         $open = $persistent ? pg_pconnect(...) : pg_connect(...);
         $pg = fn () => $open("host=$host port=$port dbname=shop user=shop password=lab" . ($persistent ? '' : ' application_name=' . random_int(0, PHP_INT_MAX)));

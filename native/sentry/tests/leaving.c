@@ -22,6 +22,17 @@ static void half_close(void) {
     expect(pair.server, ESHUTDOWN);
 }
 
+/* A limit of the library: the client is still there. */
+static void own_shutdown(void) {
+    struct pair pair = tcp_pair();
+    CHECK(socket_watch(pair.server, TOLD) == 0);
+    shutdown(pair.server, SHUT_RD);
+    expect(pair.server, ESHUTDOWN);
+    struct pair before = tcp_pair();
+    shutdown(before.server, SHUT_RD);
+    REFUSED(ESHUTDOWN, socket_watch(before.server, TOLD));
+}
+
 static void rst(void) {
     struct pair pair = tcp_pair();
     CHECK(socket_watch(pair.server, TOLD) == 0);
@@ -238,6 +249,7 @@ static void data(void) {
 const struct test leaving_tests[] = {
     {"fin", "a close is told, once", fin},
     {"half-close", "a half-close is told like a close", half_close},
+    {"own-shutdown", "the program's own end of reading is told like a close", own_shutdown},
     {"rst", "a reset is told as one, and its error is left to the program", rst},
     {"pipelined", "a pipelined request is no departure, and hides none", pipelined},
     {"unread", "a FIN behind bytes that nobody reads is told", behind_unread},

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
 use std::time::Instant;
 
 use bywash_engine::levels::{Grant, LevelId, Levels, Ticket};
@@ -54,6 +55,9 @@ struct Entry {
     level: LevelId,
     ticket: Ticket,
     waiter: Waiter,
+    /// The thread that has the request: the thread that queued it, or the last thread that opened a
+    /// scope in it. A job on a worker, and a request that has left the pool, have `None`.
+    thread: Option<ThreadId>,
     queue: Option<Arc<TaskQueue>>,
 }
 
@@ -193,7 +197,11 @@ impl PoolScheduler {
             state.tally.refused(level);
             return Err(Refused::Full(self.names[level.0].clone()));
         };
-        let entry = Entry { level, ticket, waiter, queue: None };
+        let thread = match &waiter {
+            Waiter::Thread(parker) => Some(parker.thread()),
+            Waiter::Job(_) | Waiter::Nobody => None,
+        };
+        let entry = Entry { level, ticket, waiter, thread, queue: None };
         if ticket.index() == state.entries.len() {
             state.entries.push(entry);
         } else {
@@ -211,7 +219,9 @@ impl PoolScheduler {
         if parker.wakeup().is_some() {
             return false;
         }
-        state.entries[ticket.index()].waiter = Waiter::Nobody;
+        let entry = &mut state.entries[ticket.index()];
+        entry.waiter = Waiter::Nobody;
+        entry.thread = None;
         state.levels.leave(ticket);
         state.tally.left(level);
         self.note_gone(&mut state);
@@ -317,7 +327,9 @@ impl PoolScheduler {
         let ended = state.levels.end(now, ticket);
         state.tally.ended(&ended, panicked);
         self.note_gone(&mut state);
-        state.entries[ticket.index()].queue = None;
+        let entry = &mut state.entries[ticket.index()];
+        entry.thread = None;
+        entry.queue = None;
         self.dispatch(state, coming);
     }
 
@@ -340,6 +352,7 @@ impl PoolScheduler {
                 Waiter::Thread(parker) => parker.tell(Wakeup::Closed),
                 Waiter::Job(job) => dropped.push(job),
             }
+            entry.thread = None;
             state.levels.leave(ticket);
             state.tally.left(level);
             self.note_gone(&mut state);
@@ -360,6 +373,17 @@ impl PoolScheduler {
                 self.work.notify_all();
             }
         }
+    }
+
+    /// Records that the calling thread has the request from now on.
+    pub(crate) fn hand_to_this_thread(&self, ticket: Ticket) {
+        self.lock().entries[ticket.index()].thread = Some(std::thread::current().id());
+    }
+
+    /// Returns whether the calling thread has a request in the pool, or is one of its workers.
+    pub(crate) fn has_request_here(&self) -> bool {
+        let here = Some(std::thread::current().id());
+        worker::works_for(self) || self.lock().entries.iter().any(|entry| entry.thread == here)
     }
 
     pub(crate) fn wait_until_empty(&self) {

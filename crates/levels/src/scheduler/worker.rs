@@ -1,5 +1,7 @@
 //! The workers: the threads of a pool.
 
+use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 
 use bywash_engine::levels::Ticket;
@@ -7,8 +9,19 @@ use bywash_engine::levels::Ticket;
 use super::{PoolScheduler, Work};
 use crate::task::{Taken, TaskQueue};
 
+thread_local! {
+    /// The pool whose worker this thread is, or null.
+    static POOL: Cell<*const PoolScheduler> = const { Cell::new(ptr::null()) };
+}
+
+/// Returns whether the calling thread is a worker of this pool.
+pub(crate) fn works_for(scheduler: &PoolScheduler) -> bool {
+    POOL.get() == ptr::from_ref(scheduler)
+}
+
 /// Runs a worker until the pool has no more work for it and is closed.
 pub(crate) fn run(scheduler: &Arc<PoolScheduler>) {
+    POOL.set(Arc::as_ptr(scheduler));
     let mut comes_back = false;
     while let Some(work) = scheduler.next_work(comes_back) {
         match work {

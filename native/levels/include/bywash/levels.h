@@ -99,9 +99,12 @@ struct bywash_levels_pool *bywash_levels_new(const struct bywash_levels_options 
 int bywash_levels_close(struct bywash_levels_pool *pool);
 
 /* Closes the pool, waits until every request in it has ended, and frees it. No other thread may use
- * it at the same time or later. When this returns, no callback runs any more. End your own request
- * first, since this would wait for it. NULL: does nothing. EDEADLK: a callback of this pool has
- * called this; the pool is closed, and not freed. */
+ * it at the same time or later. When this returns 0, no callback runs any more. NULL: does nothing.
+ *
+ *   EDEADLK  this would wait for its own thread: a callback of this pool has called this, or the
+ *            thread has a request in the pool. The pool is closed, and not freed: end the request,
+ *            and call this again. A thread has a request that it has begun, unless another thread
+ *            has run tasks in that request since. */
 int bywash_levels_free(struct bywash_levels_pool *pool);
 
 /* Waits until it is this thread's turn, for at most `timeout_ns`; 0: does not wait, -1: waits

@@ -150,7 +150,7 @@ class Stats:
 class Pool:
     """A pool of threads for which requests of several levels compete.
 
-    At its end, a `with` block closes the pool and waits for its requests.
+    At its end, a `with` block closes the pool and waits for its requests, as `close` does.
     """
 
     def __init__(
@@ -228,8 +228,10 @@ class Pool:
         """Close the pool to new requests.
 
         Requests that wait get `Closed`, and so do submitted requests that have not begun.
-        Requests that have begun continue. With `wait`, this method returns when they have ended,
-        so do not call it within one of them.
+        Requests that have begun continue. With `wait`, this method returns when they have ended.
+        Raise RuntimeError instead, after the pool is closed, if this thread would wait for
+        itself: it has a request in the pool, or runs a function of the pool. A thread has a
+        request that it has begun, unless another thread has run tasks in that request since.
         """
         self._native.close()
         if wait:

@@ -33,6 +33,7 @@ pub(crate) fn not_built(error: BuildError) -> PyErr {
         BuildError::Thread(error) => PyOSError::new_err(error),
         BuildError::Level { .. }
         | BuildError::Settings(_)
+        | BuildError::EmptyName
         | BuildError::Twice(_)
         | BuildError::Unknown { .. }
         | BuildError::Parity

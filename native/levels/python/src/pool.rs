@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bywash_levels::{Goal, JobState, Level, LevelStats, Refused, Verdict};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -94,9 +94,15 @@ impl Pool {
         Ok(())
     }
 
-    /// Waits until all requests have left the pool. Checks for signals while it waits.
+    /// Waits until all requests have left the pool. Checks for signals while it waits. Raises
+    /// RuntimeError if it would wait for its own thread.
     fn wait_until_empty(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
+        if py.detach(|| pool.has_request_here()) {
+            let words = "the pool is closed, but this thread has a request in it and would wait \
+                         for itself: end the request first, or use close(wait=False)";
+            return Err(PyRuntimeError::new_err(words));
+        }
         while !py.detach(|| pool.is_empty_by(Instant::now() + SLICE)) {
             py.check_signals()?;
         }

@@ -353,6 +353,7 @@ class Settings(unittest.TestCase):
             ("share", lambda: Pool(4, TWO, goal=Percentile("high", 0.1, 1.0))),
             ("time", lambda: Pool(4, TWO, goal=Percentile("high", 0.95, 0))),
             ("not a valid time", lambda: Pool(4, TWO, goal=Percentile("high", 0.95, -1))),
+            ("the name of a level is empty", lambda: Pool(1, {"": Level()})),
             ("parity", lambda: Pool(4, TWO, goal=Ratio("high", "low", 0.5), parity=2)),
         ]:
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
@@ -411,6 +412,64 @@ class Ends(unittest.TestCase):
             "begun.wait()\n"
         )
         self.assertEqual(said, "to its end\n")
+
+    def test_a_close_that_would_wait_for_its_own_thread_raises(self):
+        for code in (
+            "def close(*_):\n"
+            "    pool.close()\n"
+            "pool.submit('high', close).result()\n",
+            "with pool.request('high') as request:\n"
+            "    request.map(lambda _: pool.close(), [1])\n",
+            "def in_each(request):\n"
+            "    request.parallel_for(9, lambda _: pool.close())\n"
+            "pool.submit('high', in_each).result()\n",
+            "with pool:\n"
+            "    kept = pool.request('low')\n",
+            # Another thread runs tasks in a request that this thread has begun.
+            "request = pool.request('high')\n"
+            "failed = []\n"
+            "def use():\n"
+            "    try:\n"
+            "        request.map(lambda _: pool.close(), [1, 2])\n"
+            "    except RuntimeError as error:\n"
+            "        failed.append(error)\n"
+            "user = threading.Thread(target=use)\n"
+            "user.start()\n"
+            "user.join()\n"
+            "raise failed[0]\n",
+        ):
+            with self.subTest(code):
+                self.ends(
+                    "pool = Pool(2, {'high': Level(max_threads=2), 'low': Level()})\n"
+                    "try:\n"
+                    + "".join(f"    {line}\n" for line in code.splitlines())
+                    + "except RuntimeError as error:\n"
+                    "    assert 'would wait for itself' in str(error), error\n"
+                    "else:\n"
+                    "    raise AssertionError('nothing was raised')\n"
+                    "try:\n"
+                    "    pool.request('low')\n"
+                    "except Closed:\n"
+                    "    pass\n"
+                )
+
+    def test_a_close_waits_for_the_requests_of_other_threads(self):
+        said = self.ends(
+            "pool = Pool(2, {'low': Level()})\n"
+            "request = pool.request('low')\n"
+            "begun = threading.Event()\n"
+            "def use():\n"
+            "    request.map(len, ['a'])\n"
+            "    begun.set()\n"
+            "    time.sleep(0.05)\n"
+            "    print('to its end')\n"
+            "    request.end()\n"
+            "threading.Thread(target=use).start()\n"
+            "begun.wait()\n"
+            "pool.close()\n"
+            "print('closed')\n"
+        )
+        self.assertEqual(said, "to its end\nclosed\n")
 
     def test_a_request_that_is_kept_or_at_work_in_a_daemon_thread_holds_nobody_up(self):
         said = self.ends(

@@ -20,6 +20,8 @@
  * The library cannot detect:
  *   - whether a client has closed, or only shut down its sending side: both are a FIN, and only
  *     writing shows the difference;
+ *   - whether a FIN came, or this program has called shutdown(fd, SHUT_RD): the kernel marks both
+ *     on the socket in the same way, and the library reports either as ESHUTDOWN;
  *   - a FIN behind more bytes than the receive window holds: it does not arrive until the program
  *     reads. */
 #ifndef BYWASH_SENTRY_H
