@@ -140,6 +140,7 @@ test-fuzz:
 # The units, the examples behind their servers, the pages for `man`.
 test-packaging: build
 	scripts/check-packaging target/release/bywash
+	scripts/test-packages
 
 # The tutorials, as their readers run them.
 test-tutorials: build

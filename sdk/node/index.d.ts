@@ -2,6 +2,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 
+declare module 'http' {
+  interface IncomingMessage {
+    /** The token of this request, if a middleware of this library has let it in. */
+    bywash?: Token
+  }
+}
+
+declare module 'http2' {
+  interface Http2ServerRequest {
+    /** The token of this request, if a middleware of this library has let it in. */
+    bywash?: Token
+  }
+}
+
 type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyResponse = ServerResponse | Http2ServerResponse
 
@@ -215,7 +229,7 @@ export type ClassOf<Request> = string | ((req: Request) => string | null | undef
 export function terminable<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
   classOf: ClassOf<Req>,
-  handler: (req: Req & { bywash?: Token }, res: Res) => unknown,
+  handler: (req: Req, res: Res) => unknown,
   options?: Options
 ): (req: Req, res: Res) => unknown
 
@@ -227,7 +241,7 @@ export function middleware<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
   classOf: ClassOf<Req>,
   options?: Options
-): (req: Req, res: Res, next: (error?: unknown) => void) => void
+): (req: Req, res: Res, next: (error?: any) => void) => void
 
 /**
  * An error handler of Express and similar frameworks that answers terminated requests like the
@@ -237,7 +251,7 @@ export function answerTerminated (
   error: unknown,
   req: AnyRequest,
   res: AnyResponse,
-  next: (error?: unknown) => void
+  next: (error?: any) => void
 ): void
 
 /** Returns the token of the request that this code works for, if there is one. */

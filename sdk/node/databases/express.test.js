@@ -1,36 +1,33 @@
 'use strict'
-// Tests of the examples of README.md: Express, with pg and with mysql2.
+// Tests of the examples of README.md: Express, with pg, mysql2, knex and Drizzle.
 
 const assert = require('node:assert/strict')
-const { readFileSync } = require('node:fs')
 const http = require('node:http')
-const { join } = require('node:path')
 const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
+const { example } = require('../testing/readme')
 const { listen } = require('../testing/server')
 const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 
-/**
- * Returns the objects that an example of README.md defines: the one that contains the word `word`.
- */
-function example (word) {
-  const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
-  const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))
-  const load = (name) => require(name === 'bywash' ? '..' : name)
-  return new Function('require', `${found}\nreturn { app, pool, stopClient }`)(load)
+/** The kind of database, by the package that the example requires, and the name of its pool. */
+const EXAMPLES = {
+  pg: ['pg', 'pool'],
+  'mysql2/promise': ['mysql2', 'pool'],
+  knex: ['pg', 'knex'],
+  'drizzle-orm': ['pg', 'pool']
 }
 
-for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2/promise')"]]) {
+for (const [required, [kind, poolName]] of Object.entries(EXAMPLES)) {
   const { address, sleep: sleeps, url } = KINDS[kind]
   const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
 
-  test(`Express and ${kind}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
+  test(`Express and ${required}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
     const site = await daemon(t)
     Object.assign(process.env, { BYWASH_STOPD: site.path, DATABASE: url })
-    const { app, pool, stopClient } = example(word)
+    const { app, stopClient, [poolName]: pool } = example(`require('${required}')`, ['app', 'stopClient', poolName])
     // A busy machine answers late.
     stopClient.patience = PATIENCE
-    t.after(() => { stopClient.close(); return pool.end() })
+    t.after(() => { stopClient.close(); return pool.end?.() ?? pool.destroy() })
     const { running } = await watch(t, kind)
     const { get: ask, port } = await listen(t, app)
     const path = (query) => `/search?query=${encodeURIComponent(query)}`

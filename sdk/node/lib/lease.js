@@ -165,7 +165,7 @@ class Query {
       this.#close()
       throw new Taken(answer)
     }
-    this.#stopClient.count('refused')
+    this.#stopClient.refused('lease', answer)
   }
 
   async #release () {

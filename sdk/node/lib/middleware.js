@@ -194,13 +194,13 @@ async function concluded (token, handler, req, res) {
 }
 
 /**
- * Emits a warning for an error of a terminated request, unless the error only reports the
- * termination.
+ * Emits a warning for an error of a terminated request, unless the error or its cause only reports
+ * the termination. Some libraries wrap the error of a query or of a stream.
  */
 function warn (error, { reason }) {
-  const isTermination = error instanceof Terminated || error?.name === 'AbortError'
+  const isTermination = (of) => of instanceof Terminated || of?.name === 'AbortError'
   const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
-  if (isTermination || isOfClient) return
+  if (isTermination(error) || isTermination(error?.cause) || isOfClient) return
   process.emitWarning(`a terminated request ended with an error: ${inspect(error)}`, 'BywashWarning')
 }
 

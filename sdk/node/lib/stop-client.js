@@ -32,6 +32,10 @@ const WARNINGS = {
   unreachable: (path) => `no stop daemon answers at ${path}: queries run, and nothing cancels them`
 }
 
+/** Returns the warning for the first refused lease or stop. */
+const refusal = (path, what, text) =>
+  `the stop daemon at ${path} refused a ${what} (later ones are only counted): ${text}`
+
 /**
  * The answer to a line that could not be sent. (null stands for a line that was sent and not
  * answered.)
@@ -123,6 +127,8 @@ class Conversation {
 class StopClient {
   #conversation = null
   #notBefore = -Infinity
+  // What was refused and has had its warning: leases and stops have different causes.
+  #warned = new Set()
   #counts = { leased: 0, unnamed: 0, unreachable: 0, refused: 0, stopped: 0, taken: 0, spoiled: 0, stops: 0 }
 
   constructor (path = process.env.BYWASH_STOPD || SOCKET, { clock, patience } = {}) {
@@ -153,8 +159,23 @@ class StopClient {
    */
   stop (request, reason) {
     this.conversation()?.say(`STOP ${request} ${reason} scope=own`, (answer) => {
-      if (answer) this.count(answer.startsWith('OK') ? 'stops' : 'refused')
+      if (answer?.startsWith('OK')) this.count('stops')
+      else if (answer) this.refused('stop', answer)
     })
+  }
+
+  /**
+   * Counts a refused lease or stop. Emits a warning with the daemon's text for the first one of
+   * each. `STOPPED` counts as a refusal too if nothing may terminate the request any more. It causes
+   * no warning, because nothing is wrong with the set-up.
+   */
+  refused (what, answer) {
+    this.count('refused')
+    if (this.#warned.has(what) || !answer.startsWith('ERR')) return
+    this.#warned.add(what)
+    // A line of another program at this socket may have any length and any bytes.
+    const text = answer.slice(0, LONGEST).replace(/[^ -~]/g, '?')
+    process.emitWarning(refusal(this.path, what, text), 'BywashWarning')
   }
 
   /**

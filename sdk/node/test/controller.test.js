@@ -4,10 +4,10 @@
 
 const assert = require('node:assert/strict')
 const { readFileSync } = require('node:fs')
-const { join } = require('node:path')
 const { test } = require('node:test')
 const { Controller, SettingError } = require('..')
 const { checked, granted } = require('../lib/classes')
+const { GOLDEN } = require('../testing/conformance')
 
 const BOUNDS = { runMin: 1000, runMax: 9000 }
 
@@ -23,7 +23,7 @@ function search (settings = {}) {
 }
 
 test('every golden threshold is the engine\'s', () => {
-  const text = readFileSync(join(__dirname, '../../../lab/golden/termination.csv'), 'utf8')
+  const text = readFileSync(GOLDEN, 'utf8')
   const rows = text.trim().split('\n').slice(1).map((line) => line.split(',').map(Number))
   assert.equal(rows.length, 105)
   for (const [runMin, runMax, alpha, low, high, arrived, lost, nanoseconds] of rows) {

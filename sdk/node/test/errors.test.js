@@ -22,6 +22,9 @@ const handlers = {
     clock.now += BOUNDS.runMax
     return sleep(ENDLESS, null, { signal: req.bywash.signal })
   },
+  wrapped: async () => {
+    try { overdue() } catch (cause) { throw new Error('a query failed', { cause }) }
+  },
   breaks: async () => {
     try { overdue() } catch { throw new RangeError('no') }
   },
@@ -47,7 +50,7 @@ for (const [style, app] of Object.entries(STYLES)) {
     const { controller } = search()
     const said = warnings(t)
     const { get } = await listen(t, app(controller))
-    for (const path of ['/told', '/aborted', '/breaks']) assert.equal((await get(path)).status, 504, path)
+    for (const path of ['/told', '/aborted', '/wrapped', '/breaks']) assert.equal((await get(path)).status, 504, path)
     await until(() => said.length > 0)
     assert.equal(said.length, 1, said.join())
     assert.match(said[0], /^BywashWarning: .*RangeError: no/)

@@ -3,15 +3,11 @@
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
-const { readFileSync } = require('node:fs')
-const { join } = require('node:path')
 const { test } = require('node:test')
+const { example } = require('../testing/readme')
 
 test('the example runs', async (t) => {
-  const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
-  const [, example] = text.match(/```js\n(.*?)```/s)
-  const load = (name) => require(name === 'bywash' ? '..' : name)
-  const { server, controller } = new Function('require', `${example}\nreturn { server, controller }`)(load)
+  const { server, controller } = example("require('node:http')", ['server', 'controller'])
   await once(server, 'listening')
   t.after(() => { server.closeAllConnections(); server.close() })
   const url = `http://127.0.0.1:${server.address().port}/search`

@@ -10,21 +10,75 @@ const { test } = require('node:test')
 const { Query, Terminated, outgoing, terminable } = require('..')
 const { daemon } = require('../testing/daemon')
 const { cancelled, stage } = require('../testing/stop-client')
-const { listen, until } = require('../testing/server')
+const { listen, until, warnings } = require('../testing/server')
 
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
 
 test('queries outside of a named request are one warning', async (t) => {
   const { controller, run, stopClient } = await stage(t)
-  const warnings = []
-  const listen = (warning) => warnings.push(warning.message)
-  process.on('warning', listen)
-  t.after(() => process.off('warning', listen))
+  const said = warnings(t)
   for (const token of [null, controller.begin('search')]) await run(null, token)
   assert.equal(stopClient.stats().unnamed, 2)
-  await until(() => warnings.length > 0)
-  assert.equal(warnings.filter((text) => text.includes('outside of a named request')).length, 1)
+  await until(() => said.length > 0)
+  assert.equal(said.filter((text) => text.includes('outside of a named request')).length, 1)
+})
+
+/** Resolves when all warnings so far have been emitted, which happens in a later tick. */
+const emitted = () => new Promise(setImmediate)
+
+test('queries without a daemon are one warning', async (t) => {
+  const { daemon, run, stopClient } = await stage(t)
+  const said = warnings(t)
+  await daemon.die()
+  for (let turn = 0; turn < 2; turn++) await run()
+  assert.equal(stopClient.stats().unreachable, 2)
+  await emitted()
+  assert.deepEqual(said, [`BywashWarning: no stop daemon answers at ${daemon.path}: queries run, and nothing cancels them`])
+})
+
+const FORBIDDEN = 'ERR forbidden add this user to stopd.leases'
+
+test('refused leases are one warning with the daemon\'s text', async (t) => {
+  const { answers, daemon, run, stopClient } = await stage(t)
+  const said = warnings(t)
+  answers({ LEASE: FORBIDDEN })
+  for (let turn = 0; turn < 2; turn++) await run()
+  assert.equal(stopClient.stats().refused, 2)
+  await emitted()
+  assert.deepEqual(said, [`BywashWarning: the stop daemon at ${daemon.path} refused a lease (later ones are only counted): ${FORBIDDEN}`])
+})
+
+test('refused stops are one warning with the daemon\'s text', async (t) => {
+  const { answers, daemon, stopClient } = await stage(t)
+  const said = warnings(t)
+  answers({ STOP: FORBIDDEN })
+  for (let turn = 0; turn < 2; turn++) stopClient.stop('r1', 'client_left')
+  await until(() => stopClient.stats().refused === 2)
+  await emitted()
+  assert.deepEqual(said, [`BywashWarning: the stop daemon at ${daemon.path} refused a stop (later ones are only counted): ${FORBIDDEN}`])
+})
+
+test('the daemon\'s text in a warning is printable and bounded', async (t) => {
+  const { answers, run } = await stage(t)
+  const said = warnings(t)
+  answers({ LEASE: `ERR \x1b[2J\u00e9 ${'x'.repeat(1100)}` })
+  await run()
+  await emitted()
+  // The two bytes of the letter are two characters.
+  const start = 'ERR ?[2J?? '
+  assert.ok(said[0].endsWith(`: ${start}${'x'.repeat(1024 - start.length)}`), said[0])
+})
+
+test('a stop that comes too late is no warning', async (t) => {
+  const { answers, run, stopClient } = await stage(t)
+  const said = warnings(t)
+  stopClient.refused('lease', 'STOPPED client_left')
+  answers({ LEASE: FORBIDDEN })
+  await run()
+  await emitted()
+  assert.equal(stopClient.stats().refused, 2)
+  assert.deepEqual(said.map((text) => text.endsWith(FORBIDDEN)), [true])
 })
 
 test('the error of a cancelled query is the cause of that of its request, and another error stays', async (t) => {

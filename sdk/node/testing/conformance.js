@@ -1,11 +1,16 @@
 'use strict'
-// The vectors of sdk/conformance, which are the same for every language. Its README.md describes
-// their format.
+// The vectors of sdk/conformance and the golden values, which are the same for every language.
+// sdk/conformance/README.md describes the format of the vectors.
 
-const { readFileSync } = require('node:fs')
+const { existsSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 
-const FOLDER = join(__dirname, '../../conformance')
+// scripts/test-packages copies the files next to the tests of a package. The repository has them
+// above this package.
+const DATA = join(__dirname, 'data')
+const ROOT = existsSync(DATA) ? DATA : join(__dirname, '../../..')
+const FOLDER = join(ROOT, 'sdk/conformance')
+const GOLDEN = join(ROOT, 'lab/golden/termination.csv')
 
 /** The fields that each vector may have, and those of the vectors of each list. */
 const COMMON = ['why', 'source', 'except', 'in_memory']
@@ -60,4 +65,4 @@ function microClock () {
   return clock
 }
 
-module.exports = { flat, isMade, microClock, vectors }
+module.exports = { GOLDEN, flat, isMade, microClock, vectors }

@@ -163,7 +163,7 @@ class Query:
             self._stop_client.count("taken")
             yield self._close
             raise Taken(answer)
-        self._stop_client.count("refused")
+        self._stop_client.refused("lease", answer)
 
     def _end(self, error: Optional[BaseException]) -> Steps:
         token = self._token

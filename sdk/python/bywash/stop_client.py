@@ -10,13 +10,14 @@ and the parent's leases end with it.
 import itertools
 import logging
 import os
+import re
 import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Optional, Set
 
-from .conversation import Conversation
+from .conversation import LONGEST, Conversation
 
 SOCKET = "/run/bywash-stopd/stopd.sock"
 
@@ -35,6 +36,9 @@ _WARNINGS = {
     "put the middleware around its handler (stop daemon: %s)",
     "unreachable": "no stop daemon answers at %s: queries run, and nothing cancels them",
 }
+
+#: The warning for the first refused lease and the first refused stop, with the daemon's text.
+_REFUSAL = "the stop daemon at %s refused a %s (later ones are only counted): %s"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class StopClient:
         self._conversation: Optional[Conversation] = None
         self._not_before = 0.0
         self._counts: Dict[str, int] = dict.fromkeys(StopClientStats.__dataclass_fields__, 0)
+        #: What was refused and logged: leases and stops have different causes.
+        self._logged: Set[str] = set()
         #: Numbers for this process's own leases. Each lease has a new one, so that a late stop
         #: finds no lease.
         self.numbers = itertools.count(1)
@@ -124,8 +130,26 @@ class StopClient:
             conversation.ask(f"STOP {request} {reason} scope=own", self._hears_of_stop)
 
     def _hears_of_stop(self, answer: Optional[str]) -> None:
-        if answer is not None:
-            self.count("stops" if answer.startswith("OK") else "refused")
+        if answer is None:
+            return
+        if answer.startswith("OK"):
+            self.count("stops")
+        else:
+            self.refused("stop", answer)
+
+    def refused(self, what: str, answer: str) -> None:
+        """Count a refused lease or stop, and log the first one of each with the daemon's text.
+
+        `STOPPED` counts as a refusal too if nothing may terminate the request any more. It is not
+        logged, because nothing is wrong with the set-up.
+        """
+        self.count("refused")
+        with self._lock:
+            if what in self._logged or not answer.startswith("ERR"):
+                return
+            self._logged.add(what)
+        # A line of another program at this socket may have any length and any bytes.
+        _log.warning(_REFUSAL, self.path, what, re.sub("[^ -~]", "?", answer[:LONGEST]))
 
     def count(self, what: str) -> None:
         """Add one to a count. The first of a kind that indicates a wrong set-up is logged."""

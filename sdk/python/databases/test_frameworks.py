@@ -21,11 +21,16 @@ SLEEP = "SELECT pg_sleep(60)"
 ONE = {"pool_size": 1, "max_overflow": 0}
 
 
+def example_text(word):
+    """Return the example of README.md that contains `word`."""
+    (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
+    return text
+
+
 def example(word):
     """Return the names that an example of README.md defines: the one that contains `word`."""
-    (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
     names = {}
-    exec(compile(text, str(README), "exec"), names)
+    exec(compile(example_text(word), str(README), "exec"), names)
     return names
 
 

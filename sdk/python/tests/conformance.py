@@ -1,13 +1,19 @@
-"""The vectors of `sdk/conformance`, which are the same for every language.
+"""The vectors of `sdk/conformance` and the golden values, which are the same for every language.
 
-`sdk/conformance/README.md` describes their format. A test that runs a vector states its `why`.
+`sdk/conformance/README.md` describes the format of the vectors. A test that runs a vector states
+its `why`.
 """
 
 import json
 import pathlib
 import re
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "conformance"
+HERE = pathlib.Path(__file__).resolve().parent
+#: `scripts/test-packages` copies the files into the source distribution. The repository has them
+#: above this package.
+ROOT = HERE / "data" if (HERE / "data").is_dir() else HERE.parents[2]
+FOLDER = ROOT / "sdk/conformance"
+GOLDEN = ROOT / "lab/golden/termination.csv"
 
 #: The fields that each vector may have, and those of the vectors of each list.
 COMMON = {"why", "source", "except", "in_memory"}

@@ -1,16 +1,15 @@
 """Tests of the thresholds and the settings. `test_conformance.py` tests the controller's rules."""
 
 import csv
-import pathlib
 import threading
 import unittest
 
 from bywash import Class, Controller, SettingError
 
 from .clock import Clock
+from .conformance import GOLDEN
 
 PATIENCE = 60
-GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "lab/golden/termination.csv"
 
 
 def search(**settings):

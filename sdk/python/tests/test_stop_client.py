@@ -190,6 +190,74 @@ class Without(Case):
         self.until(lambda: open_files() <= before and threading.active_count() <= threads)
 
 
+class Warnings(Case):
+    FORBIDDEN = "ERR forbidden add this user to stopd.leases"
+
+    def warned(self, logged):
+        """Return the warnings, without the socket's path."""
+        self.assertEqual({record.levelname for record in logged.records}, {"WARNING"})
+        return [record.getMessage().replace(self.daemon.path, "PATH") for record in logged.records]
+
+    def refusal(self, what):
+        return f"the stop daemon at PATH refused a {what} (later ones are only counted): {self.FORBIDDEN}"
+
+    def test_the_first_query_outside_of_a_named_request_is_logged(self):
+        with self.assertLogs("bywash") as logged:
+            self.begin(None)
+            for _ in range(2):
+                with self.query():
+                    pass
+        self.assertEqual(self.stop_client.stats().unnamed, 2)
+        (warned,) = self.warned(logged)
+        self.assertIn("outside of a named request", warned)
+        self.assertIn("PATH", warned)
+
+    def test_the_first_query_without_a_daemon_is_logged(self):
+        self.daemon.die()
+        with self.assertLogs("bywash") as logged:
+            for _ in range(2):
+                with self.query():
+                    pass
+        self.assertEqual(self.stop_client.stats().unreachable, 2)
+        (warned,) = self.warned(logged)
+        self.assertEqual(warned, "no stop daemon answers at PATH: queries run, and nothing cancels them")
+
+    def test_the_first_refused_lease_is_logged_with_the_daemons_text(self):
+        self.answers(lease=self.FORBIDDEN)
+        with self.assertLogs("bywash") as logged:
+            for _ in range(2):
+                with self.query():
+                    pass
+        self.assertEqual(self.stop_client.stats().refused, 2)
+        (warned,) = self.warned(logged)
+        self.assertEqual(warned, self.refusal("lease"))
+
+    def test_the_first_refused_stop_is_logged_with_the_daemons_text(self):
+        self.answers(stop=self.FORBIDDEN)
+        with self.assertLogs("bywash") as logged:
+            for _ in range(2):
+                self.stop_client.stop("r1", "client_left")
+            self.until(lambda: self.stop_client.stats().refused == 2 and logged.records)
+        (warned,) = self.warned(logged)
+        self.assertEqual(warned, self.refusal("stop"))
+
+    def test_the_logged_text_of_the_daemon_is_printable_and_bounded(self):
+        self.answers(lease="ERR \x1b[2J\u00e9\r" + "x" * 1100)
+        with self.assertLogs("bywash") as logged, self.query():
+            pass
+        (warned,) = self.warned(logged)
+        # The two bytes of the letter are two characters.
+        self.assertTrue(warned.endswith(": ERR ?[2J???" + "x" * (1024 - len("ERR ?[2J???"))), warned)
+
+    def test_a_stop_that_comes_too_late_is_not_logged_as_a_refusal(self):
+        self.stop_client.refused("lease", "STOPPED client_left")
+        self.answers(lease=self.FORBIDDEN)
+        self.begin("r2")
+        with self.assertLogs("bywash") as logged, self.query():
+            pass
+        self.assertEqual((len(self.warned(logged)), self.stop_client.stats().refused), (1, 2))
+
+
 class Many(Case):
     def test_answers_find_who_asked_in_whatever_order_they_come(self):
         """Each pair of leases is answered in reverse order."""
