@@ -37,7 +37,10 @@ calls_end:
 /* These go on in the real function as if the program had called it directly (processes.c). */
     .globl vfork
     .type vfork, @function
+    .globl __vfork
+    .type __vfork, @function
 vfork:
+__vfork:
     .cfi_startproc
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
@@ -68,6 +71,27 @@ dlopen:
     jmp *%rax
     .cfi_endproc
     .size dlopen, .-dlopen
+
+    .globl dlmopen
+    .type dlmopen, @function
+dlmopen:
+    .cfi_startproc
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq %rdx
+    .cfi_adjust_cfa_offset 8
+    call processes_dlmopen
+    popq %rdx
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp *%rax
+    .cfi_endproc
+    .size dlmopen, .-dlmopen
 
 /* The number and five arguments are in registers, and the sixth is on the stack (keeps.c). */
     .globl syscall

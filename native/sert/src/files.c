@@ -63,6 +63,8 @@ STANDS_BEFORE int open(const char *path, int flags, ...) {
 STANDS_BEFORE int open64(const char *path, int flags, ...) {
     return OPENED(REAL(open64)(path, flags, MODE_OF(flags, flags)));
 }
+ALSO(__open, open);
+ALSO(__open64, open64);
 STANDS_BEFORE int openat(int directory, const char *path, int flags, ...) {
     return OPENED(REAL(openat)(directory, path, flags, MODE_OF(flags, flags)));
 }
@@ -74,6 +76,25 @@ STANDS_BEFORE int creat(const char *path, mode_t mode) {
 }
 STANDS_BEFORE int creat64(const char *path, mode_t mode) {
     return OPENED(REAL(creat64)(path, mode));
+}
+STANDS_BEFORE int open_by_handle_at(int mount, struct file_handle *handle, int flags) {
+    return OPENED(REAL(open_by_handle_at)(mount, handle, flags));
+}
+int fsopen(const char *type, unsigned flags);
+int fsmount(int context, unsigned flags, unsigned attributes);
+int fspick(int directory, const char *path, unsigned flags);
+int open_tree(int directory, const char *path, unsigned flags);
+STANDS_BEFORE int fsopen(const char *type, unsigned flags) {
+    return OPENED(REAL(fsopen)(type, flags));
+}
+STANDS_BEFORE int fsmount(int context, unsigned flags, unsigned attributes) {
+    return OPENED(REAL(fsmount)(context, flags, attributes));
+}
+STANDS_BEFORE int fspick(int directory, const char *path, unsigned flags) {
+    return OPENED(REAL(fspick)(directory, path, flags));
+}
+STANDS_BEFORE int open_tree(int directory, const char *path, unsigned flags) {
+    return OPENED(REAL(open_tree)(directory, path, flags));
 }
 
 /* Variants of _FORTIFY_SOURCE. */
@@ -164,6 +185,7 @@ STANDS_BEFORE int pipe(int fds[2]) {
     opened_both(result, fds, __builtin_return_address(0));
     return result;
 }
+ALSO(__pipe, pipe);
 STANDS_BEFORE int pipe2(int fds[2], int flags) {
     int result = REAL(pipe2)(fds, flags);
     opened_both(result, fds, __builtin_return_address(0));
@@ -235,6 +257,7 @@ static int replaced(int result, int from, int to, void *caller) {
 STANDS_BEFORE int dup2(int from, int to) {
     return replaced(REAL(dup2)(from, to), from, to, __builtin_return_address(0));
 }
+ALSO(__dup2, dup2);
 STANDS_BEFORE int dup3(int from, int to, int flags) {
     return replaced(REAL(dup3)(from, to, flags), from, to, __builtin_return_address(0));
 }
@@ -249,6 +272,7 @@ STANDS_BEFORE int fcntl(int fd, int command, ...) {
     va_end(more);
     return controlled(REAL(fcntl)(fd, command, arg), command, __builtin_return_address(0));
 }
+ALSO(__fcntl, fcntl);
 STANDS_BEFORE int fcntl64(int fd, int command, ...) {
     va_list more;
     va_start(more, command);
@@ -272,6 +296,7 @@ static int closed(int close(int), int fd, void *caller) {
 STANDS_BEFORE int close(int fd) {
     return closed(REAL(close), fd, __builtin_return_address(0));
 }
+ALSO(__close, close);
 STANDS_BEFORE int mq_close(mqd_t queue) {
     return closed(REAL(mq_close), queue, __builtin_return_address(0));
 }

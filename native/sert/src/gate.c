@@ -1,5 +1,6 @@
 #include "gate.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -19,6 +20,7 @@ struct ranges {
 
 static struct ranges program, waiting;
 struct gate_range gate_libc, gate_loader;
+static struct ranges allocator;
 
 /* The object to look for, and the list for its ranges. The program is the object without a name. */
 struct search {
@@ -70,6 +72,17 @@ static int look_for(const char *name, struct ranges *into) {
     return search.full ? ENOSPC : search.found ? 0 : ENOENT;
 }
 
+/* Looks for the object that has the next allocator. The object is libc if no other library has one.
+ * Returns 0, or an errno. */
+static int look_for_allocator(void) {
+    Dl_info object;
+    if (dladdr(real_find("malloc", NULL), &object) == 0) {
+        return ENOENT;
+    }
+    const char *slash = strrchr(object.dli_fname, '/');
+    return look_for(slash ? slash + 1 : object.dli_fname, &allocator);
+}
+
 bool gate_open(void) {
     static bool is_open;
     if (is_open) {
@@ -77,8 +90,9 @@ bool gate_open(void) {
     }
     atomic_store(&program.count, 0);
     atomic_store(&waiting.count, 0);
+    atomic_store(&allocator.count, 0);
     struct ranges libc = {0}, loader = {0};
-    int missing = look_for(NULL, &program) | look_for("libc.so.6", &libc) | look_for("ld-linux", &loader);
+    int missing = look_for(NULL, &program) | look_for("libc.so.6", &libc) | look_for("ld-linux", &loader) | look_for_allocator();
     look_for("libstdc++.so", &waiting);
     gate_libc = libc.range[0];
     gate_loader = loader.range[0];
@@ -94,6 +108,10 @@ int gate_admit(const char *soname) {
 
 bool gate_is_program(uintptr_t pc) {
     return is_in(&program, pc);
+}
+
+bool gate_is_allocator(uintptr_t pc) {
+    return is_in(&allocator, pc);
 }
 
 bool gate_may_wait(uintptr_t pc) {

@@ -1,23 +1,38 @@
 /* Functions of libc that leave something behind which a stop cannot release: memory that libc
- * allocates for an object of its caller, a timer, an attached segment, a key.
+ * allocates for an object of its caller, a timer, an attached segment, a key. A function after
+ * which libc or the kernel goes on using memory of its caller is one of them.
  *
  * Such a call makes the request unstoppable from then on. Only calls on the program's behalf count,
  * because libc releases what it acquires for itself. The manual lists the functions. */
+#include <aio.h>
 #include <argz.h>
 #include <envz.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <iconv.h>
 #include <locale.h>
+#include <mqueue.h>
+#include <netdb.h>
 #include <nl_types.h>
 #include <obstack.h>
 #include <pthread.h>
+/* Use its prototypes without variable-length arrays. */
+#define _REGEX_NELTS(n)
+#define _REGEX_RE_COMP
+#include <regex.h>
+#include <resolv.h>
 #include <search.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/profil.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <syslog.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,6 +68,8 @@ KEEPS(void *, tsearch, (const void *item, void **root, __compar_fn_t compare), (
 KEEPS(int, wordexp, (const char *text, wordexp_t *words, int flags), (text, words, flags))
 KEEPS(locale_t, newlocale, (int categories, const char *name, locale_t base), (categories, name, base))
 KEEPS(locale_t, duplocale, (locale_t from), (from))
+ALSO(__newlocale, newlocale);
+ALSO(__duplocale, duplocale);
 KEEPS(char *, setlocale, (int category, const char *name), (category, name))
 KEEPS(nl_catd, catopen, (const char *name, int flags), (name, flags))
 KEEPS(FILE *, fopencookie, (void *cookie, const char *mode, cookie_io_functions_t functions), (cookie, mode, functions))
@@ -103,13 +120,59 @@ KEEPS(int, posix_spawn_file_actions_addtcsetpgrp_np, (posix_spawn_file_actions_t
 KEEPS(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes), (thread, attributes))
 KEEPS_VERSION(int, pthread_attr_setaffinity_np, "GLIBC_2.3.4", (pthread_attr_t *attributes, size_t size, const cpu_set_t *set), (attributes, size, set))
 KEEPS(int, pthread_attr_setsigmask_np, (pthread_attr_t *attributes, const sigset_t *set), (attributes, set))
+KEEPS(int, pthread_getattr_default_np, (pthread_attr_t *attributes), (attributes))
+
+/* The expressions of GNU's interface: each search may add states to them. */
+KEEPS(const char *, re_compile_pattern, (const char *text, size_t length, struct re_pattern_buffer *into), (text, length, into))
+KEEPS(regoff_t, re_search, (struct re_pattern_buffer *expression, const char *text, regoff_t length, regoff_t from, regoff_t range, struct re_registers *found), (expression, text, length, from, range, found))
+KEEPS(regoff_t, re_search_2, (struct re_pattern_buffer *expression, const char *text, regoff_t length, const char *more, regoff_t more_length, regoff_t from, regoff_t range, struct re_registers *found, regoff_t end), (expression, text, length, more, more_length, from, range, found, end))
+KEEPS(regoff_t, re_match, (struct re_pattern_buffer *expression, const char *text, regoff_t length, regoff_t from, struct re_registers *found), (expression, text, length, from, found))
+KEEPS(regoff_t, re_match_2, (struct re_pattern_buffer *expression, const char *text, regoff_t length, const char *more, regoff_t more_length, regoff_t from, struct re_registers *found, regoff_t end), (expression, text, length, more, more_length, from, found, end))
+KEEPS(char *, re_comp, (const char *text), (text))
+KEEPS(int, re_exec, (const char *text), (text))
+
+/* --- Memory of the caller that libc goes on using after the call --- */
+
+KEEPS(int, aio_read, (struct aiocb *order), (order))
+KEEPS(int, aio_read64, (struct aiocb64 *order), (order))
+KEEPS(int, aio_write, (struct aiocb *order), (order))
+KEEPS(int, aio_write64, (struct aiocb64 *order), (order))
+KEEPS(int, aio_fsync, (int operation, struct aiocb *order), (operation, order))
+KEEPS(int, aio_fsync64, (int operation, struct aiocb64 *order), (operation, order))
+KEEPS(int, lio_listio, (int mode, struct aiocb *const list[], int count, struct sigevent *event), (mode, list, count, event))
+KEEPS(int, lio_listio64, (int mode, struct aiocb64 *const list[], int count, struct sigevent *event), (mode, list, count, event))
+KEEPS(int, getaddrinfo_a, (int mode, struct gaicb *list[], int count, struct sigevent *event), (mode, list, count, event))
+KEEPS(int, profil, (unsigned short *counts, size_t size, size_t offset, unsigned scale), (counts, size, offset, scale))
+KEEPS(int, sprofil, (struct prof *parts, int count, struct timeval *interval, unsigned flags), (parts, count, interval, flags))
+KEEPS(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
+KEEPS(char *, initstate, (unsigned seed, char *state, size_t size), (seed, state, size))
+KEEPS(char *, setstate, (char *state), (state))
+KEEPS(int, putenv, (char *text), (text))
+KEEPS(void, openlog, (const char *name, int options, int facility), (name, options, facility))
 
 /* --- What the process or the kernel keeps --- */
 
 KEEPS(int, pthread_key_create, (pthread_key_t *key, void (*destroy)(void *)), (key, destroy))
+ALSO(__pthread_key_create, pthread_key_create);
 KEEPS(int, tss_create, (tss_t *key, tss_dtor_t destroy), (key, destroy))
 KEEPS_VERSION(int, timer_create, "GLIBC_2.3.3", (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
 KEEPS(void *, shmat, (int segment, const void *where, int flags), (segment, where, flags))
+KEEPS(int, mq_notify, (mqd_t queue, const struct sigevent *event), (queue, event))
+KEEPS(int, pkey_alloc, (unsigned flags, unsigned rights), (flags, rights))
+STANDS_BEFORE sem_t *sem_open(const char *name, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+    unsigned value = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+    va_end(more);
+    kept("calls sem_open", __builtin_return_address(0));
+    return REAL(sem_open)(name, flags, mode, value);
+}
+/* The state of a resolver has memory and sockets. __res_ninit is the name of res_ninit. */
+KEEPS(int, __res_ninit, (struct __res_state *state), (state))
+/* They close descriptors of others. */
+KEEPS(int, close_range, (unsigned first, unsigned last, int flags), (first, last, flags))
+KEEPS(void, closefrom, (int first), (first))
 
 /* Returns whether a system call leaves nothing behind in the process. Any other may open or map
  * something. */

@@ -173,15 +173,18 @@ STANDS_BEFORE void flockfile(FILE *stream) {
     REAL(flockfile)(stream);
     taken(0);
 }
+ALSO(_IO_flockfile, flockfile);
 
 STANDS_BEFORE int ftrylockfile(FILE *stream) {
     return taken(REAL(ftrylockfile)(stream));
 }
+ALSO(_IO_ftrylockfile, ftrylockfile);
 
 STANDS_BEFORE void funlockfile(FILE *stream) {
     REAL(funlockfile)(stream);
     given(0, __builtin_return_address(0));
 }
+ALSO(_IO_funlockfile, funlockfile);
 
 /* --- Conditions --- */
 

@@ -51,6 +51,17 @@ static struct {
     size_t (*malloc_usable_size)(void *);
 } next;
 
+/* libc's own allocator, which comes next if no other library has one. */
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    void (*free)(void *);
+} libcs;
+
 static struct block *header(void *seen) {
     return (struct block *)((char *)seen - HEADER);
 }
@@ -76,6 +87,13 @@ static __attribute__((noinline, cold)) bool find_next(void) {
     next.realloc = real_find("realloc", NULL);
     next.memalign = real_find("memalign", NULL);
     next.malloc_usable_size = real_find("malloc_usable_size", NULL);
+    libcs.malloc = real_find("__libc_malloc", NULL);
+    libcs.calloc = real_find("__libc_calloc", NULL);
+    libcs.realloc = real_find("__libc_realloc", NULL);
+    libcs.memalign = real_find("__libc_memalign", NULL);
+    libcs.valloc = real_find("__libc_valloc", NULL);
+    libcs.pvalloc = real_find("__libc_pvalloc", NULL);
+    libcs.free = real_find("__libc_free", NULL);
     next.free = real_find("free", NULL);
     return true;
 }
@@ -466,3 +484,19 @@ STANDS_BEFORE void *reallocarray(void *seen, size_t count, size_t size) {
     }
     return realloc(seen, bytes);
 }
+
+/* --- libc's other names for its allocator --- */
+
+/* If another allocator comes next, these names mean libc's own, and not that one. */
+#define LIBCS(result, name, parameters, arguments)                                                     \
+    result __libc_##name parameters;                                                                   \
+    STANDS_BEFORE result __libc_##name parameters {                                                    \
+        return !is_ready() || next.malloc == libcs.malloc ? name arguments : libcs.name arguments;     \
+    }
+LIBCS(void *, malloc, (size_t size), (size))
+LIBCS(void *, calloc, (size_t count, size_t size), (count, size))
+LIBCS(void *, realloc, (void *seen, size_t size), (seen, size))
+LIBCS(void *, memalign, (size_t alignment, size_t size), (alignment, size))
+LIBCS(void *, valloc, (size_t size), (size))
+LIBCS(void *, pvalloc, (size_t size), (size))
+LIBCS(void, free, (void *seen), (seen))

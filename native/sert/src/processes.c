@@ -4,7 +4,9 @@
  * Some of these functions return twice, or look at their caller. So calls.S asks for the function
  * to go to, and jumps there with the stack unchanged. */
 #include <dlfcn.h>
+#include <sched.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,9 +28,26 @@ STANDS_BEFORE int system(const char *command) {
     stop_spoilt("starts a process", __builtin_return_address(0));
     return REAL(system)(command);
 }
+/* _Fork does not call the handlers that fork calls (request.c). */
+STANDS_BEFORE pid_t _Fork(void) {
+    stop_spoilt("starts a process", __builtin_return_address(0));
+    return REAL(_Fork)();
+}
+STANDS_BEFORE int clone(int (*run)(void *), void *stack, int flags, void *arg, ...) {
+    va_list more;
+    va_start(more, arg);
+    pid_t *parent = va_arg(more, pid_t *);
+    void *local = va_arg(more, void *);
+    pid_t *child = va_arg(more, pid_t *);
+    va_end(more);
+    stop_spoilt("starts a process or thread", __builtin_return_address(0));
+    return REAL(clone)(run, stack, flags, arg, parent, local, child);
+}
+ALSO(__clone, clone);
 
 __attribute__((visibility("hidden"))) void *processes_vfork(void);
 __attribute__((visibility("hidden"))) void *processes_dlopen(void);
+__attribute__((visibility("hidden"))) void *processes_dlmopen(void);
 
 /* Returns the function for vfork. In a request it is fork: a child that shares the memory would
  * close the request's files in our lists too. */
@@ -42,4 +61,8 @@ void *processes_vfork(void) {
 void *processes_dlopen(void) {
     stop_spoilt("loads a library", NULL);
     return (void *)REAL(dlopen);
+}
+void *processes_dlmopen(void) {
+    stop_spoilt("loads a library", NULL);
+    return (void *)REAL(dlmopen);
 }

@@ -29,4 +29,7 @@ const char *real_missing(void);
 /* Marks a function with a name of libc that the program calls in place of libc's own. */
 #define STANDS_BEFORE __attribute__((visibility("default")))
 
+/* Gives another name of libc to a function of ours. ALSO(__open, open) stands after open. */
+#define ALSO(other, name) extern __typeof__(name) other __attribute__((alias(#name), copy(name), visibility("default")))
+
 #endif

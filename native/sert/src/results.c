@@ -57,6 +57,7 @@ STANDS_BEFORE char *__strdup(const char *text) {
 STANDS_BEFORE char *strndup(const char *text, size_t most) {
     return TAKEN(REAL(strndup)(text, most));
 }
+ALSO(__strndup, strndup);
 STANDS_BEFORE wchar_t *wcsdup(const wchar_t *text) {
     return TAKEN(REAL(wcsdup)(text));
 }
@@ -72,6 +73,7 @@ STANDS_BEFORE char *tempnam(const char *directory, const char *prefix) {
 STANDS_BEFORE char **backtrace_symbols(void *const *addresses, int count) {
     return TAKEN(REAL(backtrace_symbols)(addresses, count));
 }
+ALSO(__backtrace_symbols, backtrace_symbols);
 /* The whole list is one block. */
 STANDS_BEFORE int getifaddrs(struct ifaddrs **list) {
     int result = REAL(getifaddrs)(list);
@@ -97,7 +99,8 @@ static ssize_t line_taken(ssize_t length, const void *before, void *line, void *
 }
 STANDS_BEFORE ssize_t getdelim(char **line, size_t *size, int end, FILE *stream) {
     void *before = *line;
-    return line_taken(REAL(getdelim)(line, size, end, stream), before, *line, __builtin_return_address(0));
+    ssize_t length = REAL(getdelim)(line, size, end, stream);
+    return line_taken(length, before, *line, __builtin_return_address(0));
 }
 ssize_t __getdelim(char **line, size_t *size, int end, FILE *stream);
 STANDS_BEFORE ssize_t __getdelim(char **line, size_t *size, int end, FILE *stream) {
@@ -127,6 +130,7 @@ STANDS_BEFORE int asprintf(char **text, const char *format, ...) {
     va_end(more);
     return length;
 }
+ALSO(__asprintf, asprintf);
 int __vasprintf_chk(char **text, int flag, const char *format, va_list more);
 int __asprintf_chk(char **text, int flag, const char *format, ...);
 STANDS_BEFORE int __vasprintf_chk(char **text, int flag, const char *format, va_list more) {

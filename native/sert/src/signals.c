@@ -6,6 +6,9 @@
 #include "stop.h"
 #include "thread.h"
 
+/* Some of these functions are deprecated. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 STANDS_BEFORE int sigaction(int signum, const struct sigaction *action, struct sigaction *before) {
     if (action == NULL || stop_signal() == 0) {
         return REAL(sigaction)(signum, action, before);
@@ -14,6 +17,7 @@ STANDS_BEFORE int sigaction(int signum, const struct sigaction *action, struct s
     sigaddset(&with_ours.sa_mask, stop_signal());
     return REAL(sigaction)(signum, &with_ours, before);
 }
+ALSO(__sigaction, sigaction);
 
 /* Calls our sigaction for signal() and its variants, because libc's versions make the system call
  * directly. */
@@ -31,6 +35,7 @@ static void (*set_handler(int signum, void (*handler)(int), int flags))(int) {
 STANDS_BEFORE void (*signal(int signum, void (*handler)(int)))(int) {
     return set_handler(signum, handler, SA_RESTART);
 }
+ALSO(bsd_signal, signal);
 STANDS_BEFORE void (*ssignal(int signum, void (*handler)(int)))(int) {
     return set_handler(signum, handler, SA_RESTART);
 }
@@ -55,4 +60,37 @@ STANDS_BEFORE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before
 STANDS_BEFORE int sigprocmask(int how, const sigset_t *set, sigset_t *before) {
     keep_mask();
     return REAL(sigprocmask)(how, set, before);
+}
+/* The functions of System V and BSD. */
+STANDS_BEFORE int sighold(int signum) {
+    keep_mask();
+    return REAL(sighold)(signum);
+}
+STANDS_BEFORE int sigrelse(int signum) {
+    keep_mask();
+    return REAL(sigrelse)(signum);
+}
+STANDS_BEFORE int sigblock(int mask) {
+    keep_mask();
+    return REAL(sigblock)(mask);
+}
+STANDS_BEFORE int sigsetmask(int mask) {
+    keep_mask();
+    return REAL(sigsetmask)(mask);
+}
+STANDS_BEFORE void (*sigset(int signum, void (*handler)(int)))(int) {
+    sigset_t only, before;
+    keep_mask();
+    if (handler == SIG_HOLD) {
+        return REAL(sigset)(signum, handler);
+    }
+    sigemptyset(&only);
+    if (sigaddset(&only, signum) != 0) {
+        return SIG_ERR;
+    }
+    void (*handled)(int) = set_handler(signum, handler, 0);
+    if (handled == SIG_ERR || REAL(sigprocmask)(SIG_UNBLOCK, &only, &before) != 0) {
+        return SIG_ERR;
+    }
+    return sigismember(&before, signum) ? SIG_HOLD : handled;
 }

@@ -30,6 +30,7 @@ static void *opened_by(enum kind kind, void *at, void *caller) {
 STANDS_BEFORE FILE *fopen(const char *path, const char *mode) {
     return OPENED(KIND_FILE, REAL(fopen)(path, mode));
 }
+ALSO(_IO_fopen, fopen);
 STANDS_BEFORE FILE *fopen64(const char *path, const char *mode) {
     return OPENED(KIND_FILE, REAL(fopen64)(path, mode));
 }
@@ -46,6 +47,7 @@ STANDS_BEFORE FILE *tmpfile64(void) {
 STANDS_BEFORE FILE *setmntent(const char *path, const char *mode) {
     return OPENED(KIND_FILE, REAL(setmntent)(path, mode));
 }
+ALSO(__setmntent, setmntent);
 
 /* The descriptor becomes part of the stream. Writes to a descriptor that is older than the request
  * would be unnoticed. */
@@ -60,6 +62,7 @@ STANDS_BEFORE FILE *fdopen(int fd, const char *mode) {
     }
     return stream;
 }
+ALSO(_IO_fdopen, fdopen);
 
 /* Records the result of reopening a stream: the stream stays, or it is gone. */
 static FILE *reopened(FILE *stream, FILE *result, void *caller) {
@@ -93,6 +96,7 @@ STANDS_BEFORE FILE *popen(const char *command, const char *mode) {
     stop_spoilt("starts a process", __builtin_return_address(0));
     return REAL(popen)(command, mode);
 }
+ALSO(_IO_popen, popen);
 
 static int closed(int result, struct thread *thread, void *caller) {
     if (thread && thread->running) {
@@ -110,9 +114,11 @@ static int close_stream(int close(FILE *), FILE *stream, void *caller) {
 STANDS_BEFORE int fclose(FILE *stream) {
     return close_stream(REAL(fclose), stream, __builtin_return_address(0));
 }
+ALSO(_IO_fclose, fclose);
 STANDS_BEFORE int endmntent(FILE *stream) {
     return close_stream(REAL(endmntent), stream, __builtin_return_address(0));
 }
+ALSO(__endmntent, endmntent);
 
 /* --- Directories --- */
 

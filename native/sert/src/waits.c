@@ -70,6 +70,7 @@ STANDS_BEFORE ssize_t read(int fd, void *into, size_t size) {
     struct thread *thread = can_leave(__builtin_return_address(0));
     return thread ? RECEIVE(thread, SYS_read, fd, into, size) : UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, REAL(read)(fd, into, size));
 }
+ALSO(__read, read);
 
 STANDS_BEFORE ssize_t readv(int fd, const struct iovec *into, int count) {
     struct thread *thread = can_leave(__builtin_return_address(0));
@@ -85,6 +86,7 @@ STANDS_BEFORE ssize_t pread64(int fd, void *into, size_t size, off_t at) {
     struct thread *thread = can_leave(__builtin_return_address(0));
     return thread ? ENTER(thread, SYS_pread64, fd, into, size, at) : UNDISTURBED(REAL(pread64)(fd, into, size, at));
 }
+ALSO(__pread64, pread64);
 
 STANDS_BEFORE ssize_t recv(int fd, void *into, size_t size, int flags) {
     struct thread *thread = can_leave(__builtin_return_address(0));
@@ -118,11 +120,20 @@ STANDS_BEFORE ssize_t recvmsg(int fd, struct msghdr *into, int flags) {
     }
     return got;
 }
+STANDS_BEFORE int recvmmsg(int fd, struct mmsghdr *into, unsigned count, int flags, struct timespec *timeout) {
+    struct thread *request = thread_request();
+    int got = REAL(recvmmsg)(fd, into, count, flags, timeout);
+    for (int i = 0; i < got && request && !request->unaccounted; i++) {
+        take_descriptors(request, &into[i].msg_hdr);
+    }
+    return got;
+}
 
 STANDS_BEFORE int connect(int fd, const struct sockaddr *to, socklen_t length) {
     struct thread *thread = can_leave(__builtin_return_address(0));
     return thread ? (int)UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, ENTER_(thread, __builtin_return_address(0), SYS_connect, fd, to, length, 0, 0, 0, )) : UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(connect)(fd, to, length));
 }
+ALSO(__connect, connect);
 
 /* --- Not restarted: continued with the time that is left --- */
 
@@ -176,6 +187,7 @@ static int poll_until(struct pollfd *fds, nfds_t count, struct left left, const 
 STANDS_BEFORE int poll(struct pollfd *fds, nfds_t count, int timeout) {
     return poll_until(fds, count, for_milliseconds(timeout), NULL, __builtin_return_address(0));
 }
+ALSO(__poll, poll);
 
 STANDS_BEFORE int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)) {
@@ -208,6 +220,7 @@ STANDS_BEFORE int select(int count, fd_set *reads, fd_set *writes, fd_set *other
     }
     return result;
 }
+ALSO(__select, select);
 
 /* --- Sleep --- */
 
@@ -264,6 +277,7 @@ static int as_result(int error) {
 STANDS_BEFORE int nanosleep(const struct timespec *time, struct timespec *rest) {
     return as_result(sleep_for(CLOCK_MONOTONIC, time, rest, __builtin_return_address(0)));
 }
+ALSO(__nanosleep, nanosleep);
 
 STANDS_BEFORE int usleep(useconds_t microseconds) {
     struct timespec time = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};

@@ -37,14 +37,25 @@ STANDS_BEFORE ssize_t write(int fd, const void *from, size_t size) {
     ABOUT_TO_WRITE(fd);
     return waits_write(fd, from, size);
 }
+ALSO(__write, write);
 STANDS_BEFORE ssize_t writev(int fd, const struct iovec *from, int count) {
     ABOUT_TO_WRITE(fd);
     return waits_writev(fd, from, count);
+}
+/* With the offset -1 these write to a socket or pipe too. */
+STANDS_BEFORE ssize_t pwritev2(int fd, const struct iovec *from, int count, off_t at, int flags) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(pwritev2)(fd, from, count, at, flags);
+}
+STANDS_BEFORE ssize_t pwritev64v2(int fd, const struct iovec *from, int count, off64_t at, int flags) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(pwritev64v2)(fd, from, count, at, flags);
 }
 STANDS_BEFORE ssize_t send(int fd, const void *from, size_t size, int flags) {
     ABOUT_TO_WRITE(fd);
     return waits_send(fd, from, size, flags);
 }
+ALSO(__send, send);
 STANDS_BEFORE ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length) {
     ABOUT_TO_WRITE(fd);
     return waits_sendto(fd, from, size, flags, to, length);
@@ -73,6 +84,10 @@ STANDS_BEFORE ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to
 STANDS_BEFORE ssize_t vmsplice(int to, const struct iovec *from, size_t count, unsigned flags) {
     ABOUT_TO_WRITE(to);
     return UNDISTURBED(REAL(vmsplice)(to, from, count, flags));
+}
+STANDS_BEFORE ssize_t tee(int from, int to, size_t size, unsigned flags) {
+    ABOUT_TO_WRITE(to);
+    return REAL(tee)(from, to, size, flags);
 }
 STANDS_BEFORE int shutdown(int fd, int how) {
     ABOUT_TO_WRITE(fd);

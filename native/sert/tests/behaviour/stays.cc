@@ -97,22 +97,57 @@ void the_signal_mask_is_as_before() {
     CHECK(!sigismember(&now, SIGUSR2) && !sigismember(&now, SIGNAL));
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+const int OF_SIGUSR2 = 1 << (SIGUSR2 - 1);
+// System V's and BSD's functions change the mask too.
+void the_signal_mask_is_as_before_with_older_functions() {
+    start_library();
+    for (void (*change)() : {+[] { sighold(SIGUSR2); }, +[] { sigset(SIGUSR2, SIG_HOLD); }, +[] { sigblock(OF_SIGUSR2); },
+                             +[] { sigsetmask(OF_SIGUSR2); }}) {
+        CHECK(request([=] {
+            change();
+            for_ever();
+        }) == SERT_RAN_TOO_LONG);
+        CHECK(!(siggetmask() & OF_SIGUSR2));
+    }
+    sighold(SIGUSR2);
+    for (void (*change)() : {+[] { sigrelse(SIGUSR2); }, +[] { sigset(SIGUSR2, SIG_IGN); }}) {
+        CHECK(request([=] {
+            change();
+            for_ever();
+        }) == SERT_RAN_TOO_LONG);
+        CHECK(siggetmask() & OF_SIGUSR2);
+    }
+    CHECK(sigset(SIGUSR2, SIG_DFL) == SIG_HOLD && sigset(SIGUSR2, SIG_HOLD) == SIG_DFL && sigset(SIGUSR2, SIG_DFL) == SIG_HOLD);
+    CHECK(!(siggetmask() & OF_SIGUSR2) && sigset(SIGRTMAX + 1, SIG_DFL) == SIG_ERR);
+}
+
 volatile sig_atomic_t in_handler;
+void a_long_handler(int) {
+    in_handler = 1;
+    burn_for(100);
+    in_handler = 0;
+}
+extern "C" int __sigaction(int signum, const struct sigaction *action, struct sigaction *before);
+extern "C" void (*bsd_signal(int signum, void (*handler)(int)))(int);
+// Whichever function has installed the handler.
 void another_handler_is_not_stopped() {
     start_library();
-    struct sigaction action = {};
-    action.sa_handler = [](int) {
-        in_handler = 1;
-        burn_for(100);
-        in_handler = 0;
-    };
-    sigaction(SIGUSR1, &action, nullptr);
-    CHECK(request([] {
-        raise(SIGUSR1);
-        for_ever();
-    }) == SERT_RAN_TOO_LONG);
-    CHECK(in_handler == 0);
+    static struct sigaction action = {};
+    action.sa_handler = a_long_handler;
+    for (void (*install)() : {+[] { sigaction(SIGUSR1, &action, nullptr); }, +[] { __sigaction(SIGUSR1, &action, nullptr); },
+                              +[] { signal(SIGUSR1, a_long_handler); }, +[] { bsd_signal(SIGUSR1, a_long_handler); }, +[] { sigset(SIGUSR1, a_long_handler); }}) {
+        signal(SIGUSR1, SIG_DFL);
+        install();
+        CHECK(request([] {
+            raise(SIGUSR1);
+            for_ever();
+        }) == SERT_RAN_TOO_LONG);
+        CHECK(in_handler == 0);
+    }
 }
+#pragma GCC diagnostic pop
 
 ucontext_t here, there;
 volatile bool is_there;
@@ -446,6 +481,7 @@ const std::vector<Test> stays_tests = {
     TEST("exceptions", exceptions_are_as_before),
     TEST("locale", the_locale_is_as_before),
     TEST("signals", the_signal_mask_is_as_before),
+    TEST("older-signals", the_signal_mask_is_as_before_with_older_functions),
     TEST("handler", another_handler_is_not_stopped),
     TEST("stack", a_coroutine_is_not_stopped),
     TEST("undo", undoing_goes_backwards_and_only_if_stopped),
