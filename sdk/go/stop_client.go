@@ -104,12 +104,15 @@ func (s *StopClient) isUnreachable() {
 }
 
 // isRefused counts a lease or a stop that the daemon refused. It logs the daemon's own text at the
-// first lease and at the first stop, because the two have different causes.
+// first lease and at the first stop, because the two have different causes. An answer STOPPED has no
+// such text: it came too late, and nothing is wrong with the set-up.
 func (s *StopClient) isRefused(what string, says *sync.Once, given answer) {
-	says.Do(func() {
-		log.Printf("bywash: the stop daemon at %s refuses a %s and answers %+.*q: nothing cancels the queries of such requests",
-			s.socket, what, longestRefusal, given.refusal)
-	})
+	if given.refusal != "" {
+		says.Do(func() {
+			log.Printf("bywash: the stop daemon at %s refuses a %s and answers %+.*q: nothing cancels the queries of such requests",
+				s.socket, what, longestRefusal, given.refusal)
+		})
+	}
 	s.refused.Add(1)
 }
 

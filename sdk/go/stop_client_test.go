@@ -186,6 +186,26 @@ func TestTheFirstRefusalIsSaidInTheDaemonsWords(t *testing.T) {
 	}
 }
 
+func TestAStopThatComesTooLateIsNotLogged(t *testing.T) {
+	var said strings.Builder
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	var token *Token
+	d := open(t, func(words []string) []string {
+		must(t, token.CancelTermination())
+		return []string{" STOPPED client_left"}
+	})
+	s := NewStopClient(d.socket)
+	c, _ := search(t)
+	ctx, own := named(t, c, "r1")
+	token = own
+	_, err := s.Lease(ctx, "shop", 1)
+	must(t, err)
+	if s.Stats().Refused != 1 || said.Len() != 0 {
+		t.Errorf("%+v: %s", s.Stats(), said.String())
+	}
+}
+
 func TestAfterAConversationThatIsOverThereIsANewOne(t *testing.T) {
 	d := open(t, func(words []string) []string {
 		if words[1] == "silent" {

@@ -82,14 +82,14 @@ function is_of_cancelled_query(\Throwable $error): bool
 /**
  * Logs a message, unless this process has logged one of this kind. PHP forgets its variables at the
  * end of each request, but keeps persistent streams for the process. So the mark is a persistent
- * socket that does not block. It sends nothing.
+ * socket that does not block. It sends nothing. Where there is no such socket, nothing is logged.
  */
 function log_once(string $kind, string $message): void
 {
     $flags = STREAM_CLIENT_CONNECT | STREAM_CLIENT_PERSISTENT;
     $mark = @stream_socket_client("udp://127.0.0.1:9/bywash-$kind", flags: $flags);
-    if ($mark === false || stream_get_meta_data($mark)['blocked']) {
-        $mark !== false && stream_set_blocking($mark, false);
+    if ($mark !== false && stream_get_meta_data($mark)['blocked']) {
+        stream_set_blocking($mark, false);
         error_log("bywash: $message");
     }
 }
@@ -257,7 +257,9 @@ final class Desk
             throw new \RuntimeException('bywash: another request has leased the connection, which is closed now');
         }
         if (str_starts_with($answer ?? '', 'ERR ')) {
-            log_once('refusal', "the stop daemon refuses a lease, so the query runs to its end: $answer");
+            // A line of another program at this socket may have any length and any bytes.
+            $text = preg_replace('/[^ -~]/', '?', substr($answer, 0, 1024));
+            log_once('refusal', "the stop daemon refuses a lease, so the query runs to its end: $text");
         }
         // The connection is leased, or may be: it has to be released.
         if ($answer === null || $answer === 'OK') {

@@ -24,8 +24,8 @@ bool gate_is_program(uintptr_t pc);
 /* Returns whether the code at `pc` is the program's or libstdc++'s. libstdc++ only passes a
  * condition variable's wait on. */
 bool gate_may_wait(uintptr_t pc);
-/* Returns whether the code at `pc` is in the library that has the next allocator. The
- * mappings and descriptors of this library do not belong to a request. */
+/* Returns whether the code at `pc` is in the library that has the next allocator. The mappings of
+ * this library do not belong to a request. */
 bool gate_is_allocator(uintptr_t pc);
 /* The ranges of addresses that have the code of the C library and of the loader. */
 struct gate_range {

@@ -144,7 +144,12 @@ KEEPS(int, lio_listio64, (int mode, struct aiocb64 *const list[], int count, str
 KEEPS(int, getaddrinfo_a, (int mode, struct gaicb *list[], int count, struct sigevent *event), (mode, list, count, event))
 KEEPS(int, profil, (unsigned short *counts, size_t size, size_t offset, unsigned scale), (counts, size, offset, scale))
 KEEPS(int, sprofil, (struct prof *parts, int count, struct timeval *interval, unsigned flags), (parts, count, interval, flags))
-KEEPS(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
+STANDS_BEFORE int sigaltstack(const stack_t *stack, stack_t *before) {
+    if (stack && !(stack->ss_flags & SS_DISABLE)) {
+        kept("calls sigaltstack", __builtin_return_address(0));
+    }
+    return REAL(sigaltstack)(stack, before);
+}
 KEEPS(char *, initstate, (unsigned seed, char *state, size_t size), (seed, state, size))
 KEEPS(char *, setstate, (char *state), (state))
 KEEPS(int, putenv, (char *text), (text))

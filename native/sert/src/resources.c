@@ -36,8 +36,7 @@ static bool has_room(struct thread *thread) {
 
 struct thread *resources_opener(void *caller) {
     struct thread *thread = thread_request();
-    bool is_own = thread && !thread->unaccounted && !gate_is_libc((uintptr_t)caller) && !gate_is_allocator((uintptr_t)caller);
-    return is_own ? thread : NULL;
+    return thread && !thread->unaccounted && !gate_is_libc((uintptr_t)caller) ? thread : NULL;
 }
 
 void resources_add(struct thread *thread, struct resource resource) {

@@ -26,8 +26,7 @@ struct resource {
 };
 
 /* Returns the thread whose request owns a resource that is opened on behalf of `caller`; NULL if
- * none does. Resources that libc opens for itself (for example for the resolver) have no owner, and
- * neither have those of an allocator. */
+ * none does. Resources that libc opens for itself (for example for the resolver) have no owner. */
 struct thread *resources_opener(void *caller);
 /* Adds a resource to the request. If the table is full, the request becomes unstoppable. */
 void resources_add(struct thread *thread, struct resource resource);

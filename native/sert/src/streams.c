@@ -145,7 +145,7 @@ STANDS_BEFORE int closedir(DIR *directory) {
 
 static void *mapped(void *at, size_t length, int flags, void *caller) {
     struct thread *thread = resources_opener(caller);
-    if (at == MAP_FAILED || thread == NULL) {
+    if (at == MAP_FAILED || thread == NULL || gate_is_allocator((uintptr_t)caller)) {
         return at;
     }
     if (flags & MAP_FIXED) {
@@ -181,7 +181,8 @@ STANDS_BEFORE void *mremap(void *at, size_t before, size_t after, int flags, ...
     va_end(more);
     struct thread *thread = thread_request();
     bool is_own = thread && resources_have_map(thread, (uintptr_t)at, before);
-    if (thread && (!is_own || flags & ~MREMAP_MAYMOVE)) {
+    bool is_allocators = gate_is_allocator((uintptr_t)__builtin_return_address(0));
+    if (thread && !is_allocators && (!is_own || flags & ~MREMAP_MAYMOVE)) {
         stop_spoilt("moves a mapping that is not its own", __builtin_return_address(0));
     }
     void *result = REAL(mremap)(at, before, after, flags, where);

@@ -49,7 +49,7 @@ func terminable(controller *bywash.Controller, class string) fiber.Handler {
 }
 
 func TestFiberTerminatesAtCheckpoints(t *testing.T) {
-	controller, err := bywash.NewController(bywash.NewClass("search", 20*time.Millisecond, 20*time.Millisecond))
+	controller, err := bywash.NewController(bywash.NewClass("search", 200*time.Millisecond, 200*time.Millisecond))
 	check(t, err)
 	app := fiber.New()
 	app.Use(terminable(controller, "search"))

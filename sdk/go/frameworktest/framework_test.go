@@ -79,7 +79,7 @@ func routes() map[string]http.Handler {
 func TestATerminatedRequestIsAnswered504(t *testing.T) {
 	for framework, handler := range routes() {
 		t.Run(framework, func(t *testing.T) {
-			c, err := bywash.NewController(bywash.NewClass("search", 20*time.Millisecond, 20*time.Millisecond))
+			c, err := bywash.NewController(bywash.NewClass("search", 200*time.Millisecond, 200*time.Millisecond))
 			check(t, err)
 			wrap, err := c.Middleware("search")
 			check(t, err)

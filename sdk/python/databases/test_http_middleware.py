@@ -70,7 +70,7 @@ async def passes(request, call_next):
 
 
 def add_terminate(app):
-    controller = Controller(Class("search", run_min=0.1, run_max=0.1))
+    controller = Controller(Class("search", run_min=0.5, run_max=0.5))
     app.add_middleware(TerminateAsgi, controller=controller, class_of="search")
 
 
