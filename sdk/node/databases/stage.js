@@ -95,21 +95,21 @@ async function daemon (t) {
   return self
 }
 
-/** Observes a database: `running` counts the long queries of the application. */
+/** Observes a database: `running` counts the queries of the application that sleep in the database. */
 async function watch (t, kind) {
   if (kind === 'pg') {
     const client = new (require('pg').Client)({ connectionString: KINDS.pg.url })
     await client.connect()
     t.after(() => client.end())
     const query = 'SELECT count(*)::int AS n FROM pg_stat_activity ' +
-      "WHERE usename = 'shop' AND state = 'active' AND pid <> pg_backend_pid()"
+      "WHERE usename = 'shop' AND wait_event = 'PgSleep' AND pid <> pg_backend_pid()"
     const ask = async (sql) => (await client.query(sql)).rows
     return { ask, running: async () => (await ask(query))[0].n }
   }
   const client = await require('mysql2/promise').createConnection(KINDS.mysql2.url)
   t.after(() => client.end())
   const query = 'SELECT count(*) AS n FROM information_schema.processlist ' +
-    "WHERE user = 'shop' AND command IN ('Query', 'Execute') AND id <> connection_id()"
+    "WHERE user = 'shop' AND state = 'User sleep' AND id <> connection_id()"
   const ask = async (sql) => (await client.query(sql))[0]
   return { ask, running: async () => Number((await ask(query))[0].n) }
 }
