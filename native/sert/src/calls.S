@@ -34,6 +34,16 @@ calls_end:
     ret
     .cfi_endproc
     .size calls_enter, .-calls_enter
+/* Pushes a register, and pops it again. */
+    .macro save register
+    pushq \register
+    .cfi_adjust_cfa_offset 8
+    .endm
+    .macro restore register
+    popq \register
+    .cfi_adjust_cfa_offset -8
+    .endm
+
 /* These go on in the real function as if the program had called it directly (processes.c). */
     .globl vfork
     .type vfork, @function
@@ -55,19 +65,15 @@ __vfork:
     .type dlopen, @function
 dlopen:
     .cfi_startproc
-    pushq %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq %rsi
-    .cfi_adjust_cfa_offset 8
+    save %rdi
+    save %rsi
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
     call processes_dlopen
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
-    popq %rsi
-    .cfi_adjust_cfa_offset -8
-    popq %rdi
-    .cfi_adjust_cfa_offset -8
+    restore %rsi
+    restore %rdi
     jmp *%rax
     .cfi_endproc
     .size dlopen, .-dlopen
@@ -76,19 +82,13 @@ dlopen:
     .type dlmopen, @function
 dlmopen:
     .cfi_startproc
-    pushq %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq %rdx
-    .cfi_adjust_cfa_offset 8
+    save %rdi
+    save %rsi
+    save %rdx
     call processes_dlmopen
-    popq %rdx
-    .cfi_adjust_cfa_offset -8
-    popq %rsi
-    .cfi_adjust_cfa_offset -8
-    popq %rdi
-    .cfi_adjust_cfa_offset -8
+    restore %rdx
+    restore %rsi
+    restore %rdi
     jmp *%rax
     .cfi_endproc
     .size dlmopen, .-dlmopen
@@ -98,36 +98,24 @@ dlmopen:
     .type syscall, @function
 syscall:
     .cfi_startproc
-    pushq %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq %rdx
-    .cfi_adjust_cfa_offset 8
-    pushq %rcx
-    .cfi_adjust_cfa_offset 8
-    pushq %r8
-    .cfi_adjust_cfa_offset 8
-    pushq %r9
-    .cfi_adjust_cfa_offset 8
+    save %rdi
+    save %rsi
+    save %rdx
+    save %rcx
+    save %r8
+    save %r9
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
     movq 56(%rsp), %rsi
     call keeps_syscall
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
-    popq %r9
-    .cfi_adjust_cfa_offset -8
-    popq %r8
-    .cfi_adjust_cfa_offset -8
-    popq %rcx
-    .cfi_adjust_cfa_offset -8
-    popq %rdx
-    .cfi_adjust_cfa_offset -8
-    popq %rsi
-    .cfi_adjust_cfa_offset -8
-    popq %rdi
-    .cfi_adjust_cfa_offset -8
+    restore %r9
+    restore %r8
+    restore %rcx
+    restore %rdx
+    restore %rsi
+    restore %rdi
     jmp *%rax
     .cfi_endproc
     .size syscall, .-syscall

@@ -42,17 +42,7 @@ _Static_assert(sizeof(struct block) == HEADER, "what malloc returns is aligned t
 static alignas(16) char arena[16384];
 static size_t arena_used;
 
-static struct {
-    void *(*malloc)(size_t);
-    void *(*calloc)(size_t, size_t);
-    void *(*realloc)(void *, size_t);
-    void *(*memalign)(size_t, size_t);
-    void (*free)(void *);
-    size_t (*malloc_usable_size)(void *);
-} next;
-
-/* libc's own allocator, which comes next if no other library has one. */
-static struct {
+struct allocator {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
     void *(*realloc)(void *, size_t);
@@ -60,7 +50,11 @@ static struct {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     void (*free)(void *);
-} libcs;
+    size_t (*malloc_usable_size)(void *);
+};
+/* The next allocator, with the functions that are used, and libc's own. They are the same if no
+ * other library has an allocator. */
+static struct allocator next, libcs;
 
 static struct block *header(void *seen) {
     return (struct block *)((char *)seen - HEADER);
