@@ -302,10 +302,10 @@ func (l *leases) cancelled(name string, outcome any) {
 	lease, database := l.held[name], Postgres("shop")
 	token := l.tokens[lease.request][0]
 	ctx := token.In(context.Background())
-	of := &connection{stopClient: l.stopClient, database: &database, lease: lease, holds: 1}
-	use := &use{of: of, token: token, lease: lease, from: ctx, ctx: ctx, cancel: func() {}}
+	of := &Connection{stopClient: l.stopClient, database: &database, lease: lease, holds: 1}
+	use := &Use{of: of, token: token, lease: lease, from: ctx, ctx: ctx, cancel: func() {}}
 	err, isOver := use.tells(said{"57014"}), outcome != nil
-	must(l.t, use.end(nil))
+	must(l.t, use.End(nil))
 	var over *Terminated
 	if errors.As(err, &over) != isOver || isOver && over.Reason != Reason(outcome.(string)) || of.isDoubtful {
 		l.t.Fatal(err, "is not", outcome)

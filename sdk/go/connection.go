@@ -20,21 +20,9 @@ import (
 )
 
 type connection struct {
-	wrapped    driver.Conn
-	stopClient *StopClient
-	database   *Database
-	// The database's own number of the connection; 0 until it is known.
-	number        uint64
+	wrapped       driver.Conn
+	leases        Connection
 	inTransaction bool
-	// The lease of the request that the connection works for, and how many of the request's
-	// statements and rows are open. There are none while a statement that the driver does not run
-	// at once is about to be prepared.
-	lease   *Lease
-	holds   int
-	request string
-	// A cancellation may be aimed at the request that the connection worked for last: it must be
-	// closed.
-	isDoubtful bool
 }
 
 type (
@@ -132,7 +120,7 @@ func (c *connection) PrepareContext(ctx context.Context, text string) (driver.St
 }
 
 func (c *connection) Close() error {
-	c.release()
+	c.leases.release()
 	return c.wrapped.Close()
 }
 
@@ -141,12 +129,17 @@ func (c *connection) Begin() (driver.Tx, error) {
 }
 
 func (c *connection) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	begun, err := c.beginTx(ctx, options)
+	// The driver may use this context for the end of the transaction as well (pgx does).
+	use, err := c.begin(ctx, true)
 	if err != nil {
 		return nil, err
 	}
+	begun, err := c.beginTx(use.ctx, options)
+	if err != nil {
+		return nil, use.End(err)
+	}
 	c.inTransaction = true
-	return transaction{begun, c}, nil
+	return transaction{begun, c, use}, nil
 }
 
 func (c *connection) beginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
@@ -170,24 +163,25 @@ func (c *connection) beginTx(ctx context.Context, options driver.TxOptions) (dri
 
 type transaction struct {
 	driver.Tx
-	of *connection
+	of  *connection
+	use *Use
 }
 
 func (t transaction) Commit() error {
 	t.of.leaveTransaction()
-	return t.Tx.Commit()
+	return t.use.End(t.Tx.Commit())
 }
 
 func (t transaction) Rollback() error {
 	t.of.leaveTransaction()
-	return t.Tx.Rollback()
+	return t.use.End(t.Tx.Rollback())
 }
 
 // leaveTransaction releases the connection if it is still leased, so that no cancellation hits the
 // commit.
 func (c *connection) leaveTransaction() {
 	c.inTransaction = false
-	c.release()
+	c.leases.release()
 }
 
 func (c *connection) Ping(ctx context.Context) error {
@@ -207,11 +201,11 @@ func (c *connection) ResetSession(ctx context.Context) error {
 // IsValid returns whether the connection may go back to its pool, which calls this method. If it
 // returns false, the pool closes the connection.
 func (c *connection) IsValid() bool {
-	c.release()
+	isGood := c.leases.Release()
 	if able, ok := c.wrapped.(driver.Validator); ok && !able.IsValid() {
 		return false
 	}
-	return !c.isDoubtful
+	return isGood
 }
 
 func (c *connection) CheckNamedValue(value *driver.NamedValue) error {
@@ -221,9 +215,49 @@ func (c *connection) CheckNamedValue(value *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// learnNumber asks the database for its number of this connection.
+// query runs a statement that returns rows. Statements that only control a transaction, or release
+// locks, are not leased.
+func (c *connection) query(
+	ctx context.Context, isControl bool, run func(context.Context) (driver.Rows, error),
+) (driver.Rows, error) {
+	use, err := c.begin(ctx, isControl)
+	if err != nil {
+		return nil, err
+	}
+	found, err := run(use.ctx)
+	if err != nil {
+		return nil, use.End(err)
+	}
+	return &rows{found, use}, nil
+}
+
+// exec does the same for a statement that returns no rows.
+func (c *connection) exec(
+	ctx context.Context, isControl bool, run func(context.Context) (driver.Result, error),
+) (driver.Result, error) {
+	use, err := c.begin(ctx, isControl)
+	if err != nil {
+		return nil, err
+	}
+	result, err := run(use.ctx)
+	return result, use.End(err)
+}
+
+func (c *connection) begin(ctx context.Context, isControl bool) (*Use, error) {
+	use, err := c.leases.begin(ctx, isControl)
+	if errors.Is(err, ErrTaken) {
+		return nil, driver.ErrBadConn
+	}
+	return use, err
+}
+
+// learnNumber asks the database for its number of this connection. Within a transaction it does
+// nothing, since it must not add a query of ours.
 func (c *connection) learnNumber(ctx context.Context) error {
-	found, closes, err := c.ask(ctx, c.database.number)
+	if c.inTransaction {
+		return nil
+	}
+	found, closes, err := c.ask(ctx, c.leases.database.number)
 	if err != nil {
 		return err
 	}
@@ -232,7 +266,7 @@ func (c *connection) learnNumber(ctx context.Context) error {
 	if err := found.Next(row); err != nil {
 		return err
 	}
-	c.number, err = whole(row)
+	c.leases.number, err = whole(row)
 	return err
 }
 

@@ -67,11 +67,18 @@ func hasField(err error, name string, number uint64) bool {
 // Connector returns a connector for sql.OpenDB whose connections are leased. For a driver without a
 // connector, wrap the result of its OpenConnector.
 func (s *StopClient) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
-	if !isName(database.name, 32, "_-") || database.number != "" && database.name == ownDatabase {
-		return nil, fmt.Errorf("bywash: %q is not a name of a database: it must have 1 to 32 letters, digits or any of _ -, and not be %s",
-			database.name, ownDatabase)
+	if err := database.check(); err != nil {
+		return nil, err
 	}
 	return &connector{wrapped, s, &database}, nil
+}
+
+func (d Database) check() error {
+	if !isName(d.name, 32, "_-") || d.number != "" && d.name == ownDatabase {
+		return fmt.Errorf("bywash: %q is not a name of a database: it must have 1 to 32 letters, digits or any of _ -, and not be %s",
+			d.name, ownDatabase)
+	}
+	return nil
 }
 
 type connector struct {
@@ -85,7 +92,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &connection{wrapped: wrapped, stopClient: c.stopClient, database: c.database}
+	made := &connection{wrapped: wrapped, leases: Connection{stopClient: c.stopClient, database: c.database}}
+	made.leases.learn = made.learnNumber
 	if c.database.number != "" && c.stopClient.conversation() != nil {
 		if err := made.learnNumber(ctx); err != nil {
 			_ = wrapped.Close()

@@ -245,11 +245,11 @@ func TestACancelledQueryIsTheErrorOfARequestThatIsOver(t *testing.T) {
 		{&mysql, &numbered{1317}, true}, {&mysql, numbered{1062}, false}, {&mysql, io.EOF, false},
 		{&mysql, driver.ErrBadConn, false}, {&mysql, nil, false},
 	} {
-		of := &connection{database: scene.database}
-		if err := (&use{of: of, token: goesOn, from: ctx, ctx: ctx}).tells(scene.err); err != scene.err {
+		of := &Connection{database: scene.database}
+		if err := (&Use{of: of, token: goesOn, from: ctx, ctx: ctx}).tells(scene.err); err != scene.err {
 			t.Error(scene.err, "becomes", err, "of a request that goes on")
 		}
-		err := (&use{of: of, token: left, from: gone, ctx: gone}).tells(scene.err)
+		err := (&Use{of: of, token: left, from: gone, ctx: gone}).tells(scene.err)
 		var over *Terminated
 		if errors.As(err, &over) != scene.becomes || !scene.becomes && err != scene.err {
 			t.Error(scene.err, "becomes", err)

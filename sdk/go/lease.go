@@ -20,9 +20,9 @@ const (
 	ownDatabase = "self"
 )
 
-// ErrTaken is returned if another client of the daemon has leased this connection as well: close
-// it, and take another one.
-var ErrTaken = errors.New("bywash: another client of the stop daemon has leased the connection: close it")
+// ErrTaken is returned if another client of the daemon has leased this connection as well, or if a
+// cancellation that was aimed at another request may hit it: close it, and take another one.
+var ErrTaken = errors.New("bywash: the stop daemon works at the connection, or another of its clients has leased it: close it")
 
 // Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {

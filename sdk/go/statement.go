@@ -84,12 +84,12 @@ func (s *statement) ExecContext(ctx context.Context, values []driver.NamedValue)
 // more rows.
 type rows struct {
 	driver.Rows
-	use *use
+	use *Use
 }
 
 func (r *rows) Next(row []driver.Value) error { return r.use.tells(r.Rows.Next(row)) }
 
-func (r *rows) Close() error { return r.use.end(r.Rows.Close()) }
+func (r *rows) Close() error { return r.use.End(r.Rows.Close()) }
 
 func (r *rows) HasNextResultSet() bool {
 	able, ok := r.Rows.(driver.RowsNextResultSet)

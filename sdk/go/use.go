@@ -7,6 +7,9 @@ package bywash
 // driver learns of it after the daemon had time to act. The context that a driver gets here is
 // cancelled together with the request's, but a moment later if the request is over and the daemon
 // has been told. A connection whose query was cancelled in time goes back to its pool.
+//
+// The same holds for the end of a transaction: a driver that rolls back in a cancelled context
+// (pgx) closes the connection instead.
 
 import (
 	"context"
@@ -16,11 +19,19 @@ import (
 	"time"
 )
 
-// headStart is how long the daemon has to cancel a query before its driver closes the connection.
-const headStart = 100 * time.Millisecond
+const (
+	// headStart is how long the daemon has to cancel a query before its driver closes the
+	// connection.
+	headStart = 100 * time.Millisecond
+	// controlTime is how long statements of transaction control may take after the end of their
+	// request. Then their driver closes the connection.
+	controlTime = time.Second
+)
 
-type use struct {
-	of    *connection
+// Use is the use of a connection by one statement, until the statement has ended and its rows are
+// closed.
+type Use struct {
+	of    *Connection
 	token *Token
 	lease *Lease
 	// The request's context, and the driver's.
@@ -29,141 +40,14 @@ type use struct {
 	hasEnded  bool
 }
 
-// query runs a statement that returns rows. Statements that only control a transaction, or release
-// locks, are not leased.
-func (c *connection) query(
-	ctx context.Context, isControl bool, run func(context.Context) (driver.Rows, error),
-) (driver.Rows, error) {
-	if isControl {
-		c.release()
-		return run(ctx)
-	}
-	use, err := c.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := run(use.ctx)
-	if err != nil {
-		return nil, use.end(err)
-	}
-	return &rows{found, use}, nil
-}
+// Context returns the context for the driver. If the request is over, it is cancelled a moment
+// later than the request's own, so that the daemon cancels the query and the connection stays open.
+func (u *Use) Context() context.Context { return u.ctx }
 
-// exec does the same for a statement that returns no rows.
-func (c *connection) exec(
-	ctx context.Context, isControl bool, run func(context.Context) (driver.Result, error),
-) (driver.Result, error) {
-	if isControl {
-		c.release()
-		return run(ctx)
-	}
-	use, err := c.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	result, err := run(use.ctx)
-	return result, use.end(err)
-}
-
-// begin leases the connection for a statement of the request that ctx belongs to.
-func (c *connection) begin(ctx context.Context) (*use, error) {
-	u := &use{of: c, token: From(ctx), from: ctx, ctx: ctx, cancel: func() {}}
-	if c.database.number == "" {
-		var err error
-		u.ctx, u.lease, err = c.stopClient.Own(ctx)
-		return u, err
-	}
-	name := ""
-	if u.token != nil {
-		name = u.token.name
-	}
-	if name != c.request {
-		c.release()
-		// The application keeps a connection from one request to the next.
-		if c.isDoubtful {
-			return nil, driver.ErrBadConn
-		}
-	}
-	if name == "" {
-		return u, nil
-	}
-	if err := c.leaseFor(ctx, u.token); err != nil {
-		return nil, err
-	}
-	if u.lease = c.lease; u.lease != nil {
-		c.holds++
-		u.shield()
-	}
-	return u, nil
-}
-
-func (c *connection) leaseFor(ctx context.Context, token *Token) error {
-	if err := c.stopClient.checkpoint(token); err != nil || c.lease != nil {
-		return err
-	}
-	// Within a transaction, do not add a query of ours.
-	if c.number == 0 && !c.inTransaction && c.stopClient.conversation() != nil {
-		if err := c.learnNumber(ctx); err != nil {
-			return err
-		}
-	}
-	if c.number == 0 {
-		c.stopClient.unreachable.Add(1)
-		return nil
-	}
-	lease, err := c.stopClient.Lease(ctx, c.database.name, c.number)
-	if errors.Is(err, ErrTaken) {
-		// No request has this name, so the connection is not used again, not even within a
-		// transaction.
-		c.isDoubtful, c.request = true, "?"
-		return driver.ErrBadConn
-	}
-	if err != nil {
-		c.isDoubtful = !lease.Release() || c.isDoubtful
-	} else if lease.isHeld() {
-		c.lease, c.request = lease, token.name
-	}
-	return err
-}
-
-// release ends the lease. If the answer is not as it should be, the connection still serves the
-// request that it was leased to, within its transaction, and no other request.
-func (c *connection) release() {
-	lease := c.lease
-	if lease == nil {
-		return
-	}
-	c.lease, c.holds = nil, 0
-	if lease.Release() {
-		c.request = ""
-	} else {
-		c.isDoubtful = true
-	}
-}
-
-// shield gives the daemon its head start.
-func (u *use) shield() {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(u.from))
-	stop := context.AfterFunc(u.from, func() {
-		if u.token.Reason() != "" {
-			late := time.NewTimer(headStart)
-			defer late.Stop()
-			select {
-			case <-late.C:
-			case <-ctx.Done():
-			case <-u.lease.conversation.over:
-			}
-		}
-		cancel(context.Cause(u.from))
-	})
-	u.ctx, u.cancel = ctx, func() {
-		stop()
-		cancel(nil)
-	}
-}
-
-// end records that the statement or its rows are done with. Further calls only map the error.
-func (u *use) end(err error) error {
+// End records that the statement has ended with err and that its rows are closed. It returns a
+// *Terminated if the statement was cancelled because its request is over, else err. Further calls
+// only map the error.
+func (u *Use) End(err error) error {
 	if u.hasEnded {
 		return u.tells(err)
 	}
@@ -185,9 +69,34 @@ func (u *use) end(err error) error {
 	return u.tells(err)
 }
 
+// shield lets the driver learn of the end of the request this much later.
+func (u *Use) shield(wait time.Duration) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(u.from))
+	var over <-chan struct{}
+	if u.lease != nil {
+		over = u.lease.conversation.over
+	}
+	stop := context.AfterFunc(u.from, func() {
+		if u.token.Reason() != "" {
+			late := time.NewTimer(wait)
+			defer late.Stop()
+			select {
+			case <-late.C:
+			case <-ctx.Done():
+			case <-over:
+			}
+		}
+		cancel(context.Cause(u.from))
+	})
+	u.ctx, u.cancel = ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // tells returns the error of a request that is over, if a statement was cancelled because of that;
 // else err.
-func (u *use) tells(err error) error {
+func (u *Use) tells(err error) error {
 	if err == nil || err == io.EOF || err == driver.ErrSkip || errors.Is(err, driver.ErrBadConn) || u.token == nil {
 		return err
 	}
@@ -211,7 +120,7 @@ func (u *use) tells(err error) error {
 
 // asks asks the daemon by another lease whether the request of a cancelled query was stopped: a
 // gateway may have told the daemon first. It returns a *Terminated, or nil if the request goes on.
-func (u *use) asks() error {
+func (u *Use) asks() error {
 	c := u.of
 	if u.lease == nil || c.database.number == "" {
 		return nil
@@ -220,18 +129,24 @@ func (u *use) asks() error {
 		// Its rows are still open, but no more of them come.
 		c.release()
 	}
-	if c.lease != nil || c.isDoubtful {
+	if c.lease != nil {
 		return nil
 	}
 	again := u.lease.again()
+	if c.isDoubtful {
+		// The cancellation may still be under way. Until its end the daemon refuses each lease of
+		// the connection, so the question names work in this process.
+		again.database, again.connection = ownDatabase, c.stopClient.numbers.Add(1)
+	}
 	given, err := again.ask(u.token)
 	if err == nil && given.stopped != "" {
 		return u.token.stopped(given.stopped)
 	}
 	if err == nil || err == errNoAnswer {
 		again.isUnanswered = err != nil
-		c.lease, c.request = again, again.request
-		c.release()
+		if !again.Release() {
+			c.request, c.isDoubtful = again.request, true
+		}
 	}
 	return u.token.Checkpoint()
 }

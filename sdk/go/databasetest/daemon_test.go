@@ -47,8 +47,9 @@ func program(t testing.TB) string {
 	return path
 }
 
-// start starts a daemon that knows the database of this kind under the name `shop`.
-func start(t testing.TB, of kind) *daemon {
+// start starts a daemon that knows the database of this kind under the name `shop`. The settings are
+// further lines of the database's section.
+func start(t testing.TB, of kind, settings ...string) *daemon {
 	t.Helper()
 	// The names of t.TempDir are too long for a socket.
 	folder, err := os.MkdirTemp("", "stopd")
@@ -67,7 +68,8 @@ mode = "enforce"
 server = "%s://stopd@%s/shop"
 password_file = %q
 statements_per_second = 10000
-`, d.socket, of.scheme, of.address(t), password))
+%s
+`, d.socket, of.scheme, of.address(t), password, strings.Join(settings, "\n")))
 	d.command = exec.Command(program(t), "stopd", "--config", config, "--admin", "127.0.0.1:0")
 	said, err := d.command.StderrPipe()
 	must(t, err)

@@ -59,18 +59,19 @@ func is(t testing.TB, err error, reason bywash.Reason) {
 func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) {
 	// With a gateway's name, and without one: in that case the middleware makes it.
 	for _, name := range []string{"r1", ""} {
-		t.Run("named "+name, func(t *testing.T) { aClientWhoLeavesEndsItsQuery(t, name) })
+		t.Run("named "+name, func(t *testing.T) { aClientWhoLeavesEndsItsQuery(t, name, false) })
 	}
+	t.Run("in a transaction", func(t *testing.T) { aClientWhoLeavesEndsItsQuery(t, "r1", true) })
 }
 
-func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
+func aClientWhoLeavesEndsItsQuery(t *testing.T, name string, inTransaction bool) {
 	withEach(t, func(t *testing.T, kind kind) {
 		s := open(t, kind)
 		s.db.SetMaxOpenConns(1)
 		numbers, ended := make(chan uint64, 1), make(chan error, 1)
 		server := s.serve(func(_ http.ResponseWriter, r *http.Request) {
 			numbers <- s.number(r.Context(), s.db)
-			_, err := run(r.Context(), s.db, kind.long)
+			err := s.long(r.Context(), inTransaction)
 			// While rows are open, database/sql itself returns this error, without the cause.
 			if err == context.Canceled {
 				err = context.Cause(r.Context())
@@ -95,6 +96,21 @@ func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
 			t.Errorf("%+v", stats)
 		}
 	})
+}
+
+// long runs a query that takes longer than any test waits, by itself or in a transaction.
+func (s *shop) long(ctx context.Context, inTransaction bool) error {
+	if !inTransaction {
+		_, err := run(ctx, s.db, s.kind.long)
+		return err
+	}
+	begun, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer begun.Rollback()
+	_, err = run(ctx, begun, s.kind.long)
+	return err
 }
 
 func TestAQueryThatTheGatewayStopsEndsItsRequest(t *testing.T) {
