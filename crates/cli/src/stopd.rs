@@ -6,7 +6,7 @@ use std::time::Duration;
 use bywash_command::Failure;
 use bywash_command::signals::{SignalRequest, Signals};
 use bywash_command::streams::{draw, has_colour, say};
-use bywash_config::{Config, Mode, Problems};
+use bywash_config::{Config, Mode, Problems, Stopd, StopdNetwork};
 use bywash_handover::Supervisor;
 
 use crate::args::StopdRun;
@@ -25,27 +25,14 @@ pub(crate) fn stopd(args: &StopdRun) -> Result<(), Failure> {
     // Catch signals before readiness is announced, so that no signal finds the default handler.
     let mut signals = Signals::catch().map_err(Failure::running)?;
     bywash_sentry::raise_file_limit();
-    let mode = config.mode;
-    let databases: Vec<String> = config
-        .databases
-        .iter()
-        .map(|database| format!("{} at {}", database.name, database.server))
-        .collect();
+    let work = describe(&config);
     let daemon = bywash_stopd::start(config, io::stdout()).map_err(Failure::running)?;
+    let remote = daemon.listen().map(|address| format!(", relays at {address} with TLS"));
     say(format!(
-        "bywash: leases and stops at {}, operators at http://{}\nbywash: {}; {}",
+        "bywash: leases and stops at {}, operators at http://{}{}\nbywash: {work}",
         daemon.socket().display(),
         daemon.admin(),
-        match mode {
-            Mode::Observe => "mode observe: it searches and counts, and cancels nothing",
-            Mode::Enforce => "mode enforce: it cancels the queries of requests that are stopped",
-        },
-        if databases.is_empty() {
-            "no [database.NAME]: it only reports stops to the holders of leases of `self`"
-                .to_owned()
-        } else {
-            format!("databases: {}", databases.join(", "))
-        }
+        remote.unwrap_or_default(),
     ));
     // A supervisor that does not get this message waits until its own timeout, and logs that.
     let _ = supervisor.ready();
@@ -66,4 +53,28 @@ pub(crate) fn stopd(args: &StopdRun) -> Result<(), Failure> {
     }
     drop(daemon);
     Ok(())
+}
+
+/// Describes what a daemon with this configuration does with messages.
+fn describe(config: &Stopd) -> String {
+    if let StopdNetwork::Relays { host, port, .. } = &config.network {
+        return format!("relay: it forwards all messages to {host}:{port}");
+    }
+    let mode = match config.mode {
+        Mode::Observe => "mode observe: it searches and counts, and cancels nothing",
+        Mode::Enforce => "mode enforce: it cancels the queries of requests that are stopped",
+    };
+    let databases: Vec<String> = config
+        .databases
+        .iter()
+        .map(|database| {
+            let tls = if database.tls.is_some() { " with TLS" } else { "" };
+            format!("{} at {}{tls}", database.name, database.server)
+        })
+        .collect();
+    if databases.is_empty() {
+        let none = "no [database.NAME]: it only reports stops to the holders of leases of `self`";
+        return format!("{mode}; {none}");
+    }
+    format!("{mode}; databases: {}", databases.join(", "))
 }

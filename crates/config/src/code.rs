@@ -90,6 +90,8 @@ codes! {
         "The file of fleet keys cannot be read, has no valid key, or is readable by all users.";
     AGENTS = "E053", "There are too many agents.";
     AGENT_KEYS = "E054", "The file of an agent's keys cannot be read, or has no valid key.";
+    CERTIFICATE_NAME = "E055", "The text is not a name in a certificate.";
+    STOPD_UPSTREAM = "E056", "The text is not the address of a stop daemon.";
     TIE = "E101", "The same pattern occurs twice, so a request would belong to two classes.";
     THRESHOLDS = "E102", "The lower threshold is above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -141,6 +143,10 @@ codes! {
     AGENTS_UNUSED = "W146", "Populations are not told apart, so agents have no effect.";
     AGENT_WITHOUT_KEYS = "W147", "An agent has no keys, so no request can be one of its own.";
     FLEET = "E144", "The settings of a fleet contradict each other.";
+    STOPD_NETWORK = "E148",
+        "The settings of the stop daemon for other machines are incomplete or contradict each \
+         other.";
+    DATABASE_TLS = "E149", "The TLS settings of a database are incomplete, or have no effect.";
     NO_TOKENS = "W126",
         "The token is the session, and no class gives one: all classes only observe.";
 }

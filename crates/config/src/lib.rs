@@ -78,7 +78,10 @@ pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
-pub use stopd::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Stopd};
+pub use stopd::{
+    Database, DatabaseAddress, DatabaseKind, DatabaseServer, DatabaseTls, Stopd, StopdNetwork,
+    StopdTls,
+};
 pub use success::{JsonField, Success, Wanted};
 pub use upstream::{
     Collector, Departures, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls,

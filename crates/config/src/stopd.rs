@@ -21,6 +21,46 @@ pub struct Stopd {
     pub admin: SocketAddr,
     /// The databases in the order of the file.
     pub databases: Vec<Database>,
+    /// The daemon's connections with stop daemons on other machines.
+    pub network: StopdNetwork,
+}
+
+/// The connections of a stop daemon with other machines.
+#[derive(Clone, Debug)]
+pub enum StopdNetwork {
+    /// There are none.
+    Local,
+    /// The daemon accepts relays.
+    Accepts {
+        /// The address to listen on.
+        address: SocketAddr,
+        /// The names of certificates that may register leases.
+        leases: Vec<String>,
+        /// The names of certificates that may request a stop.
+        stops: Vec<String>,
+        /// The files for TLS.
+        tls: StopdTls,
+    },
+    /// The daemon is a relay: it forwards all messages to another daemon.
+    Relays {
+        /// The host name or IP address of the other daemon. Its certificate must have this name.
+        host: String,
+        /// The TCP port of the other daemon.
+        port: u16,
+        /// The files for TLS.
+        tls: StopdTls,
+    },
+}
+
+/// The PEM files for mutual TLS between stop daemons.
+#[derive(Clone, Debug)]
+pub struct StopdTls {
+    /// The root certificates that the counterpart's certificate must go back to.
+    pub ca: PathBuf,
+    /// The certificate chain of this daemon.
+    pub certificate: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
 }
 
 /// A database in which queries are cancelled.
@@ -41,6 +81,17 @@ pub struct Database {
     pub query_tags: bool,
     /// The maximum number of statements that the daemon itself sends per second.
     pub statements_per_second: u32,
+    /// The files for TLS; `None` to connect without TLS.
+    pub tls: Option<DatabaseTls>,
+}
+
+/// The PEM files for TLS to a database.
+#[derive(Clone, Debug)]
+pub struct DatabaseTls {
+    /// The root certificates that the database's certificate must go back to.
+    pub ca: PathBuf,
+    /// The certificate chain and the private key that the daemon shows; `None` for none.
+    pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// The address of a database and the user as which the daemon connects.

@@ -2,7 +2,7 @@
 //! checks to report what the gateway would reject at its start.
 
 use bywash_config::{Certificate, Config, Scheme, Upstream};
-use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
+use bywash_tls::{ClientOptions, Pair, Protocols, TlsError, Warning};
 
 /// The problems of the certificates that a configuration names.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub(crate) fn client_options(upstream: &Upstream, http2: bool) -> ClientOptions 
         ca: tls.ca.clone(),
         name: tls.name.clone(),
         certificate: tls.certificate.clone().zip(tls.key.clone()),
-        http2,
+        protocols: Protocols::http(http2),
     }
 }
 

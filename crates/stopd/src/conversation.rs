@@ -8,69 +8,93 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use bywash_lease::{Holder, LONGEST, Message, Refusal};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use bywash_lease::LONGEST;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::lease_broker::{LeaseBroker, Rights};
+use crate::peer::{Peer, Rights};
 use crate::responder::{Outstanding, Responder};
 
-/// The maximum number of outstanding responses to a client.
-const MAX_OUTSTANDING: usize = 16_384;
 /// The maximum time for which a client may leave its responses unread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Handles a client until either side ends the connection.
-pub(crate) async fn converse(
-    stream: UnixStream,
-    broker: Rc<LeaseBroker>,
-    rights: Rights,
-    holder: Holder,
-) {
-    let (reader, writer) = stream.into_split();
-    let (lines, answers) = mpsc::unbounded_channel();
-    let owed = Rc::<Outstanding>::default();
-    let responder = Responder { lines, owed: Rc::clone(&owed) };
-    broker.connected(holder, responder.clone());
-    let mut answering = std::pin::pin!(answer(writer, answers, &owed));
-    let is_over = tokio::select! {
-        () = listen(reader, &broker, rights, holder, &responder) => false,
-        () = &mut answering => true,
-    };
-    broker.disconnected(holder);
-    drop(responder);
-    if !is_over {
-        // A client that has shut down only its sending side still gets its responses.
-        let _ = tokio::time::timeout(PATIENCE, answering).await;
+/// The receiver of the messages of one client. It is dropped when the client sends no more.
+pub(crate) trait Backend {
+    /// The maximum number of outstanding responses to the client.
+    const MAX_OUTSTANDING: usize;
+
+    /// Handles a line of `peer`, without its end. The response is sent to `responder`, immediately
+    /// or later.
+    fn handle(&self, peer: &Peer, line: &[u8], responder: &Responder);
+
+    /// Waits until the backend can handle no more lines.
+    async fn ended(&self);
+}
+
+/// A client connection before its first message.
+pub(crate) struct Conversation {
+    responder: Responder,
+    responses: mpsc::UnboundedReceiver<String>,
+}
+
+impl Conversation {
+    pub(crate) fn new() -> Self {
+        let (lines, responses) = mpsc::unbounded_channel();
+        Self { responder: Responder { lines, owed: Rc::default() }, responses }
+    }
+
+    pub(crate) fn responder(&self) -> &Responder {
+        &self.responder
+    }
+
+    /// Handles the client until either side or the backend ends the connection.
+    pub(crate) async fn run<B: Backend>(
+        self,
+        stream: impl AsyncRead + AsyncWrite,
+        peer: &Peer,
+        backend: B,
+    ) {
+        let Self { responder, responses } = self;
+        let (reader, writer) = tokio::io::split(stream);
+        let owed = Rc::clone(&responder.owed);
+        let mut responding = std::pin::pin!(write_responses(writer, responses, &owed));
+        let is_over = tokio::select! {
+            () = listen(reader, peer, &backend, &responder) => false,
+            () = backend.ended() => false,
+            () = &mut responding => true,
+        };
+        drop(backend);
+        drop(responder);
+        if !is_over {
+            // A client that has shut down only its sending side still gets its responses.
+            let _ = tokio::time::timeout(PATIENCE, responding).await;
+        }
     }
 }
 
-async fn listen(
-    mut reader: OwnedReadHalf,
-    broker: &LeaseBroker,
-    rights: Rights,
-    holder: Holder,
+async fn listen<B: Backend>(
+    mut reader: impl AsyncRead + Unpin,
+    peer: &Peer,
+    backend: &B,
     responder: &Responder,
 ) {
     let mut buffer = BytesMut::with_capacity(16 * 1024);
     loop {
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-            while responder.owed.count.get() >= MAX_OUTSTANDING {
+            while responder.owed.count.get() >= B::MAX_OUTSTANDING {
                 responder.owed.less.notified().await;
             }
             responder.owed.count.set(responder.owed.count.get() + 1);
             let line = buffer.split_to(end);
             buffer.advance(1);
-            handle(&line, broker, rights, holder, responder);
-            if rights == Rights::NONE {
+            backend.handle(peer, &line, responder);
+            if peer.rights == Rights::NONE {
                 return;
             }
         }
         if buffer.len() > LONGEST {
             // After an overlong line, the start of the next message is unknown.
-            return handle(&buffer, broker, rights, holder, responder);
+            return backend.handle(peer, &buffer, responder);
         }
         match reader.read_buf(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -79,31 +103,22 @@ async fn listen(
     }
 }
 
-fn handle(
-    line: &[u8],
-    broker: &LeaseBroker,
-    rights: Rights,
-    holder: Holder,
-    responder: &Responder,
-) {
-    match Message::parse(line) {
-        Ok(message) => broker.handle(holder, rights, responder, message),
-        Err(wrong) => broker.refuse(responder, wrong.number, Refusal::Malformed, wrong.why),
-    }
-}
-
-async fn answer(
-    mut writer: OwnedWriteHalf,
-    mut answers: mpsc::UnboundedReceiver<String>,
+async fn write_responses(
+    mut writer: impl AsyncWrite + Unpin,
+    mut responses: mpsc::UnboundedReceiver<String>,
     owed: &Outstanding,
 ) {
-    while let Some(mut text) = answers.recv().await {
+    while let Some(mut text) = responses.recv().await {
         let mut count = 1;
-        while let Ok(more) = answers.try_recv() {
+        while let Ok(more) = responses.try_recv() {
             text.push_str(&more);
             count += 1;
         }
-        let written = tokio::time::timeout(PATIENCE, writer.write_all(text.as_bytes())).await;
+        let writing = async {
+            writer.write_all(text.as_bytes()).await?;
+            writer.flush().await
+        };
+        let written = tokio::time::timeout(PATIENCE, writing).await;
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
@@ -111,4 +126,6 @@ async fn answer(
         owed.count.set(owed.count.get().saturating_sub(count));
         owed.less.notify_one();
     }
+    // TLS says to the other side that the connection ends as intended.
+    let _ = tokio::time::timeout(PATIENCE, writer.shutdown()).await;
 }

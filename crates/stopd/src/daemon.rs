@@ -11,22 +11,24 @@ use std::rc::Rc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bywash_config::Stopd;
-use bywash_lease::{Bounds, DatabaseName, Holder, Table};
+use bywash_config::{Stopd, StopdNetwork};
+use bywash_lease::{Bounds, DatabaseName, Table};
+use bywash_tls::{Connector, MutualAcceptor, TlsError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::cancel_log::CancelLog;
 use crate::canceller::Canceller;
-use crate::connection_limits::ConnectionLimits;
-use crate::conversation;
 use crate::database::Database;
 use crate::job::Job;
-use crate::lease_broker::{JobChannel, LeaseBroker, Rights};
+use crate::lease_broker::{JobChannel, LeaseBroker};
+use crate::listener::{Allowed, Listeners};
 use crate::numbers::Numbers;
-use crate::operators;
+use crate::relay::Relay;
+use crate::service::Service;
 use crate::token_bucket::TokenBucket;
+use crate::{network, operators};
 
 /// The reason why a daemon did not start.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,22 @@ pub enum StopdError {
         /// The error; usually the address is in use.
         source: io::Error,
     },
+    /// The daemon cannot listen on the address for relays.
+    #[error("cannot listen on {address} (stopd.listen): {source}")]
+    Listen {
+        /// The address for relays.
+        address: SocketAddr,
+        /// The error; usually the address is in use, or is not an address of this machine.
+        source: io::Error,
+    },
+    /// The files for TLS cannot be used.
+    #[error("TLS of [{table}]: {source}")]
+    Tls {
+        /// The table of the configuration that names the files.
+        table: String,
+        /// The fault, with the file.
+        source: TlsError,
+    },
     /// The system could not start a thread, or the thread's resources.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -62,6 +80,7 @@ pub struct Daemon {
     /// daemon has replaced the file.
     file: Option<(u64, u64)>,
     admin: SocketAddr,
+    listen: Option<SocketAddr>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -77,10 +96,13 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// `log` receives one line for each statement that was cancelled or spared.
 ///
 /// # Errors
-/// If the configuration names no socket, if the daemon cannot listen on the socket or the address
-/// for operators, or if no thread can be started.
+/// If the configuration names no socket, if a file for TLS cannot be used, if the daemon cannot
+/// listen on the socket or on an address, or if no thread can be started.
 pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
+    let network = Network::open(config.network.clone())?;
+    let listen = network.address();
+    let databases = open_databases(&config)?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
     let operators = std::net::TcpListener::bind(config.admin).map_err(no_admin)?;
     let admin = operators.local_addr().map_err(no_admin)?;
@@ -89,7 +111,7 @@ pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daem
     let (end, ended) = oneshot::channel();
     let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     let run = move || {
-        let ran = run(config, socket, operators, log, &ready, ended);
+        let ran = run(config, network, databases, (socket, operators), log, &ready, ended);
         // If `run` failed early, `start` still waits for this message.
         let _ = ready.send(ran);
     };
@@ -99,7 +121,7 @@ pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daem
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("the thread ended at once")))
         .map_err(StopdError::Thread)?;
-    Ok(Daemon { socket: path, file, admin, end: Some(end), thread: Some(thread) })
+    Ok(Daemon { socket: path, file, admin, listen, end: Some(end), thread: Some(thread) })
 }
 
 impl Daemon {
@@ -116,6 +138,11 @@ impl Daemon {
     /// Returns the address of the listener for operators.
     pub fn admin(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Returns the address of the listener for relays; `None` if there is none.
+    pub fn listen(&self) -> Option<SocketAddr> {
+        self.listen
     }
 }
 
@@ -167,10 +194,56 @@ fn bind(path: &Path) -> Result<StdUnixListener, String> {
     Ok(listener)
 }
 
+/// The connections with other machines, ready for use.
+enum Network {
+    Local,
+    Accepts { listener: std::net::TcpListener, acceptor: MutualAcceptor, allowed: Allowed<String> },
+    Relays { host: String, port: u16, connector: Connector },
+}
+
+impl Network {
+    fn open(settings: StopdNetwork) -> Result<Self, StopdError> {
+        let wrong = |source| StopdError::Tls { table: "stopd".to_owned(), source };
+        Ok(match settings {
+            StopdNetwork::Local => Self::Local,
+            StopdNetwork::Accepts { address, leases, stops, tls } => {
+                let acceptor = network::acceptor(tls).map_err(wrong)?;
+                let listener = std::net::TcpListener::bind(address)
+                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                    .map_err(|source| StopdError::Listen { address, source })?;
+                Self::Accepts { listener, acceptor, allowed: Allowed { leases, stops } }
+            }
+            StopdNetwork::Relays { host, port, tls } => {
+                Self::Relays { host, port, connector: network::connector(tls).map_err(wrong)? }
+            }
+        })
+    }
+
+    /// Returns the address of the listener for relays; `None` if there is none.
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Accepts { listener, .. } => listener.local_addr().ok(),
+            Self::Local | Self::Relays { .. } => None,
+        }
+    }
+}
+
+/// Creates the connections to all databases, without connecting.
+fn open_databases(config: &Stopd) -> Result<Vec<Database>, StopdError> {
+    let open = |settings| {
+        Database::new(settings).map_err(|source| {
+            let table = format!("database.{}", settings.name);
+            StopdError::Tls { table, source }
+        })
+    };
+    config.databases.iter().map(open).collect()
+}
+
 fn run(
     config: Stopd,
-    socket: StdUnixListener,
-    operators: std::net::TcpListener,
+    network: Network,
+    databases: Vec<Database>,
+    (socket, operators): (StdUnixListener, std::net::TcpListener),
     log: impl io::Write + Send + 'static,
     ready: &std::sync::mpsc::SyncSender<io::Result<()>>,
     ended: oneshot::Receiver<()>,
@@ -181,39 +254,65 @@ fn run(
     LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
-        let (broker, mut cancellers) = create_broker(&config, &cancel_log);
+        // The tasks run as long as the daemon, so one that ends has a bug.
+        let mut tasks = JoinSet::new();
+        let (service, remote) = match network {
+            Network::Relays { host, port, connector } => {
+                let relay = Relay::new(host, port, connector, Rc::new(Numbers::new()));
+                (Service::Relay(Rc::new(relay)), None)
+            }
+            Network::Local => {
+                (Service::Broker(create_broker(&config, databases, &cancel_log, &mut tasks)), None)
+            }
+            Network::Accepts { listener, acceptor, allowed } => {
+                let broker = create_broker(&config, databases, &cancel_log, &mut tasks);
+                (
+                    Service::Broker(broker),
+                    Some((TcpListener::from_std(listener)?, acceptor, allowed)),
+                )
+            }
+        };
+        let listeners = Listeners::new(service.clone());
+        if let Some((listener, acceptor, allowed)) = remote {
+            tasks.spawn_local(Rc::clone(&listeners).accept_remote(listener, acceptor, allowed));
+        }
+        let allowed = Allowed { leases: config.leases, stops: config.stops };
+        tasks.spawn_local(listeners.accept_local(socket, allowed));
+        tasks.spawn_local(operators::serve(operators, service, cancel_log));
         let _ = ready.send(Ok(()));
         tokio::select! {
             _ = ended => {}
-            () = operators::serve(operators, Rc::clone(&broker), cancel_log) => {}
-            () = expire_leases(&broker) => {}
-            () = accept_clients(socket, &broker, &config) => {}
-            // The cancellers run as long as the daemon, so one that ends has a bug.
-            Some(ended) = cancellers.join_next() => drop(ended),
+            Some(ended) = tasks.join_next() => drop(ended),
         }
         Ok(())
     })
 }
 
-/// Creates the [`LeaseBroker`], and a canceller for each database.
-fn create_broker(config: &Stopd, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, JoinSet<()>) {
+/// Creates the [`LeaseBroker`]. Starts a canceller for each database, and the task that removes
+/// expired leases.
+fn create_broker(
+    config: &Stopd,
+    databases: Vec<Database>,
+    cancel_log: &CancelLog,
+    tasks: &mut JoinSet<()>,
+) -> Rc<LeaseBroker> {
     let mut channels = BTreeMap::new();
     let mut receivers = Vec::new();
-    for database in &config.databases {
-        let name: DatabaseName = database.name.parse().expect("the configuration has looked at it");
+    for (settings, database) in config.databases.iter().zip(databases) {
+        let name: DatabaseName = settings.name.parse().expect("the configuration has looked at it");
         let (jobs, receiver) = mpsc::channel::<Job>(WAITING);
-        channels.insert(name.clone(), JobChannel { jobs, query_tags: database.query_tags });
-        receivers.push((name, receiver, database.clone()));
+        channels.insert(name.clone(), JobChannel { jobs, query_tags: settings.query_tags });
+        receivers.push((name, receiver, settings.clone(), database));
     }
     let table = Table::new(Bounds::default());
-    let broker = Rc::new(LeaseBroker::new(config.mode, channels, table, Numbers::new()));
-    let mut cancellers = JoinSet::new();
-    for (name, receiver, settings) in receivers {
+    let broker = LeaseBroker::new(config.mode, channels, table, Rc::new(Numbers::new()));
+    let broker = Rc::new(broker);
+    for (name, receiver, settings, database) in receivers {
         let canceller = Canceller {
             name,
             mode: config.mode,
             broker: Rc::clone(&broker),
-            database: Database::new(&settings),
+            database,
             bucket: TokenBucket::new(settings.statements_per_second, broker.now()),
             cancel_log: cancel_log.clone(),
             settings,
@@ -222,35 +321,15 @@ fn create_broker(config: &Stopd, cancel_log: &CancelLog) -> (Rc<LeaseBroker>, Jo
             check_at: broker.now(),
             ending: VecDeque::new(),
         };
-        cancellers.spawn_local(canceller.run(receiver));
+        tasks.spawn_local(canceller.run(receiver));
     }
-    (broker, cancellers)
+    tasks.spawn_local(expire_leases(Rc::clone(&broker)));
+    broker
 }
 
-async fn expire_leases(broker: &LeaseBroker) {
+async fn expire_leases(broker: Rc<LeaseBroker>) {
     loop {
         tokio::time::sleep(EXPIRY_INTERVAL).await;
         broker.expire();
-    }
-}
-
-async fn accept_clients(socket: UnixListener, broker: &Rc<LeaseBroker>, config: &Stopd) {
-    let own = bywash_files::own_user().unwrap_or(u32::MAX);
-    let limits = ConnectionLimits::default();
-    for number in 1.. {
-        let Ok((stream, _)) = socket.accept().await else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let Ok(peer) = stream.peer_cred() else { continue };
-        let user = peer.uid();
-        let may = |listed: &[u32]| user == own || listed.contains(&user);
-        let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
-        let Some(permit) = limits.take(user, rights) else { continue };
-        let broker = Rc::clone(broker);
-        tokio::task::spawn_local(async move {
-            conversation::converse(stream, broker, rights, Holder(number)).await;
-            drop(permit);
-        });
     }
 }

@@ -18,6 +18,7 @@ use bywash_units::{Time, TimeSpan};
 
 use crate::job::{Job, Report, Stop};
 use crate::numbers::Numbers;
+use crate::peer::Peer;
 use crate::responder::Responder;
 use crate::spared::Spared;
 
@@ -27,18 +28,6 @@ const LEASE: TimeSpan = TimeSpan::from_secs(3600);
 /// The maximum time for which a stop is remembered, and the time for a stop without `not-after`.
 const STOP: TimeSpan = TimeSpan::from_secs(60);
 
-/// The messages that a client may send. The configuration defines them for each user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rights {
-    pub(crate) leases: bool,
-    pub(crate) stops: bool,
-}
-
-impl Rights {
-    /// The rights of a user that is not configured.
-    pub(crate) const NONE: Self = Self { leases: false, stops: false };
-}
-
 /// The channel to the canceller of one database.
 pub(crate) struct JobChannel {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
@@ -47,7 +36,7 @@ pub(crate) struct JobChannel {
 }
 
 pub(crate) struct LeaseBroker {
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: Rc<Numbers>,
     pub(crate) mode: Mode,
     table: RefCell<Table>,
     responders: RefCell<HashMap<Holder, Responder>>,
@@ -60,7 +49,7 @@ impl LeaseBroker {
         mode: Mode,
         channels: BTreeMap<DatabaseName, JobChannel>,
         table: Table,
-        numbers: Numbers,
+        numbers: Rc<Numbers>,
     ) -> Self {
         Self {
             numbers,
@@ -89,26 +78,12 @@ impl LeaseBroker {
     }
 
     /// Handles a message. The response is sent to `responder`, immediately or later.
-    pub(crate) fn handle(
-        &self,
-        holder: Holder,
-        rights: Rights,
-        responder: &Responder,
-        message: Message,
-    ) {
-        let number = message.number;
+    pub(crate) fn handle(&self, peer: &Peer, responder: &Responder, message: Message) {
+        let (number, holder) = (message.number, peer.holder);
+        if let Err((refusal, why)) = peer.check(&message.command) {
+            return self.refuse(responder, number, refusal, why);
+        }
         let answered = match message.command {
-            // A client that may lease may also stop the work for which it holds leases.
-            Command::Lease { .. }
-            | Command::Release { .. }
-            | Command::Stop { scope: Scope::Own, .. }
-                if !rights.leases =>
-            {
-                Err(refused(Refusal::Forbidden, "add this user to stopd.leases"))
-            }
-            Command::Stop { scope: Scope::All, .. } if !rights.stops => {
-                Err(refused(Refusal::Forbidden, "add this user to stopd.stops"))
-            }
             Command::Lease { request, database, connection, not_after } => {
                 self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)
             }
@@ -134,7 +109,7 @@ impl LeaseBroker {
 
     pub(crate) fn refuse(&self, responder: &Responder, number: u64, refusal: Refusal, why: &str) {
         self.numbers.refuse(refusal);
-        responder.send(number, &Answer::Refused(refusal, why.to_owned()));
+        responder.refuse(number, refusal, why);
     }
 
     fn lease(

@@ -7,14 +7,25 @@
 //!                                                               └── begin, end ┘
 //! ```
 //!
+//! The clients are on this machine, or on other machines. There, a daemon that is a relay passes
+//! their messages on:
+//!
+//! ```text
+//!   application, gateway ──► conversation ──► relay ══ TLS ══► listener ──► conversation ──► lease_broker
+//! ```
+//!
 //! Everything runs on one thread: messages are short, the databases do the work, and decisions
 //! about leases need no lock.
 //!
 //! # Modules
 //!
 //! - `daemon`: starts the daemon from a configuration, and ends it
-//! - `conversation`: handles one client connection: the client's rights, its lines and the
-//!   responses
+//! - `listener`: accepts client connections, and finds out the identity and rights of each client
+//! - `service`: serves a client by the lease broker, or by the relay
+//! - `relay`: passes messages on to the daemon of another machine
+//! - `network`: TLS between daemons
+//! - `conversation`: handles one client connection: its lines and the responses
+//! - `peer`: the identity and the rights of a client
 //! - `lease_broker`: handles messages and holds the leases (`bywash_lease::Table`)
 //! - `responder`: sends the responses to a client
 //! - `job`: a stopped request, and the report to the sender of the stop
@@ -50,9 +61,14 @@ mod daemon;
 mod database;
 mod job;
 mod lease_broker;
+mod listener;
+mod network;
 mod numbers;
 mod operators;
+mod peer;
+mod relay;
 mod responder;
+mod service;
 mod spared;
 mod table;
 mod token_bucket;

@@ -45,10 +45,18 @@ pub(crate) struct Numbers {
     leases: Gauge,
     expired: Counter,
     conversations: Gauge,
-    /// The problem of each database that has one, by the name of the database.
+    handshakes_failed: Counter,
+    /// The problem of each database that has one, by the name of the database. Also the problems of
+    /// the connections with other machines, by [`REMOTE`] and [`UPSTREAM`].
     complaints: RefCell<BTreeMap<String, String>>,
     holders: Cell<i64>,
 }
+
+/// The name under which problems with relays are reported. It is not the name of a database, because
+/// it has a dot.
+pub(crate) const REMOTE: &str = "stopd.listen";
+/// The name under which the state of the other daemon is reported.
+pub(crate) const UPSTREAM: &str = "stopd.upstream";
 
 /// The upper bounds of the histogram's buckets in seconds, from a tenth of a millisecond to two
 /// seconds.
@@ -69,6 +77,7 @@ impl Numbers {
             leases: Gauge::default(),
             expired: Counter::default(),
             conversations: Gauge::default(),
+            handshakes_failed: Counter::default(),
             complaints: RefCell::default(),
             holders: Cell::new(0),
         };
@@ -89,6 +98,7 @@ impl Numbers {
         table::LEASES.register(registry, self.leases.clone());
         table::LEASES_EXPIRED.register(registry, self.expired.clone());
         table::CONVERSATIONS.register(registry, self.conversations.clone());
+        table::HANDSHAKES_FAILED.register(registry, self.handshakes_failed.clone());
     }
 
     pub(crate) fn stop(&self, reason: Reason) {
@@ -123,16 +133,26 @@ impl Numbers {
         }
     }
 
-    /// Records the state of a database. `complaint` is the problem of a connected database, or the
-    /// reason why it is not connected.
+    /// Records the state of a database or of [`UPSTREAM`]. `complaint` is the problem of a connected
+    /// database, or the reason why it is not connected.
     pub(crate) fn connected(&self, database: &str, connected: bool, complaint: Option<String>) {
         let of = OfDatabase { database: database.to_owned() };
         self.connected.get_or_create(&of).set(i64::from(connected));
+        self.complain(database, complaint);
+    }
+
+    /// Records the problem of a database or of a connection with other machines; `None` if there is
+    /// none.
+    pub(crate) fn complain(&self, name: &str, complaint: Option<String>) {
         let mut complaints = self.complaints.borrow_mut();
         match complaint {
-            Some(words) => complaints.insert(database.to_owned(), words),
-            None => complaints.remove(database),
+            Some(words) => complaints.insert(name.to_owned(), words),
+            None => complaints.remove(name),
         };
+    }
+
+    pub(crate) fn handshake_failed(&self) {
+        self.handshakes_failed.inc();
     }
 
     pub(crate) fn leases(&self, count: usize) {

@@ -6,7 +6,6 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,14 +20,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::cancel_log::CancelLog;
-use crate::lease_broker::LeaseBroker;
+use crate::service::Service;
 
 /// The maximum number of connections. Only operators and programs that collect metrics use them.
 const MOST: usize = 16;
 /// The time limit of a connection. It exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
-pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
+pub(crate) async fn serve(listener: TcpListener, service: Service, cancel_log: CancelLog) {
     let permits = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -36,17 +35,17 @@ pub(crate) async fn serve(listener: TcpListener, broker: Rc<LeaseBroker>, cancel
             continue;
         };
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
-        let (broker, cancel_log) = (Rc::clone(&broker), cancel_log.clone());
+        let (service, cancel_log) = (service.clone(), cancel_log.clone());
         tokio::task::spawn_local(async move {
-            let _ = tokio::time::timeout(LONGEST, answer(stream, broker, cancel_log)).await;
+            let _ = tokio::time::timeout(LONGEST, answer(stream, service, cancel_log)).await;
             drop(permit);
         });
     }
 }
 
-async fn answer(stream: TcpStream, broker: Rc<LeaseBroker>, cancel_log: CancelLog) {
+async fn answer(stream: TcpStream, service: Service, cancel_log: CancelLog) {
     let service = service_fn(move |request| {
-        let response = respond(&request, &broker, &cancel_log);
+        let response = respond(&request, &service, &cancel_log);
         async { Ok::<_, Infallible>(response) }
     });
     // An error means that the client has disconnected, which needs no action.
@@ -57,7 +56,7 @@ async fn answer(stream: TcpStream, broker: Rc<LeaseBroker>, cancel_log: CancelLo
 
 fn respond(
     request: &Request<Incoming>,
-    broker: &LeaseBroker,
+    service: &Service,
     cancel_log: &CancelLog,
 ) -> Response<Full<Bytes>> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -68,10 +67,10 @@ fn respond(
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            whole(StatusCode::OK, kind, broker.numbers.text())
+            whole(StatusCode::OK, kind, service.numbers().text())
         }
         (&Method::GET, "/v1/status") => {
-            whole(StatusCode::OK, "application/json", format!("{}\n", status(broker, cancel_log)))
+            whole(StatusCode::OK, "application/json", format!("{}\n", status(service, cancel_log)))
         }
         (&Method::GET, _) => {
             plain(StatusCode::NOT_FOUND, "the paths are /metrics and /v1/status\n")
@@ -80,13 +79,20 @@ fn respond(
     }
 }
 
-fn status(broker: &LeaseBroker, cancel_log: &CancelLog) -> serde_json::Value {
-    json!({
-        "mode": broker.mode.name(),
-        "leases": broker.leases(),
-        "complaints": broker.numbers.complaints(),
-        "log_lines_dropped": cancel_log.dropped(),
-    })
+fn status(service: &Service, cancel_log: &CancelLog) -> serde_json::Value {
+    let complaints = service.numbers().complaints();
+    match service {
+        Service::Broker(broker) => json!({
+            "mode": broker.mode.name(),
+            "leases": broker.leases(),
+            "complaints": complaints,
+            "log_lines_dropped": cancel_log.dropped(),
+        }),
+        Service::Relay(relay) => json!({
+            "upstream": relay.upstream(),
+            "complaints": complaints,
+        }),
+    }
 }
 
 /// Returns whether a `Host` field, with or without a port, names the loopback interface.

@@ -26,11 +26,15 @@ static SUBJECT: Subject = Subject {
         &LEASES,
         &LEASES_EXPIRED,
         &CONVERSATIONS,
+        &HANDSHAKES_FAILED,
     ],
 };
 
-const DATABASE: Label =
-    Label { name: "database", says: "a `[database.NAME]`", words: Words::Configured };
+const DATABASE: Label = Label {
+    name: "database",
+    says: "a `[database.NAME]`, or `stopd.upstream`",
+    words: Words::Configured,
+};
 
 /// Creates a label named `reason` with the values of `words`.
 const fn reason(says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
@@ -107,7 +111,7 @@ pub(crate) static CONNECTED: Metric = Metric {
     help: "Whether the database answers; 0: the daemon cancels nothing there",
     remedy: Do(
         "If it is 0, check that the database runs and that `password_file` has the right password. \
-         `/v1/status` shows the error.",
+         `stopd.upstream` is the other daemon of a relay. `/v1/status` shows the error.",
     ),
 };
 pub(crate) static CANCEL_SECONDS: Metric = Metric {
@@ -149,5 +153,16 @@ pub(crate) static CONVERSATIONS: Metric = Metric {
     remedy: Do(
         "If the gateway or an application is missing, check that its user may enter the folder of \
          `stopd.socket`.",
+    ),
+};
+pub(crate) static HANDSHAKES_FAILED: Metric = Metric {
+    name: "bywash_stopd_handshakes_failed",
+    kind: Counter,
+    unit: "connections",
+    labels: &[],
+    help: "Connections to `stopd.listen` whose TLS handshake failed",
+    remedy: Do(
+        "`/v1/status` shows the address and the error of the last one. If it is a relay, check \
+         the certificates on both sides. If it is not, close `stopd.listen` to that machine.",
     ),
 };

@@ -17,8 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::negotiated::protocols;
-use crate::{Expiry, Pair, TlsError, VERSIONS, pair, pem, provider};
+use crate::{Expiry, Pair, Protocols, TlsError, VERSIONS, pair, pem, provider};
 
 /// The options of TLS towards an upstream.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +30,8 @@ pub struct ClientOptions {
     /// The files with the certificate chain and the key to present if the upstream asks for a
     /// certificate (mTLS).
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Whether to offer HTTP/2 before HTTP/1.1.
-    pub http2: bool,
+    /// The protocols to offer.
+    pub protocols: Protocols,
 }
 
 /// Makes TLS connections to an upstream. It is cheap to clone, and clones can resume each other's
@@ -70,7 +69,7 @@ pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
         }
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = protocols(options.http2);
+    config.alpn_protocols = options.protocols.names();
     let name = match options.name {
         Some(name) => Some(server_name(&name).ok_or(TlsError::BadName { name })?),
         None => None,
@@ -89,6 +88,12 @@ impl Connector {
     /// `None` if there is none.
     pub const fn expiry(&self) -> Option<&Expiry> {
         self.expiry.as_ref()
+    }
+
+    /// Returns the configuration, for a library that performs the handshake itself. It does not
+    /// contain [`ClientOptions::name`].
+    pub fn config(&self) -> &ClientConfig {
+        self.tls.config()
     }
 
     /// Performs a TLS handshake on `stream` with the upstream `host`, a name or an address (an IPv6
@@ -117,7 +122,7 @@ fn server_name(host: &str) -> Option<ServerName<'static>> {
     ServerName::try_from(bare).ok().map(|name| name.to_owned())
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
+pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in pem::certificates(path)?.into_iter().enumerate() {
         roots.add(certificate).map_err(|error| TlsError::BadCertificate {

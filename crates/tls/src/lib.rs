@@ -9,6 +9,8 @@
 //! - `pem` reads files. `pair` reads a certificate and its key, and checks that they belong
 //!   together. `names` finds the certificate for a name.
 //! - [`Served`] is the side towards clients, [`Connector`] the side towards upstreams.
+//! - [`MutualAcceptor`] admits only clients with a certificate of a private authority, and returns
+//!   their names.
 //! - [`TlsError`] is a fault that prevents the use of a configuration. [`Warning`] is a fault that
 //!   does not, but should be corrected. [`HandshakeFailure`] is the reason why a client was not let
 //!   in.
@@ -21,6 +23,7 @@
 mod client;
 mod error;
 mod handshake;
+mod mutual;
 mod names;
 mod negotiated;
 mod pair;
@@ -39,7 +42,8 @@ use rustls_pki_types::UnixTime;
 pub use client::{ClientOptions, Connector, advice, client};
 pub use error::TlsError;
 pub use handshake::HandshakeFailure;
-pub use negotiated::Negotiated;
+pub use mutual::MutualAcceptor;
+pub use negotiated::{Negotiated, Protocols};
 pub use server::{Served, server};
 pub use warning::Warning;
 

@@ -18,8 +18,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::names::Names;
-use crate::negotiated::protocols;
-use crate::{Expiry, HandshakeFailure, Pair, TlsError, VERSIONS, provider};
+use crate::{Expiry, HandshakeFailure, Pair, Protocols, TlsError, VERSIONS, provider};
 
 /// The maximum number of TLS 1.2 sessions that are stored here, for clients without session
 /// tickets. A further session evicts the oldest. Clients with tickets store their sessions
@@ -45,7 +44,7 @@ pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
     let mut config = builder()
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
-    config.alpn_protocols = protocols(http2);
+    config.alpn_protocols = Protocols::http(http2).names();
     // A resumed session needs no signature, which saves CPU time. The ticket keys are generated
     // here, change every six hours, and end with the process. So a stolen disk does not reveal
     // earlier traffic.
@@ -57,7 +56,7 @@ pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
     Ok(Served { config: Arc::new(config), certificates })
 }
 
-fn builder() -> ConfigBuilder<ServerConfig, WantsVerifier> {
+pub(crate) fn builder() -> ConfigBuilder<ServerConfig, WantsVerifier> {
     ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(VERSIONS)
         .expect("ring has cipher suites for both versions")

@@ -23,7 +23,20 @@ pub(crate) static STOPD: Section = Section {
     about: "The stop daemon `bywash stopd`, which stops work for clients that have left, down to \
             the database query. The gateway tells it at this socket which requests those are, and \
             it cancels their queries in the databases below.",
-    keys: &[SOCKET, STOPD_MODE, LEASES, STOPS, STOPD_ADMIN],
+    keys: &[
+        SOCKET,
+        STOPD_MODE,
+        LEASES,
+        STOPS,
+        STOPD_ADMIN,
+        STOPD_LISTEN,
+        REMOTE_LEASES,
+        REMOTE_STOPS,
+        STOPD_UPSTREAM,
+        STOPD_CERTIFICATE,
+        STOPD_KEY,
+        STOPD_CA,
+    ],
 };
 pub(crate) const SOCKET: Key = Key::optional(
     "socket",
@@ -58,11 +71,76 @@ pub(crate) const STOPD_ADMIN: Key = Key::new(
     "127.0.0.1:7071",
     "The address of /metrics and /v1/status of `bywash stopd`; a loopback address.",
 );
+pub(crate) const STOPD_LISTEN: Key = Key::optional(
+    "listen",
+    ValueKind::Address,
+    "10.0.0.5:7072",
+    "The address at which the stop daemon accepts the relays of other machines, with mutual TLS.",
+);
+const NAMES: ValueKind = ValueKind::Texts {
+    of: "names in certificates",
+    regex: "^([A-Za-z0-9._-]{1,253}|[a-z][a-z0-9+.-]*://[!-~]{1,250})$",
+    least: 0,
+    most: 1000,
+    alone: false,
+};
+pub(crate) const REMOTE_LEASES: Key = Key::new(
+    "remote_leases",
+    NAMES,
+    "",
+    "The certificates that may register leases at `listen`, by a DNS name or a URI (such as a \
+     SPIFFE ID) in the certificate.",
+);
+pub(crate) const REMOTE_STOPS: Key = Key::new(
+    "remote_stops",
+    NAMES,
+    "",
+    "The certificates that may request a stop at `listen`, by a DNS name or a URI in the \
+     certificate.",
+);
+pub(crate) const STOPD_UPSTREAM: Key = Key::optional(
+    "upstream",
+    ValueKind::Text {
+        takes: "HOST:PORT of a stop daemon",
+        regex: "^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}$",
+    },
+    "db.internal:7072",
+    "The `listen` of the stop daemon on another machine. `bywash stopd` then is a relay: it \
+     forwards the messages of this machine's programs to that daemon, and has no database itself.",
+);
+pub(crate) const STOPD_CERTIFICATE: Key = Key::optional(
+    "tls_certificate",
+    ValueKind::Path,
+    "/etc/bywash/stopd.pem",
+    "The PEM file of the certificate that the stop daemon or the relay shows to its counterpart.",
+);
+pub(crate) const STOPD_KEY: Key = Key::optional(
+    "tls_key",
+    ValueKind::Path,
+    "/etc/bywash/stopd.key",
+    "The PEM file of the private key of tls_certificate.",
+);
+pub(crate) const STOPD_CA: Key = Key::optional(
+    "tls_ca",
+    ValueKind::Path,
+    "/etc/bywash/stopd-ca.pem",
+    "The PEM file of the root certificates that the counterpart's certificate must go back to.",
+);
 
 pub(crate) static DATABASE: Section = Section {
     name: "database",
     about: "A database in which the stop daemon cancels queries, one table each: [database.NAME].",
-    keys: &[DATABASE_SERVER, PASSWORD_FILE, DATABASE_USER, WRITES, QUERY_TAGS, STATEMENTS],
+    keys: &[
+        DATABASE_SERVER,
+        PASSWORD_FILE,
+        DATABASE_USER,
+        WRITES,
+        QUERY_TAGS,
+        STATEMENTS,
+        DATABASE_CA,
+        DATABASE_CERTIFICATE,
+        DATABASE_KEY,
+    ],
 };
 pub(crate) const DATABASE_SERVER: Key = Key::required(
     "server",
@@ -111,4 +189,24 @@ pub(crate) const STATEMENTS: Key = Key::new(
     "100",
     "The most statements per second that the stop daemon sends to this database, both its own \
      queries and cancellations. Further ones wait, and come too late.",
+);
+pub(crate) const DATABASE_CA: Key = Key::optional(
+    "tls_ca",
+    ValueKind::Path,
+    "/etc/bywash/database-ca.pem",
+    "The PEM file of the root certificates that the database's certificate must go back to. If \
+     set, the daemon connects with TLS only, and the certificate must have the host of `server`. \
+     If not set, it connects without TLS.",
+);
+pub(crate) const DATABASE_CERTIFICATE: Key = Key::optional(
+    "tls_certificate",
+    ValueKind::Path,
+    "/etc/bywash/database-client.pem",
+    "The PEM file of the certificate that the daemon shows to the database. It goes with tls_key.",
+);
+pub(crate) const DATABASE_KEY: Key = Key::optional(
+    "tls_key",
+    ValueKind::Path,
+    "/etc/bywash/database-client.key",
+    "The PEM file of the private key of tls_certificate.",
 );

@@ -16,7 +16,10 @@ use crate::read::{self, Values};
 use crate::report::{Finding, Report};
 use crate::socket;
 use crate::source::shown;
-use crate::stopd::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Stopd};
+use crate::stopd::{
+    Database, DatabaseAddress, DatabaseKind, DatabaseServer, DatabaseTls, Stopd, StopdNetwork,
+    StopdTls,
+};
 use crate::value::Value;
 
 pub(crate) fn stopd(document: &Document<'_>, mode: Mode, report: &mut Report) -> Stopd {
@@ -28,14 +31,108 @@ pub(crate) fn stopd(document: &Document<'_>, mode: Mode, report: &mut Report) ->
         let at = values.at(&keys::STOPD_ADMIN);
         report.add(Finding::new(&code::ADMIN, at, message).help(help));
     }
+    let databases = databases(document, report);
     Stopd {
+        network: network(&values, &databases, report),
         socket: socket(&values, report),
         mode: values.get(&keys::STOPD_MODE).map_or(mode, Value::word),
         leases: users(&values, &keys::LEASES, report),
         stops: users(&values, &keys::STOPS, report),
         admin,
-        databases: databases(document, report),
+        databases,
     }
+}
+
+/// Resolves the keys for other machines. A key without effect is an error, because the operator
+/// expects a connection that does not exist.
+fn network(values: &Values, databases: &[Database], report: &mut Report) -> StopdNetwork {
+    let leases = certificate_names(values, &keys::REMOTE_LEASES, report);
+    let stops = certificate_names(values, &keys::REMOTE_STOPS, report);
+    let mut wrong = |key: &Key, message: String, help: &str| {
+        let finding = Finding::new(&code::STOPD_NETWORK, values.at(key), message);
+        report.add(finding.help(help.to_string()));
+    };
+    let listen = values.get(&keys::STOPD_LISTEN).map(Value::address);
+    let upstream = values.given(&keys::STOPD_UPSTREAM);
+    if upstream.is_some() {
+        if listen.is_some() {
+            let message = "`stopd.upstream` and `stopd.listen` exclude each other".to_string();
+            wrong(&keys::STOPD_UPSTREAM, message, "a relay serves this machine only: remove one");
+        }
+        if let Some(database) = databases.first() {
+            let message = format!(
+                "`stopd.upstream` excludes `[database.{}]`: a relay has no database",
+                database.name
+            );
+            let help = "write the databases into the file of the other daemon";
+            wrong(&keys::STOPD_UPSTREAM, message, help);
+        }
+    }
+    if listen.is_none() {
+        for (key, names) in [(keys::REMOTE_LEASES, &leases), (keys::REMOTE_STOPS, &stops)] {
+            if !names.is_empty() {
+                let message = format!("`stopd.{}` has no effect without `stopd.listen`", key.name);
+                wrong(&key, message, "write `listen` as well, or remove the key");
+            }
+        }
+    }
+    let tls = network_tls(values, listen.is_some() || upstream.is_some(), &mut wrong);
+    match (listen, upstream, tls) {
+        (Some(address), None, Some(tls)) => StopdNetwork::Accepts { address, leases, stops, tls },
+        (None, Some((value, at)), Some(tls)) => match host_and_port(value.text(), None) {
+            Ok((host, port)) => StopdNetwork::Relays { host, port, tls },
+            Err(why) => {
+                let message = format!("`stopd.upstream` \"{}\": {why}", shown(value.text()));
+                let help = format!("write {}", keys::STOPD_UPSTREAM.line());
+                report.add(Finding::new(&code::STOPD_UPSTREAM, at, message).help(help));
+                StopdNetwork::Local
+            }
+        },
+        _ => StopdNetwork::Local,
+    }
+}
+
+/// Returns the files of TLS between daemons. Calls `wrong` for a file that is missing, or for one
+/// that is `needed` by no connection.
+fn network_tls(
+    values: &Values,
+    needed: bool,
+    wrong: &mut impl FnMut(&Key, String, &str),
+) -> Option<StopdTls> {
+    let files = [keys::STOPD_CA, keys::STOPD_CERTIFICATE, keys::STOPD_KEY];
+    let present = files.each_ref().map(|key| values.get(key).map(|value| value.text().into()));
+    for (key, file) in files.iter().zip(&present) {
+        if needed && file.is_none() && !values.refused(key) {
+            let user = [keys::STOPD_LISTEN, keys::STOPD_UPSTREAM]
+                .into_iter()
+                .find(|user| values.given(user).is_some())?;
+            let message = format!("`stopd.{}` needs `stopd.{}`", user.name, key.name);
+            wrong(&user, message, &format!("write {}", key.line()));
+        } else if !needed && file.is_some() {
+            let message = format!("`stopd.{}` has no effect", key.name);
+            wrong(key, message, "write `listen` or `upstream` as well, or remove the key");
+        }
+    }
+    let [ca, certificate, key] = present;
+    Some(StopdTls { ca: ca?, certificate: certificate?, key: key? }).filter(|_| needed)
+}
+
+fn certificate_names(values: &Values, key: &Key, report: &mut Report) -> Vec<String> {
+    let mut names = Vec::new();
+    for name in values.of(key).texts() {
+        let text = name.get_ref();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_uri = text.contains("://") && text.chars().all(|c| c.is_ascii_graphic());
+        if text.is_empty() || text.len() > 253 || !(text.chars().all(plain) || is_uri) {
+            let message =
+                format!("`stopd.{}`: \"{}\" is not a name in a certificate", key.name, shown(text));
+            let help = "write a DNS name such as app1.internal, or a URI".to_string();
+            report.add(Finding::new(&code::CERTIFICATE_NAME, name.span(), message).help(help));
+        } else {
+            names.push(if is_uri { text.clone() } else { text.to_ascii_lowercase() });
+        }
+    }
+    names
 }
 
 fn socket(values: &Values, report: &mut Report) -> Option<PathBuf> {
@@ -103,7 +200,9 @@ fn database(entry: &Entry<'_, '_>, report: &mut Report) -> Option<Database> {
     read::complain_of_strangers(&table, keys::DATABASE.keys, report);
     let values = read::values(&table, keys::DATABASE.keys, report);
     let server = server_of(entry.name, &values, report);
+    let tls = database_tls(entry.name, server.as_ref(), &values, report);
     Some(Database {
+        tls,
         name: entry.name.to_string(),
         password_file: values.get(&keys::PASSWORD_FILE).map(|value| value.text().into()),
         user: user(entry.name, &values, report),
@@ -139,6 +238,42 @@ fn server_of(name: &str, values: &Values, report: &mut Report) -> Option<Databas
     parsed.ok()
 }
 
+/// Resolves the TLS keys of a database. TLS on a Unix socket would have no name to verify.
+fn database_tls(
+    name: &str,
+    server: Option<&DatabaseServer>,
+    values: &Values,
+    report: &mut Report,
+) -> Option<DatabaseTls> {
+    let mut wrong = |key: &Key, why: &str, help: String| {
+        let message = format!("`database.{}.{}` {why}", shown(name), key.name);
+        let finding = Finding::new(&code::DATABASE_TLS, values.at(key), message);
+        report.add(finding.help(help));
+    };
+    let file = |key: &Key| values.get(key).map(|value| PathBuf::from(value.text()));
+    let ca = file(&keys::DATABASE_CA);
+    let pair = [keys::DATABASE_CERTIFICATE, keys::DATABASE_KEY];
+    let files = pair.each_ref().map(file);
+    for (key, other) in [(0, 1), (1, 0)] {
+        if files[key].is_some() && files[other].is_none() && !values.refused(&pair[other]) {
+            let why = format!("needs `database.{}.{}`", shown(name), pair[other].name);
+            wrong(&pair[key], &why, format!("write {} as well", pair[other].line()));
+        }
+    }
+    let first = [keys::DATABASE_CA, keys::DATABASE_CERTIFICATE, keys::DATABASE_KEY]
+        .into_iter()
+        .find(|key| values.given(key).is_some())?;
+    if server.is_some_and(|server| matches!(server.address, DatabaseAddress::Unix(_))) {
+        let help = "write the host for unix:, or remove the keys of TLS".to_string();
+        wrong(&first, "has no effect on a Unix socket", help);
+    } else if ca.is_none() && !values.refused(&keys::DATABASE_CA) {
+        let help = format!("write {} as well", keys::DATABASE_CA.line());
+        wrong(&first, "has no effect without `tls_ca`", help);
+    }
+    let [certificate, key] = files;
+    Some(DatabaseTls { ca: ca?, certificate: certificate.zip(key) })
+}
+
 fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     let (kind, port, rest) = if let Some(rest) = text.strip_prefix("postgres://") {
         (DatabaseKind::Postgres, 5432, rest)
@@ -159,7 +294,7 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     let address = if let Some(path) = address.strip_prefix(socket::PREFIX) {
         DatabaseAddress::Unix(socket::path(path)?)
     } else {
-        let (host, port) = host_and_port(address, port)?;
+        let (host, port) = host_and_port(address, Some(port))?;
         DatabaseAddress::Tcp { host, port }
     };
     Ok(DatabaseServer { kind, user: user.to_owned(), address, database: database.to_owned() })
@@ -167,13 +302,13 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
 
 /// Splits a text into host and port; the port is `usual` if the text has none. An IPv6 address
 /// loses its brackets. The error says what is wrong.
-fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> {
+fn host_and_port(text: &str, usual: Option<u16>) -> Result<(String, u16), &'static str> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {
             let port = port.parse().ok().filter(|port| *port != 0);
             (host, port.ok_or("the port is not a number from 1 to 65535")?)
         }
-        _ => (text, usual),
+        _ => (text, usual.ok_or("there is no :PORT at the end")?),
     };
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     if server::is_name(bare) {

@@ -1,10 +1,11 @@
 //! Tests of the configuration of a valid file, and of the documents derived from the table of keys.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use bywash_config::{
-    AccessLog, ClassConfig, Config, HalfClose, Mode, PrincipalKind, Session, Wanted, example,
-    reference, schema,
+    AccessLog, ClassConfig, Config, HalfClose, Mode, PrincipalKind, Session, StopdNetwork, Wanted,
+    example, reference, schema,
 };
 use bywash_engine::classify::RequestParts;
 use bywash_engine::{ClassId, ClassSet, Tier};
@@ -194,10 +195,13 @@ fn what_the_example_has_in_comments_is_right_too() {
         let is_heading = str::trim_start_matches(line, "# ").starts_with('[');
         table = if is_heading { line } else { table };
         // The commented lines of these tables are parameters of other policies and are left out. So
-        // are the page, the token keys and the agent, which would be read from disk, and the fleet,
-        // whose keys exclude each other.
-        let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
-        let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
+        // are the page, the token keys and the agent, which would be read from disk, the fleet,
+        // whose keys exclude each other, and the upstream of a relay of stop daemons, which excludes
+        // the databases.
+        let is_out = |key: &&str| {
+            ["page", "token_keys", "upstream"].iter().any(|start| key.starts_with(start))
+        };
+        let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_out(key));
         let left_out =
             ["[scheduler]", "[concurrency]", "[terminate]", "[fleet]", "# [agent.archive]"];
         key.filter(|_| !left_out.contains(&table)).unwrap_or(line).replace("details\"]", "other\"]")
@@ -226,6 +230,21 @@ fn what_the_example_has_in_comments_is_right_too() {
     assert_eq!(class.timeouts.response, TimeSpan::from_secs(300));
     assert!(config.listen.https.is_some() && config.tls.is_some() && config.state.is_some());
     assert!(config.upstream.health.path.is_some() && config.traces.is_some());
+    assert!(matches!(config.stopd.network, StopdNetwork::Accepts { .. }));
+    let tls = config.stopd.databases[0].tls.as_ref().unwrap();
+    assert_eq!(tls.ca, Path::new("/etc/bywash/database-ca.pem"));
+}
+
+#[test]
+fn a_relay_of_stop_daemons_has_the_address_of_another_daemon() {
+    let text = "version = 1\n[stopd]\nupstream = \"[::1]:7072\"\ntls_ca = \"/ca\"\n\
+                tls_certificate = \"/c\"\ntls_key = \"/k\"\n[upstream]\n\
+                server = \"http://127.0.0.1:3000\"\n";
+    let (config, _) = Config::parse(text, "relay.toml").unwrap();
+    let StopdNetwork::Relays { host, port, tls } = config.stopd.network else {
+        panic!("{:?}", config.stopd.network)
+    };
+    assert_eq!((host.as_str(), port, tls.ca.as_path()), ("::1", 7072, Path::new("/ca")));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn client_options(upstream: &Upstream) -> bywash_tls::ClientOptions {
         ca: tls.ca.clone(),
         name: tls.name.clone(),
         certificate: tls.certificate.clone().zip(tls.key.clone()),
-        http2: true,
+        protocols: bywash_tls::Protocols::Http2,
     }
 }
 

@@ -11,6 +11,7 @@ mod postgres;
 use std::time::Duration;
 
 use bywash_config::{Database as Settings, DatabaseKind};
+use bywash_tls::{ClientOptions, Connector, Protocols, TlsError};
 use bywash_units::TimeSpan;
 
 /// The maximum duration of a statement of the daemon. After this time, the database counts as
@@ -71,11 +72,14 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        match settings.server.kind {
-            DatabaseKind::Postgres => Self::Postgres(postgres::Postgres::new(settings)),
+    /// Reads the files for TLS. Does not connect.
+    pub(crate) fn new(settings: &Settings) -> Result<Self, TlsError> {
+        let tls = connector(settings)?;
+        Ok(match settings.server.kind {
+            DatabaseKind::Postgres => Self::Postgres(postgres::Postgres::new(settings, tls)),
+            // The library for MySQL reads the files itself. Here they are only checked.
             DatabaseKind::MySql => Self::MySql(mysql::MySql::new(settings)),
-        }
+        })
     }
 
     /// Returns the missing privileges or settings of the daemon's user, as a sentence for an
@@ -145,6 +149,18 @@ async fn in_time<T>(
     asked: impl Future<Output = Result<T, DatabaseError>>,
 ) -> Result<T, DatabaseError> {
     tokio::time::timeout(LONGEST, asked).await.unwrap_or(Err(DatabaseError::Slow))
+}
+
+/// Reads the files for TLS to a database; `None` if the connection is without TLS.
+fn connector(settings: &Settings) -> Result<Option<Connector>, TlsError> {
+    let Some(tls) = &settings.tls else { return Ok(None) };
+    let options = ClientOptions {
+        ca: Some(tls.ca.clone()),
+        name: None,
+        certificate: tls.certificate.clone(),
+        protocols: Protocols::Only(b"postgresql"),
+    };
+    bywash_tls::client(options).map(Some)
 }
 
 fn password(settings: &Settings) -> Result<Option<String>, DatabaseError> {

@@ -9,7 +9,7 @@
 use bywash_config::{Database as Settings, DatabaseAddress};
 use bywash_units::TimeSpan;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, Row, Value};
+use mysql_async::{ClientIdentity, Conn, OptsBuilder, Row, SslOpts, Value};
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
@@ -47,7 +47,7 @@ impl MySql {
         if self.session.is_some() {
             return Ok(());
         }
-        let mut connection = Conn::new(options(&self.settings)?).await?;
+        let mut connection = Box::pin(Conn::new(options(&self.settings)?)).await?;
         let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
         self.is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
         if self.is_mariadb {
@@ -148,12 +148,23 @@ fn search_query(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
 fn options(settings: &Settings) -> Result<OptsBuilder, DatabaseError> {
     let server = &settings.server;
     let options = OptsBuilder::default().user(Some(&server.user)).pass(password(settings)?);
+    let options = options.ssl_opts(tls(settings));
     Ok(match &server.address {
         DatabaseAddress::Tcp { host, port } => {
             options.ip_or_hostname(host).tcp_port(*port).prefer_socket(false)
         }
         DatabaseAddress::Unix(path) => options.socket(Some(path.display().to_string())),
     })
+}
+
+/// Returns the settings for TLS: the server's certificate must have the host of the address, and
+/// must go back to one of the configured authorities.
+fn tls(settings: &Settings) -> Option<SslOpts> {
+    let tls = settings.tls.as_ref()?;
+    let identity = tls.certificate.clone();
+    let identity = identity.map(|(chain, key)| ClientIdentity::new(chain.into(), key.into()));
+    let trusted = SslOpts::default().with_root_certs(vec![tls.ca.clone().into()]);
+    Some(trusted.with_disable_built_in_roots(true).with_client_identity(identity))
 }
 
 /// Parses a row of the process list; `None` if it is not valid. The text of a statement may contain

@@ -8,10 +8,13 @@
 //! before the backend reads the next statement.
 
 use bywash_config::{Database as Settings, DatabaseAddress};
+use bywash_tls::Connector;
 use bywash_units::TimeSpan;
 use tokio::task::JoinHandle;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
@@ -38,6 +41,8 @@ FROM pg_roles WHERE rolname = current_user";
 
 pub(crate) struct Postgres {
     settings: Settings,
+    /// TLS for connections; `None` to connect without TLS.
+    tls: Option<Box<Connector>>,
     session: Option<Session>,
     /// The uptime of the database at the start of the session. `None` once the caller has taken it.
     pub(super) uptime: Option<TimeSpan>,
@@ -58,17 +63,26 @@ impl Drop for Session {
 }
 
 impl Postgres {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        Self { settings: settings.clone(), session: None, uptime: None }
+    pub(crate) fn new(settings: &Settings, tls: Option<Connector>) -> Self {
+        let tls = tls.map(Box::new);
+        Self { settings: settings.clone(), tls, session: None, uptime: None }
     }
 
     pub(crate) async fn connect(&mut self) -> Result<(), DatabaseError> {
         if self.session.as_ref().is_some_and(|session| !session.client.is_closed()) {
             return Ok(());
         }
-        let config = config(&self.settings)?;
-        let (client, connection) = config.connect(NoTls).await?;
-        let connection = tokio::task::spawn_local(async move { drop(connection.await) });
+        let mut config = config(&self.settings)?;
+        let (client, connection) = if let Some(tls) = &self.tls {
+            let tls = MakeRustlsConnect::new(tls.config().clone());
+            config.ssl_mode(SslMode::Require);
+            // A pending handshake is large, and few connections are opened.
+            let (client, connection) = Box::pin(config.connect(tls)).await?;
+            (client, tokio::task::spawn_local(async move { drop(connection.await) }))
+        } else {
+            let (client, connection) = config.connect(NoTls).await?;
+            (client, tokio::task::spawn_local(async move { drop(connection.await) }))
+        };
         let search = client.prepare(FIND_STATEMENTS).await?;
         let cancel = client.prepare(CANCEL).await?;
         let up = client.query_one(UPTIME, &[]).await?;

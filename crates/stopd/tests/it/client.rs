@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::site::Site;
@@ -15,7 +16,12 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(site: &Site) -> Self {
-        let stream = UnixStream::connect(site.daemon.socket()).unwrap();
+        Self::at(site.socket())
+    }
+
+    /// Connects to the socket of a daemon or a relay.
+    pub(crate) fn at(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream: BufReader::new(stream) }
     }

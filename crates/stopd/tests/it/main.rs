@@ -5,10 +5,13 @@
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 #![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]
 
+mod authority;
 mod client;
+mod database_tls;
 mod databases;
 mod messages;
 mod mysql;
+mod other_machines;
 mod relay;
 mod site;
 mod victims;

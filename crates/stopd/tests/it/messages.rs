@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::client::Client;
-use crate::site::Site;
+use crate::site::{Site, settings};
 
 /// Returns the time `millis` milliseconds from now, in milliseconds since 1970.
 pub(crate) fn in_millis(millis: u64) -> u128 {
@@ -183,7 +183,7 @@ fn another_user_of_the_machine_may_say_nothing_that_is_not_granted() {
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
 s.sendall(b'1 ' + sys.argv[2].encode() + b'\\n')
 f = s.makefile(); print(f.readline() + f.readline(), end='')";
-    let socket = site.daemon.socket();
+    let socket = site.socket();
     std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
     for (message, answer) in [
         ("STOP r client_left", "1 ERR forbidden add this user to stopd.stops\n"),
@@ -239,14 +239,7 @@ fn a_second_daemon_on_the_same_socket_is_refused_and_a_dead_ones_socket_is_taken
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stopd.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let config = || bywash_config::Stopd {
-        socket: Some(path.clone()),
-        mode: bywash_config::Mode::Enforce,
-        leases: Vec::new(),
-        stops: Vec::new(),
-        admin: ([127, 0, 0, 1], 0).into(),
-        databases: Vec::new(),
-    };
+    let config = || settings(folder.path(), "stopd");
     let first = bywash_stopd::start(config(), std::io::sink()).unwrap();
     let Err(error) = bywash_stopd::start(config(), std::io::sink()) else { panic!("two daemons") };
     assert!(error.to_string().ends_with("another daemon listens there"), "{error}");
@@ -257,16 +250,9 @@ fn a_second_daemon_on_the_same_socket_is_refused_and_a_dead_ones_socket_is_taken
 #[test]
 fn a_file_that_is_no_socket_stays_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("precious.txt");
+    let path = folder.path().join("precious.sock");
     std::fs::write(&path, "precious").unwrap();
-    let config = bywash_config::Stopd {
-        socket: Some(path.clone()),
-        mode: bywash_config::Mode::Enforce,
-        leases: Vec::new(),
-        stops: Vec::new(),
-        admin: ([127, 0, 0, 1], 0).into(),
-        databases: Vec::new(),
-    };
+    let config = settings(folder.path(), "precious");
     let Err(error) = bywash_stopd::start(config, std::io::sink()) else { panic!("it listens") };
     assert!(error.to_string().ends_with("the path is a file that is not a socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");

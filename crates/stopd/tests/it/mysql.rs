@@ -6,7 +6,7 @@ use bywash_config::Database;
 use crate::client::Client;
 use crate::databases::{Connection, End, long};
 use crate::relay::{Conduct, Relay, place};
-use crate::site::{Product, Site};
+use crate::site::{Product, Site, peace};
 
 const KIND: Product = Product::MariaDb;
 
@@ -28,6 +28,7 @@ fn lease(app: &mut Client, request: &str, works: &Connection) {
 
 #[test]
 fn nothing_is_cancelled_where_writes_are_not() {
+    let _peace = peace();
     let Some((_site, mut app, works, watch)) = mysql(|_| {}) else { return };
     lease(&mut app, "r1", &works);
     works.begin_seen(&long(KIND).replace("20", "0.3"), &watch);
@@ -37,6 +38,7 @@ fn nothing_is_cancelled_where_writes_are_not() {
 
 #[test]
 fn what_is_leased_is_cancelled_where_writes_are_and_the_connection_lives_on() {
+    let _peace = peace();
     let Some((_site, mut app, works, watch)) = mysql(|settings| settings.writes = true) else {
         return;
     };
@@ -50,6 +52,7 @@ fn what_is_leased_is_cancelled_where_writes_are_and_the_connection_lives_on() {
 
 #[test]
 fn what_nobody_leased_is_spared_all_the_same() {
+    let _peace = peace();
     let set = |settings: &mut Database| (settings.writes, settings.query_tags) = (true, true);
     let Some((_site, mut app, works, watch)) = mysql(set) else { return };
     let query = format!("/*bywash-request='r1'*/ {}", long(KIND).replace("20", "0.3"));
@@ -60,6 +63,7 @@ fn what_nobody_leased_is_spared_all_the_same() {
 
 #[test]
 fn one_that_was_released_is_not_touched() {
+    let _peace = peace();
     let Some((_site, mut app, works, watch)) = mysql(|settings| settings.writes = true) else {
         return;
     };

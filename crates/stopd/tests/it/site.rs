@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use bywash_config::{Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mode, Stopd};
+use bywash_config::{
+    Database, DatabaseAddress, DatabaseKind, DatabaseServer, Mode, Stopd, StopdNetwork,
+};
 use bywash_stopd::Daemon;
 use tempfile::TempDir;
+
+use crate::authority::{Authority, relays};
 
 /// A kind of database, for tests that apply to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +22,24 @@ pub(crate) enum Product {
     MariaDb,
 }
 
+/// The environment variable with which all sites put a relay in front of their daemon.
+pub(crate) const RELAYED: &str = "BYWASH_TEST_RELAYED";
+/// Any free port of the loopback device.
+pub(crate) const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// A lock that keeps the crash of a database from disturbing other tests. A test that crashes a
+/// database holds the lock exclusively. All other tests with databases share the lock.
+pub(crate) static PEACE: RwLock<()> = RwLock::new(());
+
+/// Takes a share of [`PEACE`].
+pub(crate) fn peace() -> RwLockReadGuard<'static, ()> {
+    PEACE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub(crate) struct Site {
     pub(crate) daemon: Daemon,
+    /// The relay that clients use; `None` if they use the daemon.
+    relay: Option<Daemon>,
     log: Log,
     folder: TempDir,
 }
@@ -71,6 +92,7 @@ impl Product {
             writes: false,
             query_tags: false,
             statements_per_second: 10_000,
+            tls: None,
         }
     }
 }
@@ -111,21 +133,28 @@ impl Site {
 
     fn with(mode: Mode, databases: impl Fn(&TempDir) -> Vec<Database>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = Stopd {
-            socket: Some(folder.path().join("stopd.sock")),
-            mode,
-            leases: Vec::new(),
-            stops: Vec::new(),
-            admin: SocketAddr::from(([127, 0, 0, 1], 0)),
-            databases: databases(&folder),
-        };
-        let log = Log::default();
+        let (mut config, log) = (settings(folder.path(), "stopd"), Log::default());
+        (config.mode, config.databases) = (mode, databases(&folder));
+        if std::env::var_os(RELAYED).is_none() {
+            let daemon = bywash_stopd::start(config, log.clone()).unwrap();
+            return Self { daemon, relay: None, log, folder };
+        }
+        let authority = Authority::new();
+        config.network = authority.accepts(ANY);
         let daemon = bywash_stopd::start(config, log.clone()).unwrap();
-        Self { daemon, log, folder }
+        let mut config = settings(folder.path(), "relay");
+        config.network = relays(daemon.listen().unwrap(), authority.issue(&["app.test"]));
+        let relay = Some(bywash_stopd::start(config, io::sink()).unwrap());
+        Self { daemon, relay, log, folder }
     }
 
-    pub(crate) fn folder(&self) -> &std::path::Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Returns the path of the socket for clients.
+    pub(crate) fn socket(&self) -> &Path {
+        self.relay.as_ref().unwrap_or(&self.daemon).socket()
     }
 
     pub(crate) fn log(&self) -> String {
@@ -134,19 +163,14 @@ impl Site {
 
     /// Requests a path of the HTTP interface for operators, and returns the response.
     pub(crate) fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.daemon.admin()).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        get(&self.daemon, path)
     }
 
-    /// Returns the value of a metric, or 0 if it has not been counted yet.
+    /// Returns the value of a metric, or 0 if it has not been counted yet. The value is the sum of
+    /// the daemon's and the relay's.
     pub(crate) fn number(&self, name: &str) -> f64 {
-        let text = self.get("/metrics");
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.map_or(0.0, |number| number.parse().unwrap())
+        let relay = self.relay.as_ref().map_or(0.0, |relay| number(relay, name));
+        number(&self.daemon, name) + relay
     }
 
     /// Waits until a condition holds; fails after a timeout. `what` describes the condition.
@@ -159,6 +183,35 @@ impl Site {
         }
         panic!("never: {what}\n{}\n{}", self.get("/v1/status"), self.get("/metrics"));
     }
+}
+
+/// Returns the settings of a daemon without databases, whose socket is `NAME.sock` in `folder`.
+pub(crate) fn settings(folder: &Path, name: &str) -> Stopd {
+    Stopd {
+        socket: Some(folder.join(format!("{name}.sock"))),
+        mode: Mode::Enforce,
+        leases: Vec::new(),
+        stops: Vec::new(),
+        admin: ANY,
+        databases: Vec::new(),
+        network: StopdNetwork::Local,
+    }
+}
+
+/// Requests a path of a daemon's HTTP interface for operators, and returns the response.
+pub(crate) fn get(daemon: &Daemon, path: &str) -> String {
+    let mut stream = TcpStream::connect(daemon.admin()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Returns the value of a daemon's metric, or 0 if it has not been counted yet.
+pub(crate) fn number(daemon: &Daemon, name: &str) -> f64 {
+    let text = get(daemon, "/metrics");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0.0, |number| number.parse().unwrap())
 }
 
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 //! Tests with real databases: statements that are cancelled, and statements that never are.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
 
 use bywash_config::Mode;
 
@@ -9,15 +9,11 @@ use crate::client::Client;
 use crate::databases::{Connection, End, long};
 use crate::messages::in_millis;
 use crate::relay::{Conduct, Relay, place};
-use crate::site::{Product, Site};
-
-/// A lock that keeps the crash of a database from disturbing other tests. A test that crashes a
-/// database holds the lock exclusively. All other tests share the lock.
-static PEACE: RwLock<()> = RwLock::new(());
+use crate::site::{PEACE, Product, Site, peace};
 
 /// Runs a test with each database that is available.
 fn with_each(test: impl Fn(Product)) {
-    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    let _peace = peace();
     run_with_each(test);
 }
 
@@ -85,7 +81,7 @@ fn a_query_that_begins_after_the_stop_under_the_same_lease_is_cancelled_as_well(
 #[test]
 fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
     let kind = Product::Postgres;
-    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    let _peace = peace();
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
     let (works, watch) = (Connection::new(kind), Connection::new(kind));
@@ -143,7 +139,7 @@ fn what_writes_is_spared_unless_the_operator_says_otherwise() {
 #[test]
 fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone() {
     let kind = Product::Postgres;
-    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    let _peace = peace();
     let Some(site) = Site::of(kind, |_| {}) else { return };
     let mut app = Client::of(&site);
     let (works, watch) = (Connection::new(kind), Connection::new(kind));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bywash_tls::{ClientOptions, Negotiated, client, server};
+use bywash_tls::{ClientOptions, Negotiated, Protocols, client, server};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -17,7 +17,8 @@ use crate::meeting::meet;
 async fn outcome(offered_by_client: bool, offered_by_server: bool) -> [bool; 2] {
     let authority = Authority::new();
     let served = server(&[authority.issue("a", &["a.test"])], offered_by_server).unwrap();
-    let options = ClientOptions { http2: offered_by_client, ..authority.trusted() };
+    let options =
+        ClientOptions { protocols: Protocols::http(offered_by_client), ..authority.trusted() };
     let meeting = meet(&client(options).unwrap(), "a.test", &served).await;
     [meeting.client.unwrap().is_h2(), meeting.server.unwrap().is_h2()]
 }

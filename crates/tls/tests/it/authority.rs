@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use bywash_tls::{ClientOptions, Connector, Pair, client};
+use bywash_tls::{ClientOptions, Connector, Pair, Protocols, client};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256,
     SignatureAlgorithm,
@@ -69,7 +69,11 @@ impl Authority {
     }
 
     pub(crate) fn trusted(&self) -> ClientOptions {
-        ClientOptions { ca: Some(self.file.clone()), http2: true, ..ClientOptions::default() }
+        ClientOptions {
+            ca: Some(self.file.clone()),
+            protocols: Protocols::Http2,
+            ..ClientOptions::default()
+        }
     }
 }
 
