@@ -147,6 +147,34 @@ impl StopClient {
         Ok(own)
     }
 
+    /// Passes a checkpoint that also asks the daemon. Call it after a query has failed: if a
+    /// gateway has told the daemon first that the request is over, only the daemon knows why the
+    /// query was cancelled. The connection is not needed, so the call also works after
+    /// [`Leased::release`] has closed it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the request is over.
+    pub async fn checkpoint(&self, token: &Token) -> Result<(), Terminated> {
+        token.checkpoint()?;
+        let (Some(request), Some(talk)) = (token.request().cloned(), self.conversation().await)
+        else {
+            return Ok(());
+        };
+        let (database, number) = (DatabaseName::own(), self.number());
+        let stop_client = self.clone();
+        let lease = Lease { stop_client, talk, request, database, number, is_answered: false };
+        // The drop of `own` releases the lease, also if this future is dropped at the await.
+        let mut own = Own { lease: Some(lease), told: None, token: token.clone() };
+        if let Some(lease) = &own.lease
+            && let Ok(Answer::Stopped(reason)) = lease.ask_for(token, None).await
+        {
+            own.lease = None;
+            token.stopped(Reason::of_line(reason))?;
+        }
+        token.checkpoint()
+    }
+
     /// Counts the query that does not begin if `result` is the error of a request that is over.
     fn count_if_over<T>(&self, result: Result<T, Terminated>) -> Result<T, Terminated> {
         result.inspect_err(|_| self.count(|stats| &mut stats.stopped))
@@ -161,9 +189,12 @@ impl StopClient {
         number: u64,
     ) -> Result<Option<Lease>, Terminated> {
         self.count_if_over(token.checkpoint())?;
-        let Some(request) = token.request().cloned() else { return Ok(None) };
+        let Some(request) = token.request().cloned() else {
+            self.is_unnamed();
+            return Ok(None);
+        };
         let Some(talk) = self.conversation().await else {
-            self.count(|stats| &mut stats.unreachable);
+            self.is_unreachable();
             return Ok(None);
         };
         let (stop_client, is_answered) = (self.clone(), false);
@@ -204,19 +235,22 @@ impl Lease {
             Ok(Answer::Stopped(reason)) => {
                 stop_client.count_if_over(token.stopped(Reason::of_line(*reason)))?;
                 // Nothing can end the request any more.
-                stop_client.count(|stats| &mut stats.refused);
+                stop_client.lease_is_refused(&Answer::Stopped(*reason));
                 Ok(false)
             }
             Ok(Answer::Refused(Refusal::Taken, _)) => {
                 stop_client.count(|stats| &mut stats.taken);
                 Err(LeaseError::Taken)
             }
-            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }) => {
-                stop_client.count(|stats| &mut stats.refused);
+            Ok(
+                refusal
+                @ (Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }),
+            ) => {
+                stop_client.lease_is_refused(refusal);
                 Ok(false)
             }
             Err(silence) => {
-                stop_client.count(|stats| &mut stats.unreachable);
+                stop_client.is_unreachable();
                 // The daemon may have read a lease request that it did not answer. So a
                 // cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)

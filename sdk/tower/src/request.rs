@@ -55,7 +55,8 @@ impl Brought {
 
     /// Keeps the name of the request. If it has none, makes a new name that is unique among
     /// processes.
-    pub(crate) fn named(self) -> Self {
+    #[must_use]
+    pub fn named(self) -> Self {
         Self { request: self.request.or_else(new_name), ..self }
     }
 

@@ -50,10 +50,10 @@ pub(crate) enum Silence {
 }
 
 /// Starts a conversation on `stream`. `stopped` is called for each answer to a stop, because no
-/// caller waits for such an answer. Its argument says whether the daemon has agreed.
+/// caller waits for such an answer.
 pub(super) fn converse(
     stream: UnixStream,
-    stopped: impl Fn(bool) + Send + Sync + 'static,
+    stopped: impl Fn(&Answer) + Send + Sync + 'static,
 ) -> Conversation {
     let (lines, said) = mpsc::unbounded_channel();
     let speaker = Speaker {
@@ -103,7 +103,7 @@ struct Speaker {
     own: HashMap<u64, oneshot::Sender<Reason>>,
     /// The numbers of the lines that are stops and are not answered yet.
     stops: HashSet<u64>,
-    stopped: Box<dyn Fn(bool) + Send + Sync>,
+    stopped: Box<dyn Fn(&Answer) + Send + Sync>,
 }
 
 impl Speaker {
@@ -165,7 +165,7 @@ impl Speaker {
                 if let Some(answered) = self.waiting.remove(&number) {
                     let _ = answered.send(answer);
                 } else if self.stops.remove(&number) {
-                    (self.stopped)(!matches!(answer, Answer::Refused(..)));
+                    (self.stopped)(&answer);
                 }
             }
         }

@@ -3,9 +3,11 @@
 //! "Down to the query".
 //!
 //! The daemon is optional. Without a daemon, a lease only reads the clock, and the process tries to
-//! connect at most once every 200 ms.
+//! connect at most once every 200 ms. The crate `log` gets one warning of each cause for which
+//! nothing cancels queries.
 
 mod conversation;
+mod warnings;
 
 use std::env;
 use std::fmt;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bywash_lease::{Command, RequestId, Scope};
+use bywash_lease::{Answer, Command, RequestId, Scope};
 use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
@@ -22,6 +24,7 @@ use tokio::time::{Instant, timeout};
 use crate::terminated::Reason;
 use conversation::converse;
 pub(crate) use conversation::{Conversation, Silence};
+use warnings::Warnings;
 
 /// The minimum time between a failed attempt to connect to the daemon and the next attempt.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -41,6 +44,9 @@ pub struct StopClientStats {
     /// The number of leases that the daemon refused for any other reason, for example an unknown
     /// database name, plus the number of stops that it refused.
     pub refused: u64,
+    /// The number of leases for requests without a name, which nothing can stop. The layer names
+    /// each request of a class.
+    pub unnamed: u64,
     /// The number of leases that were not requested or not answered in time, because the daemon was
     /// absent or too slow.
     pub unreachable: u64,
@@ -61,7 +67,8 @@ struct Shared {
     /// The lock that a task holds while it connects. Other tasks wait for it instead of connecting
     /// too.
     connecting: tokio::sync::Mutex<()>,
-    stats: Arc<Mutex<StopClientStats>>,
+    stats: Mutex<StopClientStats>,
+    warnings: Warnings,
     /// The number for the next lease of work in this process.
     numbers: AtomicU64,
 }
@@ -88,7 +95,8 @@ impl StopClient {
             socket: socket.into(),
             current: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
-            stats: Arc::default(),
+            stats: Mutex::default(),
+            warnings: Warnings::default(),
             numbers: AtomicU64::new(1),
         }))
     }
@@ -119,13 +127,11 @@ impl StopClient {
             return known.conversation();
         }
         let connected = timeout(ANSWER_WITHIN, UnixStream::connect(&self.0.socket)).await;
-        let stats = Arc::clone(&self.0.stats);
-        let stopped = move |is_agreed: bool| {
-            let mut stats = stats.lock();
-            if is_agreed {
-                stats.stops += 1;
-            } else {
-                stats.refused += 1;
+        // The client owns the conversation, so the conversation does not keep the client alive.
+        let client = Arc::downgrade(&self.0);
+        let stopped = move |answer: &Answer| {
+            if let Some(client) = client.upgrade().map(Self) {
+                client.stop_is_answered(answer);
             }
         };
         let begun = connected.ok().and_then(Result::ok).map(|stream| converse(stream, stopped));

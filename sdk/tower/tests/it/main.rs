@@ -11,6 +11,7 @@ mod request;
 mod server;
 mod stop_client;
 mod token;
+mod warnings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

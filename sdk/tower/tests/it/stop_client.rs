@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bywash_tower::{
-    Brought, DatabaseName, LeaseError, Leased, REQUEST_HEADER, Reason, StopClient, Token,
+    Brought, DatabaseName, LeaseError, Leased, REQUEST_HEADER, Reason, StopClient, StopClientStats,
+    Token,
 };
 use http::HeaderMap;
 use tempfile::TempDir;
@@ -107,7 +108,7 @@ impl End {
     }
 }
 
-fn named(search: &Search, name: &str) -> Token {
+pub(crate) fn named(search: &Search, name: &str) -> Token {
     let mut head = HeaderMap::new();
     head.insert(REQUEST_HEADER, name.parse().unwrap());
     search.class.begin_with(None, Brought::of(&head))
@@ -167,6 +168,38 @@ async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
     asking.abort();
     assert_eq!(end.comes().await, "closed");
     assert_eq!(daemon.hears(4).await[2..], ["LEASE late shop 8", "RELEASE late shop 8"]);
+}
+
+/// Checks a query that the daemon has cancelled for a gateway. If its release closes the
+/// connection, no other lease of the connection can ask for the reason.
+#[tokio::test]
+async fn the_reason_of_the_end_is_known_although_the_connection_is_closed() {
+    for release in ["N OK", "N ERR taken this connection is being cancelled"] {
+        let daemon = FakeDaemon::new(move |words| match words {
+            ["LEASE", _, "self", ..] => vec!["N STOPPED deadline"],
+            ["RELEASE", ..] => vec![release],
+            _ => vec!["N OK"],
+        });
+        let (search, stop_client) = (Search::new(), daemon.stop_client());
+        let token = named(&search, "r1");
+        let (leased, _end) = lease(&stop_client, &token, 7).await;
+        assert_eq!(leased.unwrap().release().await.is_some(), release == "N OK");
+        assert_eq!(token.checkpoint(), Ok(()), "it is not known here");
+        let over = stop_client.checkpoint(&token).await.unwrap_err();
+        assert_eq!(over.reason, Reason::Deadline);
+        assert_eq!(token.checkpoint(), Err(over));
+        assert_eq!(daemon.heard(), ["LEASE r1 shop 7", "RELEASE r1 shop 7", "LEASE r1 self 1"]);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_goes_on_passes_the_daemons_checkpoint_and_leaves_no_lease() {
+    let (daemon, search) = (FakeDaemon::new(|_| vec!["N OK"]), Search::new());
+    let stop_client = daemon.stop_client();
+    assert_eq!(stop_client.checkpoint(&named(&search, "r1")).await, Ok(()));
+    let heard = tokio::time::timeout(crate::secs(20), daemon.hears(2)).await;
+    assert_eq!(heard.unwrap(), ["LEASE r1 self 1", "RELEASE r1 self 1"]);
+    assert_eq!(stop_client.stats(), StopClientStats::default());
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ pub(crate) struct Site {
     pub(crate) daemon: Daemon,
     pub(crate) controller: Controller,
     pub(crate) stop_client: StopClient,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl DatabaseKind {
@@ -244,17 +244,18 @@ impl Connection {
         }
     }
 
+    /// Returns whether the query of the connection with this number sleeps, as all long queries do.
     async fn works(&mut self, number: u64) -> bool {
         let count: i64 = match &mut self.session {
             Session::Postgres(client) => {
                 let query = format!(
-                    "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND state = 'active'"
+                    "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
                 );
                 client.query_one(&query, &[]).await.unwrap().get(0)
             }
             Session::MariaDb(connection) => {
                 let query = format!(
-                    "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND command = 'Query'"
+                    "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"
                 );
                 connection.query_first(query).await.unwrap().unwrap()
             }
