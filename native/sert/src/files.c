@@ -262,7 +262,11 @@ STANDS_BEFORE int dup3(int from, int to, int flags) {
     return replaced(REAL(dup3)(from, to, flags), from, to, __builtin_return_address(0));
 }
 
-static int controlled(int result, int command, void *caller) {
+static int control(int real(int fd, int command, ...), int fd, int command, void *arg, void *caller) {
+    if (command == F_SETLKW || command == F_OFD_SETLKW) {
+        return waits_lock(fd, command, arg, caller);
+    }
+    int result = real(fd, command, arg);
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? opened_by(result, caller) : result;
 }
 STANDS_BEFORE int fcntl(int fd, int command, ...) {
@@ -270,7 +274,7 @@ STANDS_BEFORE int fcntl(int fd, int command, ...) {
     va_start(more, command);
     void *arg = va_arg(more, void *);
     va_end(more);
-    return controlled(REAL(fcntl)(fd, command, arg), command, __builtin_return_address(0));
+    return control(REAL(fcntl), fd, command, arg, __builtin_return_address(0));
 }
 ALSO(__fcntl, fcntl);
 STANDS_BEFORE int fcntl64(int fd, int command, ...) {
@@ -278,7 +282,7 @@ STANDS_BEFORE int fcntl64(int fd, int command, ...) {
     va_start(more, command);
     void *arg = va_arg(more, void *);
     va_end(more);
-    return controlled(REAL(fcntl64)(fd, command, arg), command, __builtin_return_address(0));
+    return control(REAL(fcntl64), fd, command, arg, __builtin_return_address(0));
 }
 
 /* Remove it before it is closed: afterwards the number may belong to another thread. */

@@ -21,9 +21,15 @@ bool gate_has_name(const char *path, const char *name);
 /* Returns whether the code at `pc` is the program's, or an admitted object's. Safe in a signal
  * handler. */
 bool gate_is_program(uintptr_t pc);
-/* Returns whether the code at `pc` is the program's or libstdc++'s. libstdc++ only passes a
- * condition variable's wait on. */
+/* Returns whether the program itself waits at `pc`: the code there is the program's, or that of a
+ * C++ runtime which the program has called. A runtime only passes a wait on. */
 bool gate_may_wait(uintptr_t pc);
+/* Returns whether a C++ runtime uses the futex at `word` for waits at many objects, such as
+ * barriers. Only the waiting thread knows the object. */
+bool gate_is_shared_word(uintptr_t word);
+/* Stores the nearest return addresses on the stack that are in the program's code, at most `most`.
+ * Returns how many they are. */
+unsigned gate_callers(uintptr_t callers[], unsigned most);
 /* Returns whether the code at `pc` is in the library that has the next allocator. The mappings of
  * this library do not belong to a request. */
 bool gate_is_allocator(uintptr_t pc);

@@ -38,13 +38,15 @@
 #include <unistd.h>
 #include <wordexp.h>
 
+#include "futex.h"
 #include "gate.h"
 #include "real.h"
 #include "stop.h"
 #include "thread.h"
 
+/* libc, the loader and the allocator release what they get for themselves. */
 static void kept(const char *why, void *caller) {
-    if (!gate_is_libc((uintptr_t)caller)) {
+    if (!gate_is_libc((uintptr_t)caller) && !gate_is_allocator((uintptr_t)caller)) {
         stop_spoilt(why, caller);
     }
 }
@@ -241,10 +243,11 @@ static bool leaves_nothing(long number) {
 
 __attribute__((visibility("hidden"))) void *keeps_syscall(long number, void *caller);
 
-/* Returns the function in which calls.S continues for this system call. calls.S calls it. */
+/* Returns the function in which calls.S continues for this system call. calls.S calls it. A request
+ * may wait at a futex (futex.c). */
 void *keeps_syscall(long number, void *caller) {
     if (!leaves_nothing(number)) {
         kept("makes a system call that may leave something behind", caller);
     }
-    return (void *)REAL(syscall);
+    return number == SYS_futex ? (void *)futex_call : (void *)REAL(syscall);
 }

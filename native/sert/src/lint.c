@@ -1,48 +1,81 @@
 #include "lint.h"
 
-#include <dlfcn.h>
+#include <inttypes.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "gate.h"
 #include "image.h"
+#include "lines.h"
 #include "real.h"
 #include "resources.h"
 #include "sert.h"
 #include "thread.h"
 
-#define PLACES 256u
+/* The largest number of places; their numbers have 16 bits. */
+#define PLACES (1u << 14)
 #define MOST_BLOCKS (1u << 20)
 
 bool lint_is_on;
 
-/* A finding and its place in the program, with the number of times that it occurred. Only the
- * first places are kept. */
+enum state { FREE, TAKEN, READY };
+
+/* A thing that a stop would lose, and the place in the program that leads to it, with the number of
+ * times that it was found. Entry 0 stands for the places that have found no room. */
 struct place {
-    _Atomic(const char *) what;
-    void *caller;
+    _Atomic enum state state;
+    const char *what;
+    struct stack stack;
     _Atomic uint64_t times;
 };
 
 static struct place places[PLACES];
-static _Atomic uint64_t left_out, requests;
+static _Atomic uint64_t requests;
 
-/* The place of allocation of each block of the running request; parallel to the log. */
-static _Thread_local void **callers __attribute__((tls_model("initial-exec")));
+/* The place of each block of the running request; parallel to the log. */
+static _Thread_local uint16_t *blocks __attribute__((tls_model("initial-exec")));
 
-static void found(const char *what, void *caller) {
-    for (unsigned i = 0; i < PLACES; i++) {
-        const char *nothing = NULL;
-        if (atomic_load(&places[i].what) == NULL && atomic_compare_exchange_strong(&places[i].what, &nothing, what)) {
-            places[i].caller = caller;
+/* Waits until another thread has filled the entry. */
+static bool is_at(struct place *place, const char *what, const struct stack *stack) {
+    while (atomic_load(&place->state) == TAKEN) {
+        sched_yield();
+    }
+    return place->what == what && memcmp(&place->stack, stack, sizeof *stack) == 0;
+}
+
+/* Returns the number of the entry for `what` on this thread's stack; a new one if there is none.
+ * `caller` stands for a stack without the program's code, or one that cannot be read. */
+static uint16_t place_of(const char *what, void *caller) {
+    struct stack stack = {{0}};
+    if (gate_callers(stack.at, LINES_DEPTH) == 0) {
+        stack.at[0] = (uintptr_t)caller;
+    }
+    uint64_t hash = (uintptr_t)what;
+    for (unsigned i = 0; i < LINES_DEPTH; i++) {
+        hash = (hash ^ stack.at[i]) * 0x9e3779b97f4a7c15u;
+    }
+    for (unsigned tries = 0; tries < PLACES; tries++) {
+        uint16_t at = (uint16_t)(((hash >> 32) + tries) % (PLACES - 1) + 1);
+        enum state free_one = FREE;
+        if (atomic_compare_exchange_strong(&places[at].state, &free_one, TAKEN)) {
+            places[at].what = what;
+            places[at].stack = stack;
+            atomic_store(&places[at].state, READY);
+            return at;
         }
-        if (atomic_load(&places[i].what) == what && places[i].caller == caller) {
-            atomic_fetch_add(&places[i].times, 1);
-            return;
+        if (is_at(&places[at], what, &stack)) {
+            return at;
         }
     }
-    atomic_fetch_add(&left_out, 1);
+    return 0;
+}
+
+static void found(uint16_t place) {
+    atomic_fetch_add(&places[place].times, 1);
 }
 
 /* Looks for the compilers' flag for objects at namespace scope with an initialiser that runs, which
@@ -57,24 +90,64 @@ static bool has_late_thread_locals(void) {
     return has;
 }
 
-static void report(void) {
-    fprintf(stderr, "libsert: %llu requests checked\n", (unsigned long long)atomic_load(&requests));
-    for (unsigned i = 0; i < PLACES && atomic_load(&places[i].what); i++) {
-        Dl_info at = {0};
-        char *caller = places[i].caller;
-        bool is_known = caller && dladdr(caller, &at) != 0 && at.dli_fbase;
-        fprintf(stderr, "libsert: %llu x %s", (unsigned long long)atomic_load(&places[i].times), places[i].what);
-        if (is_known) {
-            fprintf(stderr, ", at %s %s+0x%zx", at.dli_fname, at.dli_sname ? at.dli_sname : "",
-                    (size_t)(caller - (char *)(at.dli_sname ? at.dli_saddr : at.dli_fbase)));
+/* A line of the report. */
+struct finding {
+    const char *what;
+    char *where;
+    uint64_t times;
+};
+
+/* Adds up the findings of one kind on one line. Returns how many are left. */
+static size_t merge(struct finding findings[], size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0;
+        while (same < kept && (findings[same].what != findings[i].what || strcmp(findings[same].where, findings[i].where) != 0)) {
+            same++;
         }
-        fputc('\n', stderr);
+        if (same < kept) {
+            findings[same].times += findings[i].times;
+        } else {
+            findings[kept++] = findings[i];
+        }
     }
+    return kept;
+}
+
+static int by_times(const void *a, const void *b) {
+    uint64_t first = ((const struct finding *)a)->times, second = ((const struct finding *)b)->times;
+    return (first < second) - (first > second);
+}
+
+static void report_places(void) {
+    struct stack *stacks = calloc(PLACES, sizeof *stacks);
+    struct finding *findings = calloc(PLACES, sizeof *findings);
+    size_t count = 0;
+    for (unsigned i = 1; i < PLACES && stacks && findings; i++) {
+        if (atomic_load(&places[i].times) > 0) {
+            stacks[count] = places[i].stack;
+            findings[count++] = (struct finding){places[i].what, NULL, places[i].times};
+        }
+    }
+    char **lines = lines_of(stacks, count);
+    for (size_t i = 0; i < count; i++) {
+        findings[i].where = lines && lines[i] ? lines[i] : "an unknown place";
+    }
+    count = merge(findings, count);
+    qsort(findings, count, sizeof *findings, by_times);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stderr, "libsert: %" PRIu64 " x %s, at %s\n", findings[i].times, findings[i].what, findings[i].where);
+    }
+}
+
+static void report(void) {
+    fprintf(stderr, "libsert: %" PRIu64 " requests checked\n", atomic_load(&requests));
+    report_places();
     if (has_late_thread_locals()) {
         fputs("libsert: the program makes thread_local objects when a thread first uses them; use each before requests begin\n", stderr);
     }
-    if (atomic_load(&left_out)) {
-        fprintf(stderr, "libsert: and %llu more\n", (unsigned long long)atomic_load(&left_out));
+    if (atomic_load(&places[0].times)) {
+        fprintf(stderr, "libsert: and %" PRIu64 " more\n", atomic_load(&places[0].times));
     }
 }
 
@@ -87,24 +160,25 @@ void lint_begin(void) {
 }
 
 void lint_note_block(uint32_t index, void *caller) {
-    if (callers == NULL) {
-        void *table = REAL(mmap)(NULL, MOST_BLOCKS * sizeof *callers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        callers = table == MAP_FAILED ? NULL : table;
+    if (blocks == NULL) {
+        void *table = REAL(mmap)(NULL, MOST_BLOCKS * sizeof *blocks, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        blocks = table == MAP_FAILED ? NULL : table;
     }
-    if (callers && index < MOST_BLOCKS) {
-        callers[index] = caller;
+    if (blocks && index < MOST_BLOCKS) {
+        blocks[index] = place_of("leaves memory behind", caller);
     }
 }
 
 void lint_move_block(size_t from, size_t to) {
-    if (callers && from < MOST_BLOCKS) {
-        callers[to] = callers[from];
+    if (blocks && from < MOST_BLOCKS) {
+        blocks[to] = blocks[from];
     }
 }
 
 void lint_note_cancel(const struct thread *thread, const char *why, void *caller) {
     if (!thread->cancelled) {
-        found(why, caller);
+        found(place_of(why, caller));
     }
 }
 
@@ -117,23 +191,26 @@ static const char *const kinds[] = {
     [KIND_UNDO] = NULL,
 };
 
+uint16_t lint_place_of(enum kind kind) {
+    return kinds[kind] ? place_of(kinds[kind], NULL) : 0;
+}
+
 void lint_ended(struct thread *thread) {
     if (!lint_is_on) {
         return;
     }
     atomic_fetch_add(&requests, 1);
-    for (size_t i = 0; i < thread->blocks && i < MOST_BLOCKS && callers; i++) {
+    for (size_t i = 0; i < thread->blocks && i < MOST_BLOCKS && blocks; i++) {
         if (thread->log[i]) {
-            found("leaves memory behind", callers[i]);
+            found(blocks[i]);
         }
     }
     for (size_t i = 0; i < thread->resource_count; i++) {
-        const char *what = kinds[thread->resources[i].kind];
-        if (what) {
-            found(what, NULL);
+        if (kinds[thread->resources[i].kind]) {
+            found(thread->resources[i].place);
         }
     }
     if (thread->locks != thread->locks_before) {
-        found("ends with more or fewer locks than it began with", NULL);
+        found(place_of("ends with more or fewer locks than it began with", NULL));
     }
 }

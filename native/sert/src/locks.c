@@ -54,9 +54,29 @@ static int given(int error, void *caller) {
     return error;
 }
 
-/* Takes the lock by `at_once` if it is free. Otherwise waits by `attempt`, which gives up at
- * `until` with ETIMEDOUT; if `attempt` does not support our clock, waits by `lock`. */
-#define WAIT(caller, at_once, attempt, lock)                                                           \
+/* Returns the nanoseconds of `clock` until `end`; 0 if it is past, or if there is no such clock. */
+static uint64_t left_until(clockid_t clock, const struct timespec *end) {
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0) {
+        return 0;
+    }
+    int64_t left = (end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
+    return left > 0 ? (uint64_t)left : 0;
+}
+
+static bool is_time(const struct timespec *time) {
+    return time->tv_nsec >= 0 && time->tv_nsec < 1000000000 && time->tv_sec >= 0 && time->tv_sec < INT64_MAX / 2000000000;
+}
+
+/* Returns whether a wait lasts longer than a slice. `end` is NULL if the wait is unlimited. */
+static bool is_long(clockid_t clock, const struct timespec *end) {
+    return end == NULL || (is_time(end) && left_until(clock, end) > SLICE);
+}
+
+/* Takes the lock by `at_once` if it is free. Otherwise waits in slices by `attempt`, which gives up
+ * at `until` with ETIMEDOUT, as long as `end` of `clock` is further away than a slice. If `attempt`
+ * does not support our clock, and at the end, waits by `lock`. */
+#define WAIT_UNTIL(object, clock, end, caller, at_once, attempt, lock)                                 \
     if (thread_self == NULL) {                                                                         \
         return lock;                                                                                   \
     }                                                                                                  \
@@ -65,8 +85,8 @@ static int given(int error, void *caller) {
         return taken(first);                                                                           \
     }                                                                                                  \
     struct thread *waiting = can_leave(caller);                                                        \
-    while (waiting) {                                                                                  \
-        stop_if_due(waiting);                                                                          \
+    while (waiting && is_long(clock, end)) {                                                           \
+        stop_at_wait(waiting, object);                                                                 \
         struct timespec until = a_slice(waiting);                                                      \
         int error = attempt;                                                                           \
         if (error == EINVAL) {                                                                         \
@@ -77,11 +97,12 @@ static int given(int error, void *caller) {
         }                                                                                              \
     }                                                                                                  \
     return taken(lock)
+#define WAIT(object, caller, at_once, attempt, lock) WAIT_UNTIL(object, 0, NULL, caller, at_once, attempt, lock)
 
 /* --- Mutexes --- */
 
 static int lock_mutex(pthread_mutex_t *mutex, void *caller) {
-    WAIT(caller, REAL(pthread_mutex_trylock)(mutex), REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until),
+    WAIT(mutex, caller, REAL(pthread_mutex_trylock)(mutex), REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until),
          REAL(pthread_mutex_lock)(mutex));
 }
 
@@ -93,12 +114,17 @@ STANDS_BEFORE int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     return taken(REAL(pthread_mutex_trylock)(mutex));
 }
 
-STANDS_BEFORE int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
-    return taken(REAL(pthread_mutex_timedlock)(mutex, until));
+static int lock_mutex_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *end, void *caller) {
+    WAIT_UNTIL(mutex, clock, end, caller, REAL(pthread_mutex_trylock)(mutex),
+               REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until), REAL(pthread_mutex_clocklock)(mutex, clock, end));
 }
 
-STANDS_BEFORE int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
-    return taken(REAL(pthread_mutex_clocklock)(mutex, clock, until));
+STANDS_BEFORE int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *end) {
+    return lock_mutex_until(mutex, CLOCK_REALTIME, end, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *end) {
+    return lock_mutex_until(mutex, clock, end, __builtin_return_address(0));
 }
 
 STANDS_BEFORE int pthread_mutex_unlock(pthread_mutex_t *mutex) {
@@ -108,12 +134,12 @@ STANDS_BEFORE int pthread_mutex_unlock(pthread_mutex_t *mutex) {
 /* --- Read-write locks --- */
 
 STANDS_BEFORE int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
-    WAIT(__builtin_return_address(0), REAL(pthread_rwlock_tryrdlock)(lock),
+    WAIT(lock, __builtin_return_address(0), REAL(pthread_rwlock_tryrdlock)(lock),
          REAL(pthread_rwlock_clockrdlock)(lock, CLOCK_MONOTONIC, &until), REAL(pthread_rwlock_rdlock)(lock));
 }
 
 STANDS_BEFORE int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
-    WAIT(__builtin_return_address(0), REAL(pthread_rwlock_trywrlock)(lock),
+    WAIT(lock, __builtin_return_address(0), REAL(pthread_rwlock_trywrlock)(lock),
          REAL(pthread_rwlock_clockwrlock)(lock, CLOCK_MONOTONIC, &until), REAL(pthread_rwlock_wrlock)(lock));
 }
 
@@ -125,20 +151,32 @@ STANDS_BEFORE int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
     return taken(REAL(pthread_rwlock_trywrlock)(lock));
 }
 
-STANDS_BEFORE int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return taken(REAL(pthread_rwlock_timedrdlock)(lock, until));
+static int read_until(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *end, void *caller) {
+    WAIT_UNTIL(lock, clock, end, caller, REAL(pthread_rwlock_tryrdlock)(lock),
+               REAL(pthread_rwlock_clockrdlock)(lock, CLOCK_MONOTONIC, &until),
+               REAL(pthread_rwlock_clockrdlock)(lock, clock, end));
 }
 
-STANDS_BEFORE int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until) {
-    return taken(REAL(pthread_rwlock_timedwrlock)(lock, until));
+static int write_until(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *end, void *caller) {
+    WAIT_UNTIL(lock, clock, end, caller, REAL(pthread_rwlock_trywrlock)(lock),
+               REAL(pthread_rwlock_clockwrlock)(lock, CLOCK_MONOTONIC, &until),
+               REAL(pthread_rwlock_clockwrlock)(lock, clock, end));
 }
 
-STANDS_BEFORE int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return taken(REAL(pthread_rwlock_clockrdlock)(lock, clock, until));
+STANDS_BEFORE int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *end) {
+    return read_until(lock, CLOCK_REALTIME, end, __builtin_return_address(0));
 }
 
-STANDS_BEFORE int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
-    return taken(REAL(pthread_rwlock_clockwrlock)(lock, clock, until));
+STANDS_BEFORE int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *end) {
+    return write_until(lock, CLOCK_REALTIME, end, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *end) {
+    return read_until(lock, clock, end, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *end) {
+    return write_until(lock, clock, end, __builtin_return_address(0));
 }
 
 STANDS_BEFORE int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
@@ -156,7 +194,7 @@ STANDS_BEFORE int pthread_spin_lock(pthread_spinlock_t *lock) {
             }
             __builtin_ia32_pause();
         }
-        stop_if_due(waiting);
+        stop_at_wait(waiting, (const void *)lock);
     }
     return taken(REAL(pthread_spin_lock)(lock));
 }
@@ -194,11 +232,11 @@ ALSO(_IO_funlockfile, funlockfile);
  * NULL. The lock is held again when a slice ends. */
 static struct thread *can_leave_with(void *caller) {
     struct thread *thread = thread_request();
-    if (thread == NULL || !gate_may_wait((uintptr_t)caller)) {
+    if (thread == NULL) {
         return NULL;
     }
     thread->locks--;
-    bool possible = stop_may_leave(thread);
+    bool possible = stop_may_leave(thread) && gate_may_wait((uintptr_t)caller);
     thread->locks++;
     return possible ? thread : NULL;
 }
@@ -206,9 +244,12 @@ static struct thread *can_leave_with(void *caller) {
 /* Stops the request if it is due. The mutex is held, and is released only for a stop, because no
  * other code would release it. Returns true if the request was not stopped after all, and the mutex
  * was released for a moment. */
-static bool leave_if_due(struct thread *thread, pthread_mutex_t *mutex) {
+static bool leave_if_due(struct thread *thread, const pthread_cond_t *condition, pthread_mutex_t *mutex) {
     if (stop_reason(thread, thread_now()) == 0) {
         thread->pending = 0;
+        return false;
+    }
+    if (stop_is_own(thread, condition)) {
         return false;
     }
     REAL(pthread_mutex_unlock)(mutex);
@@ -224,13 +265,13 @@ static bool leave_if_due(struct thread *thread, pthread_mutex_t *mutex) {
  * and only the program can check the condition that it waits for. Every wait on a condition
  * variable must expect that. */
 static int wait_a_slice(struct thread *thread, pthread_cond_t *condition, pthread_mutex_t *mutex) {
-    if (leave_if_due(thread, mutex)) {
+    if (leave_if_due(thread, condition, mutex)) {
         return 0;
     }
     struct timespec until = a_slice(thread);
     int error = CONDITION(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
     if (error == ETIMEDOUT) {
-        leave_if_due(thread, mutex);
+        leave_if_due(thread, condition, mutex);
         return 0;
     }
     return error;
@@ -245,26 +286,14 @@ STANDS_BEFORE int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *
     return wait_for(condition, mutex, __builtin_return_address(0));
 }
 
-/* Returns the nanoseconds of `clock` until `end`; 0 if it is past. */
-static uint64_t left_until(clockid_t clock, const struct timespec *end) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    int64_t left = (end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
-    return left > 0 ? (uint64_t)left : 0;
-}
-
-static bool is_time(const struct timespec *time) {
-    return time->tv_nsec >= 0 && time->tv_nsec < 1000000000 && time->tv_sec >= 0 && time->tv_sec < INT64_MAX / 2000000000;
-}
-
 static int wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *end, void *caller) {
     struct thread *waiting = is_time(end) ? can_leave_with(caller) : NULL;
-    if (waiting && left_until(clock, end) > SLICE) {
+    if (waiting && is_long(clock, end)) {
         return wait_a_slice(waiting, condition, mutex);
     }
     int error = CONDITION(pthread_cond_clockwait)(condition, mutex, clock, end);
     if (waiting && error == ETIMEDOUT) {
-        leave_if_due(waiting, mutex);
+        leave_if_due(waiting, condition, mutex);
     }
     return error;
 }
@@ -285,13 +314,14 @@ STANDS_BEFORE int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mute
 
 /* --- Semaphores: a request waits for them, but does not hold them --- */
 
-STANDS_BEFORE int sem_wait(sem_t *semaphore) {
+/* Waits until `end` of `clock`; without a limit if `end` is NULL. */
+static int wait_for_post(sem_t *semaphore, clockid_t clock, const struct timespec *end, void *caller) {
     if (thread_self && REAL(sem_trywait)(semaphore) == 0) {
         return 0;
     }
-    struct thread *waiting = can_leave(__builtin_return_address(0));
-    while (waiting) {
-        stop_if_due(waiting);
+    struct thread *waiting = can_leave(caller);
+    while (waiting && is_long(clock, end)) {
+        stop_at_wait(waiting, semaphore);
         struct timespec until = a_slice(waiting);
         unsigned before = waiting->fired;
         if (REAL(sem_clockwait)(semaphore, CLOCK_MONOTONIC, &until) == 0) {
@@ -301,15 +331,61 @@ STANDS_BEFORE int sem_wait(sem_t *semaphore) {
             return -1;
         }
     }
-    return REAL(sem_wait)(semaphore);
+    return end ? UNDISTURBED(REAL(sem_clockwait)(semaphore, clock, end)) : REAL(sem_wait)(semaphore);
+}
+
+STANDS_BEFORE int sem_wait(sem_t *semaphore) {
+    return wait_for_post(semaphore, 0, NULL, __builtin_return_address(0));
 }
 
 STANDS_BEFORE int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
-    return UNDISTURBED(REAL(sem_timedwait)(semaphore, end));
+    return wait_for_post(semaphore, CLOCK_REALTIME, end, __builtin_return_address(0));
 }
 
 STANDS_BEFORE int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
-    return UNDISTURBED(REAL(sem_clockwait)(semaphore, clock, end));
+    return wait_for_post(semaphore, clock, end, __builtin_return_address(0));
+}
+
+/* --- The end of a thread --- */
+
+/* Joins a thread until `end` of `clock`; without a limit if `end` is NULL. The thread is older than
+ * the request, and nobody can join it again. So the request becomes unstoppable. */
+static int join(pthread_t other, void **result, clockid_t clock, const struct timespec *end, void *caller) {
+    struct thread *waiting = thread_request();
+    waiting = waiting && stop_may_leave(waiting) && gate_may_wait((uintptr_t)caller) ? waiting : NULL;
+    int error = ETIMEDOUT;
+    while (waiting && error == ETIMEDOUT && is_long(clock, end)) {
+        stop_if_due(waiting);
+        struct timespec until = a_slice(waiting);
+        error = REAL(pthread_clockjoin_np)(other, result, CLOCK_MONOTONIC, &until);
+    }
+    if (error == ETIMEDOUT) {
+        error = end ? REAL(pthread_clockjoin_np)(other, result, clock, end) : REAL(pthread_join)(other, result);
+    }
+    if (error == 0) {
+        stop_spoilt("joins a thread", caller);
+    }
+    return error;
+}
+
+STANDS_BEFORE int pthread_join(pthread_t other, void **result) {
+    return join(other, result, 0, NULL, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_clockjoin_np(pthread_t other, void **result, clockid_t clock, const struct timespec *end) {
+    return join(other, result, clock, end, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_timedjoin_np(pthread_t other, void **result, const struct timespec *end) {
+    return join(other, result, CLOCK_REALTIME, end, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_tryjoin_np(pthread_t other, void **result) {
+    int error = REAL(pthread_tryjoin_np)(other, result);
+    if (error == 0) {
+        stop_spoilt("joins a thread", __builtin_return_address(0));
+    }
+    return error;
 }
 
 /* --- C11: in glibc these are the same objects --- */
@@ -327,8 +403,8 @@ STANDS_BEFORE int mtx_trylock(mtx_t *mutex) {
     return as_threads(taken(REAL(pthread_mutex_trylock)((pthread_mutex_t *)mutex)));
 }
 
-STANDS_BEFORE int mtx_timedlock(mtx_t *mutex, const struct timespec *until) {
-    return as_threads(taken(REAL(pthread_mutex_timedlock)((pthread_mutex_t *)mutex, until)));
+STANDS_BEFORE int mtx_timedlock(mtx_t *mutex, const struct timespec *end) {
+    return as_threads(lock_mutex_until((pthread_mutex_t *)mutex, CLOCK_REALTIME, end, __builtin_return_address(0)));
 }
 
 STANDS_BEFORE int mtx_unlock(mtx_t *mutex) {
@@ -342,4 +418,13 @@ STANDS_BEFORE int cnd_wait(cnd_t *condition, mtx_t *mutex) {
 STANDS_BEFORE int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *end) {
     void *caller = __builtin_return_address(0);
     return as_threads(wait_until((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, CLOCK_REALTIME, end, caller));
+}
+
+STANDS_BEFORE int thrd_join(thrd_t other, int *result) {
+    void *of_thread;
+    int error = join(other, &of_thread, 0, NULL, __builtin_return_address(0));
+    if (error == 0 && result) {
+        *result = (int)(intptr_t)of_thread;
+    }
+    return as_threads(error);
 }

@@ -185,6 +185,7 @@ static void begin(struct thread *thread) {
     thread->backoff = STOP_FIRST_BACKOFF;
     thread->pending = 0;
     thread->resource_count = 0;
+    thread->waits_at = thread->woken_by.word = NULL;
     keep(thread);
     thread_count(&thread->counts[class_id].arrived, 1);
     thread->began = thread_now();

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gate.h"
+#include "lint.h"
 #include "real.h"
 #include "stop.h"
 #include "tell.h"
@@ -45,6 +46,7 @@ void resources_add(struct thread *thread, struct resource resource) {
         stop_never(thread);
         return;
     }
+    resource.place = lint_opened(resource.kind);
     thread->resources[thread->resource_count++] = resource;
 }
 

@@ -15,6 +15,7 @@ enum kind { KIND_FD, KIND_FILE, KIND_DIR, KIND_MAP, KIND_ADDRESSES, KIND_UNDO };
 
 struct resource {
     enum kind kind;
+    uint16_t place; /* for the lint */
     union {
         int fd;
         void *at; /* FILE, DIR, addrinfo, the begin of a mapping, the argument of an undo */

@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "control.h"
+#include "futex.h"
 #include "gate.h"
 #include "lint.h"
 #include "memory.h"
@@ -181,6 +183,7 @@ static _Noreturn void abandon(struct thread *thread, int reason, uint64_t now) {
     thread->ending = true;
     thread->pending = 0;
     stop_count(thread, reason, now);
+    futex_pass_on(thread);
     resources_give_back(thread);
     memory_free_all(thread);
     thread->ending = false;
@@ -222,6 +225,22 @@ void stop_if_due(struct thread *thread) {
     }
 }
 
+bool stop_is_own(const struct thread *thread, const void *object) {
+    uintptr_t at = (uintptr_t)object;
+    bool is_own = (at >= arch_here() && at < thread->stack_at_start) || resources_have_map(thread, at, 1);
+    for (size_t i = 0; i < thread->blocks && !is_own; i++) {
+        void *block = thread->log[i];
+        is_own = block && at - (uintptr_t)block < malloc_usable_size(block);
+    }
+    return is_own;
+}
+
+void stop_at_wait(struct thread *thread, const void *object) {
+    if (stop_reason(thread, thread_now()) == 0 || !stop_is_own(thread, object)) {
+        stop_if_due(thread);
+    }
+}
+
 void stop_resume(struct thread *thread, void *caller) {
     if (gate_is_program((uintptr_t)caller)) {
         stop_if_due(thread);
@@ -246,7 +265,8 @@ static _Atomic uint64_t *hindrance(struct thread *thread, const ucontext_t *at) 
     if (thread->locks != thread->locks_before) {
         return &counts->locked;
     }
-    bool is_between = gate_is_program(arch_pc(at)) || is_waiting(at);
+    bool is_between = gate_is_program(arch_pc(at))
+        || (is_waiting(at) && !(thread->waits_at && stop_is_own(thread, thread->waits_at)));
     return is_between && is_on_stack(thread, arch_sp(at)) ? NULL : &counts->gated;
 }
 

@@ -52,6 +52,12 @@ struct thread {
     uint64_t began;
     _Atomic uint32_t class_id;
     uint64_t backoff;
+    const void *waits_at;          /* the futex at which the request waits where it can be stopped */
+    struct wake {                  /* the futex that has woken the request last */
+        void *word;                /* NULL: none */
+        int flags;
+        uint32_t mask;
+    } woken_by;
     struct resource *resources;
     size_t resource_count, resource_room;
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -23,8 +24,6 @@
 #include "thread.h"
 #include "waits.h"
 
-long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f);
-
 /* Returns the request if it can be stopped in a call that the program makes itself; otherwise
  * NULL. */
 static struct thread *can_leave(void *caller) {
@@ -32,14 +31,16 @@ static struct thread *can_leave(void *caller) {
     return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
 }
 
-long waits_enter(struct thread *thread, void *caller, long number, long a, long b, long c, long d, long e, long f) {
-    stop_here(thread, caller);
-    long result = calls_enter(&thread->pending, number, a, b, c, d, e, f);
+long waits_result(long result) {
     if (result < 0) {
         errno = (int)-result;
-        return -1;
     }
-    return result;
+    return result < 0 ? -1 : result;
+}
+
+long waits_enter(struct thread *thread, void *caller, long number, long a, long b, long c, long d, long e, long f) {
+    stop_here(thread, caller);
+    return waits_result(calls_enter(&thread->pending, number, a, b, c, d, e, f));
 }
 
 bool waits_is_over(int fd, int option, uint64_t began) {
@@ -294,6 +295,27 @@ STANDS_BEFORE int thrd_sleep(const struct timespec *time, struct timespec *rest)
     int error = sleep_for(CLOCK_MONOTONIC, time, rest, __builtin_return_address(0));
     return error == 0 ? 0 : error == EINTR ? -1 : -2;
 }
+
+/* --- Locks on files --- */
+
+int waits_lock(int fd, int command, const void *lock, void *caller) {
+    struct thread *thread = can_leave(caller);
+    return thread ? (int)UNDISTURBED(waits_enter(thread, caller, SYS_fcntl, fd, command, (long)lock, 0, 0, 0))
+                  : UNDISTURBED(REAL(fcntl)(fd, command, lock));
+}
+
+STANDS_BEFORE int flock(int fd, int operation) {
+    struct thread *thread = can_leave(__builtin_return_address(0));
+    return thread ? (int)ENTER(thread, SYS_flock, fd, operation) : UNDISTURBED(REAL(flock)(fd, operation));
+}
+
+/* libc's own function calls fcntl in the same way. */
+STANDS_BEFORE int lockf(int fd, int command, off_t size) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_CUR, .l_len = size};
+    bool waits = command == F_LOCK;
+    return waits ? waits_lock(fd, F_SETLKW, &lock, __builtin_return_address(0)) : REAL(lockf)(fd, command, size);
+}
+ALSO(lockf64, lockf);
 
 /* --- Sends: a signal can cut a blocking one short --- */
 

@@ -47,6 +47,10 @@ static inline unsigned waits_fired(void) {
  * to EAGAIN if it is over, and to EINTR otherwise. */
 bool waits_is_over(int fd, int option, uint64_t began);
 
+/* Waits for a lock on a file like fcntl with F_SETLKW or F_OFD_SETLKW. A request can be stopped
+ * meanwhile. */
+int waits_lock(int fd, int command, const void *lock, void *caller);
+
 /* Send and write like libc's functions, but continue if our signal has cut them short. */
 ssize_t waits_send(int fd, const void *from, size_t size, int flags);
 ssize_t waits_write(int fd, const void *from, size_t size);
@@ -54,6 +58,11 @@ ssize_t waits_writev(int fd, const struct iovec *from, int count);
 ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length);
 
+/* Makes a system call that may block at a place where the handler can abandon the request, unless a
+ * stop is pending (calls.S). Returns the kernel's result. */
+long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f);
+/* Returns the result of libc's function for a result of the kernel, and sets errno. */
+long waits_result(long result);
 /* Makes a system call that may block where the request can be stopped before the call has had an
  * effect: once, with the result of libc's function. Only for the program's own calls, and where a
  * stop is possible. */

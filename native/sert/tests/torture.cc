@@ -16,6 +16,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -34,9 +35,12 @@
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <future>
+#include <latch>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -148,6 +152,25 @@ void wait_condition_std(uint32_t) {
     std::unique_lock<std::mutex> lock(std_mutex);
     std_condition.wait(lock);
 }
+// Waits at futexes. A thread that serves no requests offers a number from time to time, and wakes
+// one of those who wait for it.
+std::promise<int> never_kept;
+const std::shared_future<int> never_ready = never_kept.get_future().share();
+std::latch never_down(1);
+std::counting_semaphore<> never_released(0);
+std::atomic<int> offered{0};
+void wait_future(uint32_t) { never_ready.wait(); }
+void wait_latch(uint32_t) { never_down.wait(); }
+void wait_std_semaphore(uint32_t) { never_released.acquire(); }
+void wait_offer(uint32_t) {
+    for (int was = offered; was == 0 || !offered.compare_exchange_weak(was, was - 1); was = offered) offered.wait(0);
+}
+std::timed_mutex held_timed;
+void wait_timed(uint32_t) {
+    if (held_timed.try_lock_for(std::chrono::seconds(30))) held_timed.unlock();
+}
+int locked_file, other_file;
+void wait_file(uint32_t) { flock(other_file, LOCK_EX); }
 // A thread that serves no requests holds the lock for half the time.
 void wait_lock(uint32_t) {
     pthread_mutex_lock(&held);
@@ -163,7 +186,10 @@ void hold_locks() {
     while (!over) {
         pthread_mutex_lock(&held);
         pthread_rwlock_wrlock(&held_rw);
+        held_timed.lock();
+        if (offered == 0) offered = 1, offered.notify_one();
         usleep(3000);
+        held_timed.unlock();
         pthread_rwlock_unlock(&held_rw);
         pthread_mutex_unlock(&held);
         usleep(3000);
@@ -387,7 +413,8 @@ struct Mix {
 const std::vector<Mix> mixes = {
     {"cpu", {compute, compute, draw, tell_time, format, sort}},
     {"blocking", {wait_read, wait_recv, wait_poll, wait_select, wait_epoll, wait_accept, wait_sleep, wait_semaphore,
-                  wait_condition, wait_condition_for, wait_condition_std, wait_lock, wait_rwlock, compute}},
+                  wait_condition, wait_condition_for, wait_condition_std, wait_lock, wait_rwlock, compute, wait_future, wait_latch,
+                  wait_std_semaphore, wait_offer, wait_timed, wait_file}},
     {"memory", {allocate, allocate, align, duplicate, map, hold_memory}},
     {"locks", {lock_one, lock_two, lock_try, lock_rw, lock_spin, lock_std, lock_stream, lock_masked}},
     {"stdio", {open_file, open_sockets, open_stream, open_line, open_directory, open_ifstream}},
@@ -502,6 +529,7 @@ int check_locks() {
     stuck += !std_mutex.try_lock();
     stuck += ftrylockfile(shared_stream) != 0;
     stuck += pthread_mutex_trylock(&with_condition) != 0;
+    stuck += !held_timed.try_lock();
     return stuck;
 }
 
@@ -516,6 +544,8 @@ void prepare() {
     address.sa_family = AF_UNIX;
     if (bind(listener, &address, sizeof(sa_family_t)) || listen(listener, 1)) abort();
     shared_stream = fopen("/dev/null", "w");
+    locked_file = open("/proc/self/exe", O_RDONLY), other_file = open("/proc/self/exe", O_RDONLY);
+    if (locked_file < 0 || other_file < 0 || flock(locked_file, LOCK_EX)) abort();
 }
 
 }  // namespace
@@ -566,6 +596,7 @@ int main(int argc, char **argv) {
     for (auto &worker : workers) worker.join();
     holder.join();
     check("locks held", 0, check_locks(), 0, failed);
+    check("permits", 0, never_released.try_acquire() + never_down.try_wait(), 0, failed);
     check("broken", 0, static_cast<long>(broken.load()), 0, failed);
     return failed ? 1 : 0;
 }

@@ -90,7 +90,10 @@ inline double now_ms() {
 inline volatile double sink;
 // Runs code of the program and no other: a request can be stopped here.
 inline void burn() {
-    for (volatile uint64_t i = 0; i < 200000; i = i + 1) sink = sink + 1;
+    for (volatile uint64_t i = 0; i < 200000;) {
+        i = i + 1;
+        sink = sink + 1;
+    }
 }
 inline void burn_for(double ms) {
     for (double end = now_ms() + ms; now_ms() < end;) burn();
@@ -160,6 +163,6 @@ struct Test {
 };
 #define TEST(word, name) {word, name, #name}
 
-extern const std::vector<Test> interface_tests, when_tests, never_tests, stays_tests, keeps_tests, limits_tests;
+extern const std::vector<Test> interface_tests, when_tests, waits_tests, never_tests, stays_tests, keeps_tests, limits_tests;
 
 }  // namespace behaviour

@@ -25,7 +25,7 @@ bool passes(const Test &test) {
 
 int main(int argc, char **argv) {
     size_t all = 0, failed = 0;
-    for (const auto *tests : {&interface_tests, &when_tests, &never_tests, &stays_tests, &keeps_tests, &limits_tests}) {
+    for (const auto *tests : {&interface_tests, &when_tests, &waits_tests, &never_tests, &stays_tests, &keeps_tests, &limits_tests}) {
         for (const Test &test : *tests) {
             all++;
             if (argc < 2) {
