@@ -1,3 +1,4 @@
+import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -15,7 +16,7 @@ public final class Query extends HttpServlet {
     private static final long serialVersionUID = 1L;
 
     @Override
-    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException, ServletException {
         String query = getServletContext().getInitParameter(request.getServletPath().substring(1));
         try (var connection = ((DataSource) new InitialContext().lookup("java:comp/env/jdbc/shop")).getConnection();
                 var statement = connection.prepareStatement(query);
@@ -23,10 +24,9 @@ public final class Query extends HttpServlet {
             while (rows.next()) {
                 response.getWriter().println(rows.getString(1));
             }
-        } catch (SQLException error) {
-            response.sendError(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, error.getSQLState());
-        } catch (NamingException error) {
-            throw new IllegalStateException(error);
+        } catch (SQLException | NamingException error) {
+            // If the request is over, the filter answers.
+            throw new ServletException(error);
         }
     }
 }
