@@ -56,11 +56,14 @@ test:
 check: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path sdk/tower/frameworks/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+	$(CARGO) metadata --locked --format-version 1 --manifest-path sdk/tower/frameworks/Cargo.toml >/dev/null
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
 	$(CARGO) deny --log-level error --manifest-path native/levels/python/Cargo.toml --config deny.toml check bans licenses sources
+	$(CARGO) deny --log-level error --manifest-path sdk/tower/frameworks/Cargo.toml --config deny.toml check licenses sources
 	scripts/check-advisories --self-test
 	scripts/check-advisories
 	scripts/check-docs
@@ -98,7 +101,7 @@ test-databases:
 
 # The SDKs and the frameworks in common use, down to the query.
 test-sdk-databases: program
-	scripts/test-sdk-databases python node go
+	scripts/test-sdk-databases python node go rust
 
 # Gateways that share slots over three real NATS servers.
 test-fleet:

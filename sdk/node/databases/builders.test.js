@@ -1,5 +1,6 @@
 'use strict'
-// Tests of the query builders knex and Drizzle with the real daemon and a real database.
+// Tests of query builders and mappers (knex, Drizzle, Sequelize, TypeORM, Prisma) with the real daemon
+// and a real database.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
@@ -35,31 +36,73 @@ const BUILDERS = {
       transact: (work) => database.transaction((transaction) => work((sql) => transaction.execute(raw(sql)))),
       close: () => pool.end()
     }
+  },
+  Sequelize: (kind, lease) => {
+    const { Sequelize } = require('sequelize')
+    const sequelize = new Sequelize(KINDS[kind].url, { logging: false, pool: { max: 1 } })
+    sequelize.addHook('afterConnect', (connection) => { lease(connection) })
+    return {
+      ask: (sql) => sequelize.query(sql),
+      transact: (work) => sequelize.transaction((transaction) => work((sql) => sequelize.query(sql, { transaction }))),
+      close: () => sequelize.close()
+    }
+  },
+  TypeORM: async (kind, lease) => {
+    const { DataSource } = require('typeorm')
+    const driver = require(kind === 'pg' ? 'pg' : 'mysql2')
+    const Pool = function (options) { return lease(new driver.Pool(options)) }
+    const createPool = (options) => lease(driver.createPool(options))
+    const source = new DataSource({
+      type: kind === 'pg' ? 'postgres' : 'mysql',
+      url: KINDS[kind].url,
+      driver: kind === 'pg' ? { ...driver, Pool } : { ...driver, createPool },
+      poolSize: 1
+    })
+    await source.initialize()
+    return {
+      ask: (sql) => source.query(sql),
+      transact: (work) => source.transaction((manager) => work((sql) => manager.query(sql))),
+      close: () => source.destroy()
+    }
+  },
+  Prisma: (kind, lease) => {
+    const { PrismaPg } = require('@prisma/adapter-pg')
+    const { PrismaClient } = require('@prisma/client')
+    const pool = lease(new (require('pg').Pool)({ connectionString: KINDS.pg.url, max: 1 }))
+    const prisma = new PrismaClient({ adapter: new PrismaPg(pool) })
+    return {
+      ask: (sql) => prisma.$queryRawUnsafe(sql),
+      transact: (work) => prisma.$transaction((transaction) => work((sql) => transaction.$queryRawUnsafe(sql))),
+      close: () => prisma.$disconnect().then(() => pool.end()),
+      prisma
+    }
   }
 }
 
-/** Drizzle wraps the error of a query. */
-const isTerminated = (error) => error instanceof Terminated || error.cause instanceof Terminated
+/** Most of them wrap the error of a query. */
+const isTerminated = (error) =>
+  [error, error.cause, error.original, error.driverError].some((each) => each instanceof Terminated)
 
 for (const [builder, open] of Object.entries(BUILDERS)) {
   for (const [kind, { address, name, sleep: sleeps }] of Object.entries(KINDS)) {
+    if (builder === 'Prisma' && kind === 'mysql2') continue // Its adapter uses another driver.
     const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
 
     async function stage (t) {
       const site = await daemon(t)
       const stopClient = new StopClient(site.path, { patience: PATIENCE })
-      const { ask, close, transact } = open(kind, (of) => leased(of, stopClient, name))
+      const { ask, close, prisma, transact } = await open(kind, (of) => leased(of, stopClient, name))
       t.after(() => { stopClient.close(); return close() })
       const { ask: see, running } = await watch(t, kind)
       // A query of a builder begins when it is awaited, so await it as work for the request.
       const run = (request, work) => requests.run(controller.begin('search', Infinity, request), async () => await work())
-      return { ask, run, running, see, site, stopClient, transact }
+      return { ask, prisma, run, running, see, site, stopClient, transact }
     }
 
     test(`${builder} with ${kind}: a stopped query is cancelled, and its connection can be reused`, { skip }, async (t) => {
       const { ask, run, running, site, stopClient } = await stage(t)
       await run('a1', () => ask('SELECT 1'))
-      assert.equal(stopClient.stats().leased, 1)
+      assert.ok(stopClient.stats().leased > 0)
       const ended = run('a2', () => ask(sleeps(60))).then(() => null, (error) => error)
       await until(async () => await running() === 1)
       assert.equal(await site.stop('a2'), '1 OK cancelled=1 spared=0')
@@ -84,6 +127,21 @@ for (const [builder, open] of Object.entries(BUILDERS)) {
       await run('b2', () => ask('INSERT INTO built VALUES (2)'))
       assert.deepEqual(await see('SELECT a FROM built').then((rows) => rows.map(({ a }) => a)), [2])
       await see('DROP TABLE built')
+    })
+
+    // Its `findUnique` would join the queries of both requests.
+    if (builder !== 'Prisma') continue
+    test('Prisma with pg: of two requests that find a row at once only the stopped one is hit', { skip }, async (t) => {
+      const { prisma, run, see, site, stopClient } = await stage(t)
+      await see('DROP TABLE IF EXISTS carts')
+      await see('CREATE TABLE carts (a INT PRIMARY KEY)')
+      await see('INSERT INTO carts VALUES (1), (2)')
+      await site.stop('c1')
+      const found = await Promise.allSettled(['c1', 'c2'].map((request, i) =>
+        run(request, () => prisma.carts.findFirst({ where: { a: i + 1 } }))))
+      assert.deepEqual(found.map(({ reason, value }) => value ?? isTerminated(reason)), [true, { a: 2 }])
+      assert.equal(stopClient.stats().leased, 1)
+      await see('DROP TABLE carts')
     })
   }
 }

@@ -1,5 +1,5 @@
 'use strict'
-// Tests of the examples of README.md: Express, with pg, mysql2, knex and Drizzle.
+// Tests of the examples of README.md: Express, with pg, mysql2, and what builds queries for them.
 
 const assert = require('node:assert/strict')
 const http = require('node:http')
@@ -7,15 +7,7 @@ const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
 const { example } = require('../testing/readme')
 const { listen } = require('../testing/server')
-const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
-
-/** The kind of database, by the package that the example requires, and the name of its pool. */
-const EXAMPLES = {
-  pg: ['pg', 'pool'],
-  'mysql2/promise': ['mysql2', 'pool'],
-  knex: ['pg', 'knex'],
-  'drizzle-orm': ['pg', 'pool']
-}
+const { EXAMPLES, KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 
 for (const [required, [kind, poolName]] of Object.entries(EXAMPLES)) {
   const { address, sleep: sleeps, url } = KINDS[kind]
@@ -27,7 +19,7 @@ for (const [required, [kind, poolName]] of Object.entries(EXAMPLES)) {
     const { app, stopClient, [poolName]: pool } = example(`require('${required}')`, ['app', 'stopClient', poolName])
     // A busy machine answers late.
     stopClient.patience = PATIENCE
-    t.after(() => { stopClient.close(); return pool.end?.() ?? pool.destroy() })
+    t.after(() => { stopClient.close(); return (pool.end ?? pool.destroy ?? pool.close).call(pool) })
     const { running } = await watch(t, kind)
     const { get: ask, port } = await listen(t, app)
     const path = (query) => `/search?query=${encodeURIComponent(query)}`

@@ -24,7 +24,8 @@ const KINDS = {
     name: 'shop',
     address: POSTGRES,
     url: `postgres://shop:lab@${POSTGRES}/shop`,
-    sleep: (seconds) => `SELECT pg_sleep(${seconds})`
+    // Prisma cannot read the type of pg_sleep, void.
+    sleep: (seconds) => `SELECT pg_sleep(${seconds})::text`
   },
   mysql2: {
     name: 'store',
@@ -32,6 +33,20 @@ const KINDS = {
     url: `mysql://shop:lab@${MARIADB}/shop`,
     sleep: (seconds) => `SELECT SLEEP(${seconds})`
   }
+}
+
+/**
+ * The examples of README.md with Express, by the package that they require: the kind of database, and
+ * the name of the pool.
+ */
+const EXAMPLES = {
+  pg: ['pg', 'pool'],
+  'mysql2/promise': ['mysql2', 'pool'],
+  knex: ['pg', 'knex'],
+  'drizzle-orm': ['pg', 'pool'],
+  sequelize: ['pg', 'sequelize'],
+  typeorm: ['pg', 'source'],
+  '@prisma/client': ['pg', 'pool']
 }
 
 async function freePort () {
@@ -60,8 +75,8 @@ async function say (path, line) {
   for await (const text of stream.setEncoding('utf8')) return text.trim()
 }
 
-/** Starts a daemon for one test. */
-async function daemon (t) {
+/** Starts a daemon for one test. `addresses` replaces the addresses of databases, by kind. */
+async function daemon (t, addresses = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
   const path = join(folder, 'stopd.sock')
   const password = join(folder, 'password')
@@ -69,7 +84,7 @@ async function daemon (t) {
   const admin = `127.0.0.1:${await freePort()}`
   const tables = ['version = 1', `[stopd]\nsocket = "${path}"\nmode = "enforce"\nadmin = "${admin}"`]
   for (const [kind, { name, address }] of Object.entries(KINDS)) {
-    const server = `${kind === 'pg' ? 'postgres' : 'mysql'}://stopd@${address}/shop`
+    const server = `${kind === 'pg' ? 'postgres' : 'mysql'}://stopd@${addresses[kind] ?? address}/shop`
     const table = `[database.${name}]\nserver = "${server}"\npassword_file = "${password}"`
     if (address) tables.push(`${table}\nstatements_per_second = 10000`)
   }
@@ -114,4 +129,4 @@ async function watch (t, kind) {
   return { ask, running: async () => Number((await ask(query))[0].n) }
 }
 
-module.exports = { KINDS, PATIENCE, daemon, until, watch }
+module.exports = { EXAMPLES, KINDS, PATIENCE, daemon, until, watch }

@@ -1,5 +1,5 @@
 'use strict'
-// Tests of Fastify, Koa and Hono: the examples of README.md, and applications of the same shape
+// Tests of Fastify, Koa, Hono and NestJS: the examples of README.md, and applications of the same shape
 // whose handlers run too long, answer themselves, or fail.
 
 const assert = require('node:assert/strict')
@@ -12,9 +12,13 @@ const { RESPONSE_ALREADY_SENT } = require('@hono/node-server/utils/response')
 const Fastify = require('fastify')
 const { Hono } = require('hono')
 const Koa = require('koa')
-const { Controller, answerTerminated, middleware, terminable } = require('..')
+const { Controller: Routes, Get, Module } = require('@nestjs/common')
+const { NestFactory } = require('@nestjs/core')
+const { FastifyAdapter } = require('@nestjs/platform-fastify')
+const { Controller, answerTerminated, current, middleware, terminable } = require('..')
 const { example } = require('../testing/readme')
 const { ENDLESS, listen } = require('../testing/server')
+const { compiled } = require('../testing/typescript')
 
 const rethrow = (error) => { throw error }
 
@@ -35,6 +39,28 @@ const fastify = (options) => {
   })
   for (const [path, handler] of Object.entries(HANDLERS)) app.get(path, (request) => handler(request.raw.bywash))
   return app
+}
+
+/** The example of NestJS in TypeScript, whose module is the only one that it has. */
+const DECORATORS = { experimentalDecorators: true, module: 'commonjs', skipLibCheck: true }
+const nestExample = () => example('@nestjs/core', ['TerminatedFilter', 'create'], (code) => compiled(code, DECORATORS))
+
+/** Calls the decorators, for which JavaScript has no syntax. */
+const nest = async (controller, ...adapter) => {
+  class Handlers {}
+  class Application {}
+  for (const [path, handler] of Object.entries(HANDLERS)) {
+    Handlers.prototype[path] = () => handler(current())
+    Get(path)(Handlers.prototype, path, Object.getOwnPropertyDescriptor(Handlers.prototype, path))
+  }
+  Routes()(Handlers)
+  Module({ controllers: [Handlers] })(Application)
+  const app = await NestFactory.create(Application, ...adapter, { logger: false })
+  const { TerminatedFilter } = nestExample()
+  app.use(middleware(controller, 'search'))
+  app.useGlobalFilters(new TerminatedFilter(app.getHttpAdapter()))
+  await app.init()
+  return app.getHttpAdapter().getInstance()
 }
 
 /** The ways to put each framework on a server of Node. Each returns the server's listener. */
@@ -81,6 +107,12 @@ const FRAMEWORKS = {
       app.get(path, async (c) => c.text(await handler(c.env.incoming.bywash)))
     }
     return terminable(controller, 'search', getRequestListener(app.fetch))
+  },
+  'NestJS on Express': (controller) => nest(controller),
+  'NestJS on Fastify': async (controller) => {
+    const app = await nest(controller, new FastifyAdapter())
+    await app.ready()
+    return app.routing
   }
 }
 
@@ -105,19 +137,25 @@ for (const [framework, listener] of Object.entries(FRAMEWORKS)) {
   })
 }
 
+const ofServer = (name) => example(`require('${name}')`, ['server']).server.listeners('request')[0]
+
+/** The listener of each example. */
 const EXAMPLES = {
-  fastify: {
-    names: ['app'],
-    listener: async ({ app }) => {
-      await app.ready()
-      return app.routing
-    }
+  fastify: async () => {
+    const { app } = example("require('fastify')", ['app'])
+    await app.ready()
+    return app.routing
   },
-  koa: { names: ['server'], listener: ({ server }) => server.listeners('request')[0] },
-  hono: { names: ['server'], listener: ({ server }) => server.listeners('request')[0] }
+  koa: ofServer,
+  hono: ofServer,
+  NestJS: async () => {
+    const app = await nestExample().create()
+    await app.init()
+    return app.getHttpAdapter().getInstance()
+  }
 }
 
-for (const [name, { names, listener }] of Object.entries(EXAMPLES)) {
+for (const [name, listener] of Object.entries(EXAMPLES)) {
   test(`the example of ${name} ends its call to another service`, async (t) => {
     const asked = []
     const { port } = await listen(t, (req, res) => {
@@ -125,7 +163,7 @@ for (const [name, { names, listener }] of Object.entries(EXAMPLES)) {
       if (asked.length === 1) res.end('found')
     })
     process.env.BACKEND = `http://127.0.0.1:${port}`
-    const { get } = await listen(t, await listener(example(`require('${name}')`, names)))
+    const { get } = await listen(t, await listener(name))
     const { status, body } = await get('/search')
     assert.deepEqual([status, body], [200, 'found'])
     const late = await get('/search', { 'bywash-deadline': '100' })

@@ -8,7 +8,7 @@ import express from 'express'
 import Fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import { Controller, answerTerminated, checkpoint, middleware, terminable } from './bywash.js'
+import { Controller, answerTerminated, checkpoint, middleware, terminable } from 'bywash'
 
 const controller = new Controller({ search: { runMin: 1000, runMax: 30_000 } })
 const classOf = (req: http.IncomingMessage) => req.url?.startsWith('/search') ? 'search' : null

@@ -10,6 +10,7 @@
 // because they must not run on a connection at which a cancellation may still be aimed. Transaction
 // control is never leased and never refused (unleased.js).
 
+const { EventEmitter } = require('node:events')
 const { SettingError } = require('./classes')
 const { Query, Taken } = require('./lease')
 const { current, requests } = require('./token')
@@ -90,9 +91,11 @@ function connectionOfMysql2 (connection, stopClient, database) {
       const work = () => new Promise((resolve, reject) => {
         run.call(connection, ...args, (error, ...rest) => error ? reject(error) : resolve(new Results(rest)))
       })
-      if (isControl(args[0])) return controlCall(take, callback, work)
-      const query = new Query(stopClient, database, () => connection.threadId, () => connection.destroy())
-      leasedCall(take, query, callback, work)
+      const query = () => new Query(stopClient, database, () => connection.threadId, () => connection.destroy())
+      if (isControl(args[0])) controlCall(take, callback, work)
+      else leasedCall(take, query(), callback, work)
+      // mysql2 returns an emitter here as well, and Sequelize calls a method of it.
+      return new EventEmitter()
     }
   }
 }

@@ -46,6 +46,8 @@ class Query {
   // The conversation in which a lease holds, or may hold; and the one in which it was released.
   #conversation = null
   #was = null
+  // Whether the connection was closed because of the answer to a release.
+  #isSpoiled = false
 
   constructor (stopClient, database, number, close) {
     this.#stopClient = stopClient
@@ -173,10 +175,10 @@ class Query {
     if (conversation === null) return
     this.#forgets()
     const answer = await conversation.ask(`RELEASE ${this.#words}`)
-    if (answer === 'OK' || answer?.startsWith('ERR not_leased')) {
-      this.#was = conversation
-      return
-    }
+    // After any answer the daemon can be asked for the reason.
+    if (answer) this.#was = conversation
+    if (answer === 'OK' || answer?.startsWith('ERR not_leased') || this.#isSpoiled) return
+    this.#isSpoiled = true
     this.#stopClient.count('spoiled')
     this.#close()
   }
@@ -187,6 +189,9 @@ class Query {
    */
   async #reason () {
     if (this.#was === null || !this.#token.leasesWith(this.#stopClient)) return null
+    // The cancellation at a closed connection may still be under way. Until its end the daemon
+    // refuses each lease of the connection, so the question names work in this process.
+    if (this.#isSpoiled) this.#words = `${this.#token.request} self ${this.#stopClient.newNumber()}`
     this.#takes(this.#was)
     const reason = stopped(await this.#lease(this.#was))
     if (reason !== null) this.#forgets()

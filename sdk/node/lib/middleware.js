@@ -194,13 +194,15 @@ async function concluded (token, handler, req, res) {
 }
 
 /**
- * Emits a warning for an error of a terminated request, unless the error or its cause only reports
- * the termination. Some libraries wrap the error of a query or of a stream.
+ * Emits a warning for an error of a terminated request, unless the error or the one that it wraps only
+ * reports the termination. Some libraries wrap the error of a query or of a stream.
  */
 function warn (error, { reason }) {
   const isTermination = (of) => of instanceof Terminated || of?.name === 'AbortError'
   const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
-  if (isTermination(error) || isTermination(error?.cause) || isOfClient) return
+  // Drizzle and others, Sequelize and TypeORM keep the error of a query in these fields.
+  const all = [error, error?.cause, error?.original, error?.driverError]
+  if (all.some(isTermination) || isOfClient) return
   process.emitWarning(`a terminated request ended with an error: ${inspect(error)}`, 'BywashWarning')
 }
 

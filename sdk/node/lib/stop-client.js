@@ -106,8 +106,10 @@ class Conversation {
   }
 
   #said (line) {
+    // This line goes to holders of leases of `self`. A query asks by such a lease (lease.js), and
+    // gets the reason by the answer.
+    if (/^0 STOPPED [A-Za-z0-9._:-]{1,128} [a-z_]+ [0-9]{1,16}$/.test(line)) return true
     const [, number, words] = /^([0-9]{1,16}) ((?:OK|ERR)(?: .*)?|STOPPED [a-z_]+)$/.exec(line) ?? []
-    // Lines with number 0 only go to holders of `self` leases, and there are none here.
     if (number === undefined || Number(number) === 0 || Number(number) > this.#number) return false
     if (words.startsWith('STOPPED') && stopped(words) === null) return false
     const asked = this.#asked.get(Number(number))
@@ -127,6 +129,7 @@ class Conversation {
 class StopClient {
   #conversation = null
   #notBefore = -Infinity
+  #numbers = 0
   // What was refused and has had its warning: leases and stops have different causes.
   #warned = new Set()
   #counts = { leased: 0, unnamed: 0, unreachable: 0, refused: 0, stopped: 0, taken: 0, spoiled: 0, stops: 0 }
@@ -150,6 +153,11 @@ class StopClient {
       this.#conversation = made
     }
     return this.#conversation
+  }
+
+  /** Returns a new number for a lease of `self`. Internal. */
+  newNumber () {
+    return ++this.#numbers
   }
 
   /**

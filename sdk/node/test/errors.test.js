@@ -25,6 +25,12 @@ const handlers = {
   wrapped: async () => {
     try { overdue() } catch (cause) { throw new Error('a query failed', { cause }) }
   },
+  original: async () => {
+    try { overdue() } catch (original) { throw Object.assign(new Error('a query failed'), { original }) }
+  },
+  driver_error: async () => {
+    try { overdue() } catch (driverError) { throw Object.assign(new Error('a query failed'), { driverError }) }
+  },
   breaks: async () => {
     try { overdue() } catch { throw new RangeError('no') }
   },
@@ -50,7 +56,8 @@ for (const [style, app] of Object.entries(STYLES)) {
     const { controller } = search()
     const said = warnings(t)
     const { get } = await listen(t, app(controller))
-    for (const path of ['/told', '/aborted', '/wrapped', '/breaks']) assert.equal((await get(path)).status, 504, path)
+    const paths = ['/told', '/aborted', '/wrapped', '/original', '/driver_error', '/breaks']
+    for (const path of paths) assert.equal((await get(path)).status, 504, path)
     await until(() => said.length > 0)
     assert.equal(said.length, 1, said.join())
     assert.match(said[0], /^BywashWarning: .*RangeError: no/)

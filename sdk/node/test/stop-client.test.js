@@ -89,6 +89,35 @@ test('the error of a cancelled query is the cause of that of its request, and an
   await assert.rejects(run(() => { left.leave(); throw new RangeError('no') }, left), RangeError)
 })
 
+test('if a cancellation takes long, the connection is closed and the reason asked', async (t) => {
+  const { answers, closed, daemon, run, stopClient, token } = await stage(t)
+  // As the daemon does until the end of a cancellation.
+  answers({ RELEASE: 'ERR taken close it' })
+  await assert.rejects(run(() => {
+    daemon.answer = (words) => {
+      if (!words.includes('self')) return 'ERR taken close it'
+      return words.startsWith('LEASE') ? 'STOPPED deadline' : 'OK'
+    }
+    throw cancelled()
+  }), (error) => error instanceof Terminated && error.reason === 'deadline')
+  assert.deepEqual(daemon.lines(), [LEASE, RELEASE, 'LEASE r1 self 1'])
+  assert.deepEqual([closed, stopClient.stats().spoiled, token.reason], [[4711], 1, 'deadline'])
+})
+
+test('if nobody has stopped the request of a closed connection, its error stays', async (t) => {
+  const { closed, daemon, run, stopClient, token } = await stage(t)
+  daemon.answer = (words) => {
+    // The stop comes after the answer to the question.
+    if (words === 'LEASE r1 self 1') setImmediate(() => daemon.say('0 STOPPED r1 client_left 1\n'))
+    return words === RELEASE ? 'ERR taken close it' : 'OK'
+  }
+  await assert.rejects(run(() => { throw cancelled() }), { code: '57014' })
+  assert.deepEqual(daemon.lines(), [LEASE, RELEASE, 'LEASE r1 self 1', 'RELEASE r1 self 1'])
+  await run(null, undefined, 4712)
+  assert.deepEqual([closed, stopClient.stats().spoiled, token.reason], [[4711], 1, null])
+  assert.equal(daemon.clients.length, 1, 'the conversation goes on')
+})
+
 test('without a daemon everything works, and it is looked for again after 200 ms', async (t) => {
   const { closed, daemon: was, run, stopClient, token, watch } = await stage(t)
   await was.die()

@@ -1,7 +1,11 @@
-"""Leases for connections of psycopg (also asynchronous), psycopg2, PyMySQL, mysqlclient, sqlite3.
+"""Leases for connections of the drivers for PostgreSQL, MariaDB and MySQL, and of sqlite3.
+
+The drivers are psycopg (also asynchronous), psycopg2, asyncpg, PyMySQL, mysqlclient, aiomysql and
+asyncmy.
 
 A connection keeps its class, and only the class of its cursors changes. These drivers have an
-attribute or a parameter for that, so pools and frameworks work as before. One query at a time is
+attribute or a parameter for that, so pools and frameworks work as before. asyncpg has no cursors
+of this kind: all its queries pass a protocol object, which is wrapped. One query at a time is
 leased on a connection. Threads or tasks that share the connection wait for their turn, and hold
 no lease while they wait. Statements that run without a lease also wait until the lease is
 released. An example is transaction control (`unleased.py`), which is neither leased nor refused.
@@ -26,6 +30,11 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _RUN = ("execute", "executemany", "callproc")
 _RUN_SQLITE = ("execute", "executemany", "executescript", "fetchmany", "fetchall")
 
+#: The operations of asyncpg's protocol that run a statement, or a part of it; and those that only
+#: close something, which are not leased.
+_RUN_ASYNCPG = ("bind", "bind_execute", "bind_execute_many", "copy_in", "copy_out", "execute", "prepare", "query")
+_CLOSE_ASYNCPG = ("close_portal", "close_statement")
+
 
 def leased(connection: Any, stop_client: StopClient, database: str) -> Any:
     """Make this connection lease its queries from now on, and return it.
@@ -33,9 +42,12 @@ def leased(connection: Any, stop_client: StopClient, database: str) -> Any:
     `database` is the name of the database in the daemon's configuration.
     """
     named(database)
-    attribute = next((each for each in ("cursor_factory", "cursorclass") if hasattr(connection, each)), None)
+    if hasattr(connection, "get_reset_query"):
+        _lease_asyncpg(connection, stop_client, database)
+        return connection
+    attribute = next((each for each in ("cursor_factory", "cursorclass", "_cursor_cls") if hasattr(connection, each)), None)
     if attribute is None:
-        known = "psycopg, psycopg2, PyMySQL and mysqlclient; for sqlite3 there is sqlite_factory"
+        known = "psycopg, psycopg2, asyncpg, PyMySQL, mysqlclient, aiomysql and asyncmy; for sqlite3 there is sqlite_factory"
         raise SettingError(f"{type(connection).__name__} is not a connection of {known}")
     # The attribute is None by default in psycopg2.
     base = getattr(connection, attribute) or _default(connection)
@@ -110,8 +122,8 @@ def number_of(connection: Any) -> int:
 def close(connection: Any) -> Any:
     """Close the connection, or return the coroutine that closes it."""
     with contextlib.suppress(Exception):
-        # Some drivers raise an error if it is closed already.
-        return connection.close()
+        # Some drivers raise an error if it is closed already. The `close` of asyncpg may wait.
+        return getattr(connection, "terminate", connection.close)()
 
 
 class _Connection:
@@ -126,7 +138,7 @@ class _Connection:
     def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         with self._lock:
             # `executemany` may call `execute`.
-            if self._is_running or _is_control(what, args):
+            if self._is_running or self._is_control(what, (*args, *named.values())):
                 return what(*args, **named)
             self._is_running = True
             try:
@@ -138,6 +150,13 @@ class _Connection:
     def _query(self) -> Query:
         connection = self._connection()
         return Query(self._stop_client, self._database, lambda: number_of(connection), lambda: close(connection))
+
+    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
+        """Return whether a call of a cursor's method is transaction control.
+
+        A procedure's name is not a statement.
+        """
+        return len(args) > 1 and getattr(what, "__name__", "") != "callproc" and is_control(args[1], args[0])
 
 
 class _AsyncConnection(_Connection):
@@ -159,12 +178,44 @@ class _AsyncConnection(_Connection):
         async with self._turn:
             self._runner = task
             try:
-                if _is_control(what, args):
+                if self._is_control(what, (*args, *named.values())):
                     return await what(*args, **named)
                 async with self._query():
                     return await what(*args, **named)
             finally:
                 self._runner = None
+
+
+class _Asyncpg(_AsyncConnection):
+    """The lease state of a connection of asyncpg, and its protocol while it is leased.
+
+    It has all attributes of the driver's protocol. Its operations are queries of the connection.
+    """
+
+    def __init__(self, connection: Any, stop_client: StopClient, database: str) -> None:
+        super().__init__(connection, stop_client, database)
+        self._protocol = connection._protocol
+        # A pool runs this text when a connection comes back to it.
+        self._reset_query = connection.get_reset_query()
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._protocol, name)
+        if name in _RUN_ASYNCPG or name in _CLOSE_ASYNCPG:
+            return functools.partial(self.run, attribute)
+        return attribute
+
+    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
+        name = what.__name__
+        # The first argument is a text or a prepared statement, except that `prepare` has a name there.
+        statement = args[1] if name == "prepare" else getattr(args[0], "query", args[0])
+        return name in _CLOSE_ASYNCPG or statement == self._reset_query or is_control(statement)
+
+
+def _lease_asyncpg(connection: Any, stop_client: StopClient, database: str) -> None:
+    # A pool lends a proxy of its connection.
+    connection = getattr(connection, "_con", connection)
+    if not isinstance(connection._protocol, _Asyncpg):
+        connection._protocol = _Asyncpg(connection, stop_client, database)
 
 
 _shared: "weakref.WeakKeyDictionary[Any, _Connection]" = weakref.WeakKeyDictionary()
@@ -186,14 +237,6 @@ def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
     names: Tuple[str, ...] = tuple(name for name in _RUN if hasattr(base, name))
     ours = {name: wrapped(base, name) for name in names}
     return type(f"Leased{base.__name__}", (base,), {"_is_leased": True, **ours})
-
-
-def _is_control(what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
-    """Return whether a call of a cursor's method is transaction control.
-
-    A procedure's name is not a statement.
-    """
-    return len(args) > 1 and getattr(what, "__name__", "") != "callproc" and is_control(args[1], args[0])
 
 
 def _of(cursor: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Leases for the queries of Django's connections, by `execute_wrapper`.
+"""Leases for the queries of Django's connections, by `execute_wrapper`; and cancellation under ASGI.
 
 Call this once, where an application begins (an `AppConfig.ready`, or wsgi.py):
 
@@ -10,15 +10,19 @@ back regardless of Django. A connection that another client has leased too (`Tak
 once as well, and Django replaces it for the next request.
 """
 
+import asyncio
 from typing import Any, Callable
 
+from asgiref.sync import ThreadSensitiveContext
+from django.core.signals import request_finished
 from django.db import connections
 from django.db.backends.signals import connection_created
 
+from .asgi import App, Message, Receive, Scope, Send
 from .databases import close, named, number_of
 from .lease import OwnQuery, Query
 from .stop_client import StopClient
-from .token import current
+from .token import Terminated, current
 from .unleased import is_control
 
 
@@ -61,7 +65,8 @@ def spoil(wrapper: Any) -> None:
 def lease_queries(stop_client: StopClient, **databases: str) -> None:
     """Lease the queries of all connections with these aliases.
 
-    The arguments are `alias="name in the daemon's configuration"`.
+    The arguments are `alias="name in the daemon's configuration"`. Another call for the same aliases
+    has no effect.
     """
     wrappers = {alias: LeaseQueries(stop_client, name) for alias, name in databases.items()}
 
@@ -71,6 +76,46 @@ def lease_queries(stop_client: StopClient, **databases: str) -> None:
             connection.execute_wrappers.append(wrapper)
 
     # There is no list of all connections, since each thread has its own.
-    connection_created.connect(lease, weak=False, dispatch_uid="bywash")
+    connection_created.connect(lease, weak=False, dispatch_uid=("bywash", *sorted(databases)))
     for connection in connections.all(initialized_only=True):
         lease(connection)
+
+
+def cancellable(application: App) -> App:
+    """Return an ASGI application of Django that ends its view if it is cancelled.
+
+    Django's own handler runs each view in another task, and cancels that task only if the client
+    leaves. If the handler itself is cancelled, the view runs on, and its connections are not closed.
+    Therefore a cancellation is passed on as a client that leaves.
+    """
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        ended = asyncio.get_running_loop().create_future()
+
+        async def receive_or_end() -> Message:
+            coming = asyncio.ensure_future(receive())
+            try:
+                await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
+                return coming.result() if coming.done() else {"type": "http.disconnect"}
+            finally:
+                coming.cancel()
+
+        handler = asyncio.ensure_future(application(scope, receive_or_end, send))
+        try:
+            await asyncio.shield(handler)
+        except asyncio.CancelledError:
+            ended.set_result(None)
+            await handler
+            raise
+
+    async def run_and_close(scope: Scope, receive: Receive, send: Send) -> None:
+        # The thread of the request's synchronous code, which has its connections.
+        async with ThreadSensitiveContext():
+            try:
+                await run(scope, receive, send)
+            except Terminated:
+                # Django does not know this error, and would leave the connections open.
+                await request_finished.asend(sender=type(application))
+                raise
+
+    return run_and_close

@@ -75,6 +75,8 @@ class Query:
         # released.
         self._conversation: Optional[Conversation] = None
         self._was_in: Optional[Conversation] = None
+        # Whether the connection must not be reused because of the answer to a release.
+        self._is_spoiled = False
 
     def __enter__(self) -> None:
         self._walk(self._begin())
@@ -187,14 +189,17 @@ class Query:
             raise
         finally:
             self._forgets()
-        if answer == "OK" or (answer or "").startswith("ERR not_leased"):
+        if answer:
+            # After any answer the daemon can be asked for the reason.
             self._was_in = conversation
-        else:
+        if answer != "OK" and not (answer or "").startswith("ERR not_leased"):
             yield from self._spoils()
 
     def _spoils(self) -> Steps:
-        self._stop_client.count("spoiled")
-        yield self._spoil
+        if not self._is_spoiled:
+            self._is_spoiled = True
+            self._stop_client.count("spoiled")
+            yield self._spoil
 
     def _reason(self, token: Token) -> Steps:
         """Return why the request was stopped.
@@ -203,6 +208,10 @@ class Query:
         """
         if self._was_in is None or not token.leases_with(self._stop_client):
             return None
+        if self._is_spoiled:
+            # The cancellation at the connection may still be under way. Until its end the daemon
+            # refuses each lease of the connection, so the question names work in this process.
+            self._database, self._number = OWN, next(self._stop_client.numbers)
         self._conversation = self._was_in
         try:
             answer = yield self._words("LEASE") + not_after(token)

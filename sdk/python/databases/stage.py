@@ -105,16 +105,12 @@ class Watch:
             return cursor.fetchall()
 
     def running(self):
-        """Return how many long queries the application runs.
-
-        Queries that a driver runs on a new connection do not count.
-        """
+        """Return how many queries of the application sleep in the database."""
         if self.kind == "postgres":
-            of, text, own = "pg_stat_activity WHERE usename = 'shop' AND state = 'active'", "query", "pid = pg_backend_pid()"
+            of = "pg_stat_activity WHERE usename = 'shop' AND wait_event = 'PgSleep'"
         else:
-            of, text, own = "information_schema.processlist WHERE user = 'shop'", "info", "id = connection_id()"
-            of += " AND command = 'Query'"
-        return self.ask(f"SELECT count(*) FROM {of} AND lower({text}) LIKE '%sleep%' AND NOT {own}")[0][0]
+            of = "information_schema.processlist WHERE user = 'shop' AND state = 'User sleep'"
+        return self.ask(f"SELECT count(*) FROM {of}")[0][0]
 
 
 def free_port():

