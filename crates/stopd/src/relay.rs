@@ -121,7 +121,7 @@ impl Relay {
 }
 
 impl Backend for RelayClient {
-    /// It also bounds the messages in memory while the other daemon reads none.
+    /// The limit also bounds the messages in memory while the other daemon reads none.
     const MAX_OUTSTANDING: usize = 1024;
 
     fn handle(&self, peer: &Peer, line: &[u8], responder: &Responder) {
