@@ -119,5 +119,88 @@ syscall:
     jmp *%rax
     .cfi_endproc
     .size syscall, .-syscall
-    .section .note.GNU-stack, "", @progbits
+#elif defined(__aarch64__)
+    .text
+    .globl calls_enter
+    .hidden calls_enter
+    .globl calls_begin
+    .hidden calls_begin
+    .globl calls_end
+    .hidden calls_end
+    .type calls_enter, @function
+calls_enter:
+    .cfi_startproc
+    mov x9, x0
+    mov x8, x1
+    mov x0, x2
+    mov x1, x3
+    mov x2, x4
+    mov x3, x5
+    mov x4, x6
+    mov x5, x7
+calls_begin:
+    ldr w10, [x9]
+    cbnz w10, 1f
+    svc #0
+calls_end:
+    ret
+1:  mov x0, #-4
+    ret
+    .cfi_endproc
+    .size calls_enter, .-calls_enter
+
+/* Defines the function `name`: it calls `ask` with its own first argument and its return address,
+ * and goes on in the function that `ask` returns, as if the program had called that one directly
+ * (processes.c, keeps.c). The registers of all arguments are kept. `hint #34` (bti c) permits
+ * indirect calls in pages that demand it, `hint #25` (paciasp) signs the return address, and
+ * `hint #29` (autiasp) checks it. Processors without these features ignore the hints. */
+    .macro goes_on name, ask
+    .globl \name
+    .type \name, @function
+\name:
+    .cfi_startproc
+    hint #34
+    mov x16, x30
+    hint #25
+    .cfi_negate_ra_state
+    stp x29, x30, [sp, #-80]!
+    .cfi_def_cfa_offset 80
+    .cfi_offset x29, -80
+    .cfi_offset x30, -72
+    mov x29, sp
+    stp x0, x1, [sp, #16]
+    stp x2, x3, [sp, #32]
+    stp x4, x5, [sp, #48]
+    stp x6, x7, [sp, #64]
+    mov x1, x16
+    bl \ask
+    mov x16, x0
+    ldp x0, x1, [sp, #16]
+    ldp x2, x3, [sp, #32]
+    ldp x4, x5, [sp, #48]
+    ldp x6, x7, [sp, #64]
+    ldp x29, x30, [sp], #80
+    .cfi_restore x29
+    .cfi_restore x30
+    .cfi_def_cfa_offset 0
+    hint #29
+    .cfi_negate_ra_state
+    br x16
+    .cfi_endproc
+    .size \name, .-\name
+    .endm
+
+    goes_on vfork, processes_vfork
+    goes_on __vfork, processes_vfork
+    goes_on dlopen, processes_dlopen
+    goes_on dlmopen, processes_dlmopen
+    goes_on syscall, keeps_syscall
+
+/* The file supports BTI (1) and signed return addresses (2). */
+    .section .note.gnu.property, "a"
+    .p2align 3
+    .word 4, 16, 5
+    .asciz "GNU"
+    .word 0xc0000000, 4, 3, 0
 #endif
+    .section .note.GNU-stack, "", %progbits

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch.h"
+
 #define GUARD "__cxa_guard_acquire"
 
 const void *image_part(const struct image *image, size_t from, size_t length) {
@@ -27,7 +29,7 @@ const char *image_text(const struct image *image, size_t from) {
 
 bool image_is_known(const struct image *image) {
     const Elf64_Ehdr *head = image_part(image, 0, sizeof *head);
-    return head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_machine == EM_X86_64;
+    return head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_machine == ARCH_MACHINE;
 }
 
 bool image_open(struct image *image, const char *path) {

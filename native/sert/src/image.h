@@ -16,7 +16,7 @@
 /* The path of the running program's file. */
 #define IMAGE_OF_PROGRAM "/proc/self/exe"
 
-/* A whole ELF file for x86-64, mapped. */
+/* A whole ELF file for this processor, mapped. */
 struct image {
     const unsigned char *at;
     size_t size;
@@ -27,7 +27,7 @@ struct image {
 const void *image_part(const struct image *image, size_t from, size_t length);
 /* Returns the string at offset `from`, or NULL if it does not end in the file. */
 const char *image_text(const struct image *image, size_t from);
-/* Returns whether the file is ELF for x86-64. */
+/* Returns whether the file is ELF for this processor. */
 bool image_is_known(const struct image *image);
 
 /* Maps the file at `path`. Returns whether that succeeded. */

@@ -185,6 +185,7 @@ KEEPS(void, closefrom, (int first), (first))
  * something. */
 static bool leaves_nothing(long number) {
     switch (number) {
+    ARCH_OLD_CALLS
     case SYS_futex:
     case SYS_gettid:
     case SYS_getpid:
@@ -198,7 +199,6 @@ static bool leaves_nothing(long number) {
     case SYS_getrusage:
     case SYS_sysinfo:
     case SYS_uname:
-    case SYS_time:
     case SYS_gettimeofday:
     case SYS_clock_gettime:
     case SYS_clock_getres:
@@ -220,19 +220,12 @@ static bool leaves_nothing(long number) {
     case SYS_preadv:
     case SYS_preadv2:
     case SYS_lseek:
-    case SYS_poll:
     case SYS_ppoll:
-    case SYS_select:
     case SYS_pselect6:
-    case SYS_epoll_wait:
-    case SYS_stat:
     case SYS_fstat:
-    case SYS_lstat:
     case SYS_newfstatat:
     case SYS_statx:
-    case SYS_access:
     case SYS_faccessat:
-    case SYS_readlink:
     case SYS_readlinkat:
     case SYS_getdents64:
         return true;

@@ -192,7 +192,7 @@ STANDS_BEFORE int pthread_spin_lock(pthread_spinlock_t *lock) {
             if (REAL(pthread_spin_trylock)(lock) == 0) {
                 return taken(0);
             }
-            __builtin_ia32_pause();
+            arch_pause();
         }
         stop_at_wait(waiting, (const void *)lock);
     }

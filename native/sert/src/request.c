@@ -189,7 +189,8 @@ static void begin(struct thread *thread) {
     keep(thread);
     thread_count(&thread->counts[class_id].arrived, 1);
     thread->began = thread_now();
-    atomic_store_explicit(&thread->busy_since, thread->began, memory_order_relaxed);
+    /* The controller reads the class and the timer after this. */
+    atomic_store_explicit(&thread->busy_since, thread->began, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     thread->running = 1;
     atomic_signal_fence(memory_order_seq_cst);

@@ -301,8 +301,9 @@ static void handle(int signum, siginfo_t *info, void *context) {
     if (info->si_code == SI_TIMER) {
         atomic_store_explicit(&thread->armed_for, 0, memory_order_relaxed);
     }
-    /* Clear it for either signal: of two pending standard signals only one is delivered. */
-    atomic_store(&thread->signalled, 0);
+    /* Clear it for either signal: of two pending standard signals only one is delivered. An exchange
+     * also acquires: a SERT_terminate that relied on this signal has set `ordered` before. */
+    atomic_exchange(&thread->signalled, 0);
     thread->fired++;
     if (thread->running) {
         look(thread, context);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../src/arch.h"
 #include "../src/image.h"
 
 #ifndef LIBRARY
@@ -25,7 +26,7 @@
 /* Returns why a program with this loader cannot be protected; NULL if it can. */
 static const char *fault_of_loader(const char *loader) {
     return loader == NULL ? "it is linked statically"
-        : strstr(loader, "ld-linux-x86-64") == NULL ? "its C library is not glibc for x86-64" : NULL;
+        : strstr(loader, ARCH_LOADER) == NULL ? "its C library is not glibc for " ARCH_NAME : NULL;
 }
 
 static const char *fault_of_program(const struct image *file) {
@@ -34,7 +35,7 @@ static const char *fault_of_program(const struct image *file) {
         return "it is not an ELF program (for a script, name its interpreter)";
     }
     if (!image_is_known(file)) {
-        return "it is not for x86-64";
+        return "it is not for " ARCH_NAME;
     }
     const Elf64_Phdr *parts = image_part(file, head->e_phoff, (size_t)head->e_phnum * sizeof(Elf64_Phdr));
     const char *loader = NULL;

@@ -134,6 +134,24 @@ void a_request_that_an_exception_has_left_ends_at_the_next_rollback_point() {
     CHECK(stats().completed == 3 && stats().terminated == 0);
 }
 
+// The frame is as small as possible; the result is volatile so that the call is no jump.
+__attribute__((noinline)) int set_point_in_a_small_frame(sigjmp_buf *point) {
+    volatile int result = SERT_register_rollbackpoint(point);
+    return result;
+}
+// Where a function stands in the stack does not depend on the frames of the library's functions.
+void a_begin_is_left_in_its_own_frame_and_not_in_one_that_it_calls() {
+    start_library(granted(3600e3, 3600e3));
+    sigjmp_buf point;
+    CHECK(sigsetjmp(point, 0) == 0 && SERT_register_rollbackpoint(&point) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(SERT_start() == 0);
+        CHECK(set_point_in_a_small_frame(&point) == -1 && errno == EBUSY);
+        CHECK(SERT_register_rollbackpoint(&point) == 0);
+    }
+    CHECK(stats().completed == 2);
+}
+
 void a_nested_start_does_not_outlive_a_stop() {
     start_library(granted(100, 100));
     CHECK(request([] {
@@ -179,6 +197,7 @@ const std::vector<Test> interface_tests = {
     TEST("nested", a_nested_start_is_part_of_the_outer_request),
     TEST("golden", the_thresholds_are_the_engines),
     TEST("left", a_request_that_an_exception_has_left_ends_at_the_next_rollback_point),
+    TEST("frames", a_begin_is_left_in_its_own_frame_and_not_in_one_that_it_calls),
     TEST("nested-stop", a_nested_start_does_not_outlive_a_stop),
     TEST("fork-token", a_child_does_not_take_its_parents_request_for_its_own),
 };

@@ -452,7 +452,7 @@ void an_exception_through_libc_leaves_no_mask() {
 }
 
 void what_others_free_comes_back_while_a_request_runs() {
-    start_library(granted(20000, 20000));
+    start_library(granted(3600e3, 3600e3));
     std::atomic<void *> handed{nullptr};
     std::atomic<bool> over{false};
     std::thread other([&] {

@@ -1,4 +1,6 @@
 // Tests of when a request is stopped, and of when a wait is not disturbed.
+#include <netinet/in.h>
+
 #include "harness.h"
 
 namespace behaviour {
@@ -405,6 +407,23 @@ void a_cooperative_request_is_told_whatever_it_does() {
     }) == 0);
 }
 
+// The system call has six arguments, and is made where the request can be stopped.
+void a_call_that_waits_gets_its_arguments() {
+    start_library(granted(3600e3, 3600e3));
+    sockaddr_in self = {}, from = {};
+    self.sin_family = AF_INET;
+    self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto *to = reinterpret_cast<sockaddr *>(&self);
+    socklen_t size = sizeof self, length = sizeof from;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(bind(fd, to, size) == 0 && getsockname(fd, to, &size) == 0 && sendto(fd, "six", 3, 0, to, size) == 3);
+    CHECK(request([&] {
+        char text[8];
+        CHECK(recvfrom(fd, text, sizeof text, 0, reinterpret_cast<sockaddr *>(&from), &length) == 3);
+        CHECK(length == size && from.sin_port == self.sin_port);
+    }) == 0);
+}
+
 }  // namespace
 
 const std::vector<Test> when_tests = {
@@ -428,6 +447,7 @@ const std::vector<Test> when_tests = {
     TEST("standard", a_standard_signal_does_as_well),
     TEST("merged", a_standard_signal_that_stands_for_two_is_not_the_last),
     TEST("lower", a_lower_threshold_is_for_those_too_that_run),
+    TEST("arguments", a_call_that_waits_gets_its_arguments),
     TEST("deaf", a_cooperative_request_is_told_whatever_it_does),
 };
 
