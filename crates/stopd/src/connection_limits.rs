@@ -52,17 +52,17 @@ impl Group {
         }
     }
 
-    const fn limit(self) -> usize {
-        match self {
-            Self::Lessees => 4096,
-            Self::Stoppers => 1024,
-            Self::Unauthorised => 16,
-            Self::Handshakes => 256,
+    /// Returns the share of the group. The shares of a relay are together a quarter of the daemon's
+    /// lessees, which is the part of one certificate there.
+    const fn limit(self, is_relay: bool) -> usize {
+        match (self, is_relay) {
+            (Self::Lessees, false) => 4096,
+            (Self::Lessees, true) => 768,
+            (Self::Stoppers, false) => 1024,
+            (Self::Stoppers, true) => 256,
+            (Self::Unauthorised, _) => 16,
+            (Self::Handshakes, _) => 256,
         }
-    }
-
-    const fn limit_per_owner(self) -> usize {
-        self.limit() / 4
     }
 }
 
@@ -70,10 +70,11 @@ impl Group {
 struct Taken {
     by_group: HashMap<Group, usize>,
     by_owner: HashMap<(Group, Owner), usize>,
+    is_relay: bool,
 }
 
 /// The number of open connections by group and owner. Clones share the counts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ConnectionLimits(Rc<RefCell<Taken>>);
 
 /// The permission for one connection. The connection counts until this value is dropped.
@@ -85,6 +86,10 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionLimits {
+    pub(crate) fn new(is_relay: bool) -> Self {
+        Self(Rc::new(RefCell::new(Taken { is_relay, ..Taken::default() })))
+    }
+
     /// Counts a connection of a client. Returns `None` if the share of the client's group is
     /// exhausted, or the client's part of it.
     pub(crate) fn take(&self, identity: Identity, rights: Rights) -> Option<ConnectionPermit> {
@@ -102,7 +107,8 @@ impl ConnectionLimits {
         let mut taken = self.0.borrow_mut();
         let of_group = taken.by_group.get(&group).copied().unwrap_or(0);
         let of_owner = taken.by_owner.get(&key).copied().unwrap_or(0);
-        if of_group >= group.limit() || of_owner >= group.limit_per_owner() {
+        let limit = group.limit(taken.is_relay);
+        if of_group >= limit || of_owner >= limit / 4 {
             return None;
         }
         taken.by_group.insert(group, of_group + 1);
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn one_user_leaves_room_for_others() {
-        let limits = ConnectionLimits::default();
+        let limits = ConnectionLimits::new(false);
         let one: Vec<_> = std::iter::from_fn(|| take(&limits, 1, BOTH)).collect();
         assert_eq!(one.len(), 1024);
         assert!(take(&limits, 2, LESSEE).is_some());
@@ -152,7 +158,7 @@ mod tests {
 
     #[test]
     fn lessees_and_stoppers_cannot_shut_each_other_out() {
-        let limits = ConnectionLimits::default();
+        let limits = ConnectionLimits::new(false);
         let users = 1..=8;
         let lessees: Vec<_> = users
             .clone()
@@ -173,14 +179,29 @@ mod tests {
 
     #[test]
     fn a_user_without_rights_has_few() {
-        let limits = ConnectionLimits::default();
+        let limits = ConnectionLimits::new(false);
         let few: Vec<_> = std::iter::from_fn(|| take(&limits, 1, Rights::NONE)).collect();
         assert_eq!(few.len(), 4);
     }
 
     #[test]
+    fn all_clients_of_a_relay_have_room_at_the_daemon() {
+        let (relay, daemon) = (ConnectionLimits::new(true), ConnectionLimits::new(false));
+        let clients: Vec<_> = (1..=8)
+            .flat_map(|user| [(user, LESSEE), (user, STOPPER)])
+            .flat_map(|(user, rights)| {
+                std::iter::from_fn(|| take(&relay, user, rights)).collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(clients.len(), 1024);
+        let certificate = || Identity::Certificate("app1.internal".to_owned());
+        let room: Vec<_> = std::iter::from_fn(|| daemon.take(certificate(), BOTH)).collect();
+        assert_eq!(room.len(), clients.len());
+    }
+
+    #[test]
     fn handshakes_of_one_machine_leave_room_for_others() {
-        let limits = ConnectionLimits::default();
+        let limits = ConnectionLimits::new(false);
         let from = |address: &str| limits.take_handshake(address.parse().unwrap());
         let addresses = (0..).map(|number| format!("2001:db8::{number:x}"));
         let many: Vec<_> = addresses.map_while(|address| from(&address)).collect();

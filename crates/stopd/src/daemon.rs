@@ -24,7 +24,7 @@ use crate::database::Database;
 use crate::job::Job;
 use crate::lease_broker::{JobChannel, LeaseBroker};
 use crate::listener::{Allowed, Listeners};
-use crate::numbers::Numbers;
+use crate::numbers::{CERTIFICATE, Numbers};
 use crate::relay::Relay;
 use crate::service::Service;
 use crate::token_bucket::TokenBucket;
@@ -100,7 +100,7 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// listen on the socket or on an address, or if no thread can be started.
 pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
-    let network = Network::open(config.network.clone())?;
+    let (network, faults) = Network::open(config.network.clone())?;
     let listen = network.address();
     let databases = open_databases(&config)?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
@@ -111,7 +111,8 @@ pub fn start(config: Stopd, log: impl io::Write + Send + 'static) -> Result<Daem
     let (end, ended) = oneshot::channel();
     let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     let run = move || {
-        let ran = run(config, network, databases, (socket, operators), log, &ready, ended);
+        let ran =
+            run(config, (network, faults), databases, (socket, operators), log, &ready, ended);
         // If `run` failed early, `start` still waits for this message.
         let _ = ready.send(ran);
     };
@@ -202,19 +203,25 @@ enum Network {
 }
 
 impl Network {
-    fn open(settings: StopdNetwork) -> Result<Self, StopdError> {
+    /// Reads the files and listens. Also returns the faults of the certificate that do not prevent
+    /// its use.
+    fn open(settings: StopdNetwork) -> Result<(Self, Option<String>), StopdError> {
         let wrong = |source| StopdError::Tls { table: "stopd".to_owned(), source };
         Ok(match settings {
-            StopdNetwork::Local => Self::Local,
+            StopdNetwork::Local => (Self::Local, None),
             StopdNetwork::Accepts { address, leases, stops, tls } => {
+                let faults = network::faults(&tls, true);
                 let acceptor = network::acceptor(tls).map_err(wrong)?;
                 let listener = std::net::TcpListener::bind(address)
                     .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
                     .map_err(|source| StopdError::Listen { address, source })?;
-                Self::Accepts { listener, acceptor, allowed: Allowed { leases, stops } }
+                let allowed = Allowed { leases, stops };
+                (Self::Accepts { listener, acceptor, allowed }, faults)
             }
             StopdNetwork::Relays { host, port, tls } => {
-                Self::Relays { host, port, connector: network::connector(tls).map_err(wrong)? }
+                let faults = network::faults(&tls, false);
+                let connector = network::connector(tls).map_err(wrong)?;
+                (Self::Relays { host, port, connector }, faults)
             }
         })
     }
@@ -241,7 +248,7 @@ fn open_databases(config: &Stopd) -> Result<Vec<Database>, StopdError> {
 
 fn run(
     config: Stopd,
-    network: Network,
+    (network, faults): (Network, Option<String>),
     databases: Vec<Database>,
     (socket, operators): (StdUnixListener, std::net::TcpListener),
     log: impl io::Write + Send + 'static,
@@ -251,15 +258,16 @@ fn run(
     operators.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cancel_log = CancelLog::new(log)?;
-    LocalSet::new().block_on(&runtime, async move {
+    let result = LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
         // The tasks run as long as the daemon, so one that ends has a bug.
         let mut tasks = JoinSet::new();
         let (service, remote) = match network {
             Network::Relays { host, port, connector } => {
-                let relay = Relay::new(host, port, connector, Rc::new(Numbers::new()));
-                (Service::Relay(Rc::new(relay)), None)
+                let relay = Rc::new(Relay::new(host, port, connector));
+                tasks.spawn_local(Rc::clone(&relay).probe());
+                (Service::Relay(relay), None)
             }
             Network::Local => {
                 (Service::Broker(create_broker(&config, databases, &cancel_log, &mut tasks)), None)
@@ -272,6 +280,7 @@ fn run(
                 )
             }
         };
+        service.numbers().complain(CERTIFICATE, faults);
         let listeners = Listeners::new(service.clone());
         if let Some((listener, acceptor, allowed)) = remote {
             tasks.spawn_local(Rc::clone(&listeners).accept_remote(listener, acceptor, allowed));
@@ -285,7 +294,10 @@ fn run(
             Some(ended) = tasks.join_next() => drop(ended),
         }
         Ok(())
-    })
+    });
+    // The lookup of a host name may still be under way, and cannot be cancelled.
+    runtime.shutdown_background();
+    result
 }
 
 /// Creates the [`LeaseBroker`]. Starts a canceller for each database, and the task that removes
@@ -305,7 +317,7 @@ fn create_broker(
         receivers.push((name, receiver, settings.clone(), database));
     }
     let table = Table::new(Bounds::default());
-    let broker = LeaseBroker::new(config.mode, channels, table, Rc::new(Numbers::new()));
+    let broker = LeaseBroker::new(config.mode, channels, table, Numbers::new());
     let broker = Rc::new(broker);
     for (name, receiver, settings, database) in receivers {
         let canceller = Canceller {

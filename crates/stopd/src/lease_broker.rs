@@ -36,7 +36,7 @@ pub(crate) struct JobChannel {
 }
 
 pub(crate) struct LeaseBroker {
-    pub(crate) numbers: Rc<Numbers>,
+    pub(crate) numbers: Numbers,
     pub(crate) mode: Mode,
     table: RefCell<Table>,
     responders: RefCell<HashMap<Holder, Responder>>,
@@ -49,7 +49,7 @@ impl LeaseBroker {
         mode: Mode,
         channels: BTreeMap<DatabaseName, JobChannel>,
         table: Table,
-        numbers: Rc<Numbers>,
+        numbers: Numbers,
     ) -> Self {
         Self {
             numbers,
@@ -66,12 +66,10 @@ impl LeaseBroker {
     }
 
     pub(crate) fn connected(&self, holder: Holder, responder: Responder) {
-        self.numbers.came();
         self.responders.borrow_mut().insert(holder, responder);
     }
 
     pub(crate) fn disconnected(&self, holder: Holder) {
-        self.numbers.left();
         self.responders.borrow_mut().remove(&holder);
         self.table.borrow_mut().gone(holder);
         self.count();
@@ -299,7 +297,7 @@ fn refused(refusal: Refusal, why: &'static str) -> (Refusal, &'static str) {
 }
 
 /// Returns the time left until `not_after`, in milliseconds since 1970, but at most `longest`. The
-/// wall clock, which all processes of the machine share, measures it. Without `not_after`, returns
+/// wall clock of this machine measures it. Without `not_after`, returns
 /// `longest`. Returns `None` if `not_after` has passed.
 fn left(not_after: Option<u64>, longest: TimeSpan) -> Option<TimeSpan> {
     let Some(not_after) = not_after else { return Some(longest) };

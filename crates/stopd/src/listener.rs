@@ -4,6 +4,7 @@
 //! another machine has the identity in its certificate.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use bywash_tls::MutualAcceptor;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 use crate::connection_limits::{ConnectionLimits, ConnectionPermit};
-use crate::network::keep_alive;
+use crate::network::{check_protocol, keep_alive};
 use crate::numbers::REMOTE;
 use crate::peer::{Identity, Peer, Rights};
 use crate::service::Service;
@@ -39,7 +40,8 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn new(service: Service) -> Rc<Self> {
-        Rc::new(Self { service, limits: ConnectionLimits::default(), last: Cell::new(0) })
+        let is_relay = matches!(service, Service::Relay(_));
+        Rc::new(Self { service, limits: ConnectionLimits::new(is_relay), last: Cell::new(0) })
     }
 
     /// Counts a client. Returns `None` if there are too many.
@@ -83,7 +85,10 @@ impl Listeners {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let Some(permit) = self.limits.take_handshake(address.ip()) else { continue };
+            let Some(permit) = self.limits.take_handshake(address.ip()) else {
+                self.complain(address, &"too many handshakes at once");
+                continue;
+            };
             let (this, acceptor, allowed) =
                 (Rc::clone(&self), acceptor.clone(), Rc::clone(&allowed));
             tokio::task::spawn_local(async move {
@@ -102,23 +107,33 @@ impl Listeners {
     ) {
         keep_alive(&stream);
         let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "no handshake within 5 s"));
-        let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
+        let handshaking = async {
+            let (stream, names) = acceptor.accept(stream).await?;
+            check_protocol(&stream)?;
+            Ok((stream, names))
+        };
+        let accepted = tokio::time::timeout(HANDSHAKE, handshaking).await;
         drop(handshake);
-        let numbers = self.service.numbers();
         match accepted.unwrap_or_else(late) {
             Ok((stream, names)) => {
-                numbers.complain(REMOTE, None);
                 let (identity, rights) = identify(&names, allowed);
                 if let Some((peer, permit)) = self.admit(identity, rights) {
                     self.service.serve(stream, &peer).await;
                     drop(permit);
+                } else {
+                    self.complain(address, &"too many connections of this certificate");
                 }
             }
-            Err(error) => {
-                numbers.handshake_failed();
-                numbers.complain(REMOTE, Some(format!("{address}: {error}")));
-            }
+            Err(error) => self.complain(address, &error),
         }
+    }
+
+    /// Counts a relay that was not served, and records the reason for the status.
+    fn complain(&self, address: SocketAddr, why: &dyn Display) {
+        let numbers = self.service.numbers();
+        numbers.relay_refused();
+        numbers
+            .complain(REMOTE, Some(format!("the last relay that was refused: {address}: {why}")));
     }
 }
 

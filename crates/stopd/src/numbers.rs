@@ -45,9 +45,10 @@ pub(crate) struct Numbers {
     leases: Gauge,
     expired: Counter,
     conversations: Gauge,
-    handshakes_failed: Counter,
+    relays_refused: Counter,
     /// The problem of each database that has one, by the name of the database. Also the problems of
-    /// the connections with other machines, by [`REMOTE`] and [`UPSTREAM`].
+    /// the connections with other machines, by
+    /// [`REMOTE`], [`CERTIFICATE`] and [`UPSTREAM`].
     complaints: RefCell<BTreeMap<String, String>>,
     holders: Cell<i64>,
 }
@@ -55,6 +56,8 @@ pub(crate) struct Numbers {
 /// The name under which problems with relays are reported. It is not the name of a database, because
 /// it has a dot.
 pub(crate) const REMOTE: &str = "stopd.listen";
+/// The name under which faults of the daemon's own certificate are reported.
+pub(crate) const CERTIFICATE: &str = "stopd.tls_certificate";
 /// The name under which the state of the other daemon is reported.
 pub(crate) const UPSTREAM: &str = "stopd.upstream";
 
@@ -77,7 +80,7 @@ impl Numbers {
             leases: Gauge::default(),
             expired: Counter::default(),
             conversations: Gauge::default(),
-            handshakes_failed: Counter::default(),
+            relays_refused: Counter::default(),
             complaints: RefCell::default(),
             holders: Cell::new(0),
         };
@@ -98,7 +101,7 @@ impl Numbers {
         table::LEASES.register(registry, self.leases.clone());
         table::LEASES_EXPIRED.register(registry, self.expired.clone());
         table::CONVERSATIONS.register(registry, self.conversations.clone());
-        table::HANDSHAKES_FAILED.register(registry, self.handshakes_failed.clone());
+        table::RELAYS_REFUSED.register(registry, self.relays_refused.clone());
     }
 
     pub(crate) fn stop(&self, reason: Reason) {
@@ -151,8 +154,8 @@ impl Numbers {
         };
     }
 
-    pub(crate) fn handshake_failed(&self) {
-        self.handshakes_failed.inc();
+    pub(crate) fn relay_refused(&self) {
+        self.relays_refused.inc();
     }
 
     pub(crate) fn leases(&self, count: usize) {

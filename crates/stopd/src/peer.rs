@@ -25,7 +25,7 @@ impl Rights {
 }
 
 /// A client connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) holder: Holder,
     pub(crate) identity: Identity,

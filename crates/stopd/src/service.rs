@@ -23,13 +23,14 @@ impl Service {
     pub(crate) fn numbers(&self) -> &Numbers {
         match self {
             Self::Broker(broker) => &broker.numbers,
-            Self::Relay(relay) => relay.numbers(),
+            Self::Relay(relay) => &relay.numbers,
         }
     }
 
     /// Handles a client until its connection ends.
     pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite, peer: &Peer) {
         let conversation = Conversation::new();
+        let _counted = Counted::new(self.numbers());
         match self {
             Self::Broker(broker) => {
                 let client = BrokerClient::new(broker, peer, conversation.responder());
@@ -38,11 +39,27 @@ impl Service {
             Self::Relay(relay) => {
                 // Without the other daemon, the client finds its connection closed, as if there
                 // were no daemon on this machine.
-                if let Some(client) = relay.connect(conversation.responder()).await {
+                if let Some(client) = relay.connect(peer, conversation.responder()).await {
                     conversation.run(stream, peer, client).await;
                 }
             }
         }
+    }
+}
+
+/// A client that is connected, as a metric counts it.
+struct Counted<'n>(&'n Numbers);
+
+impl<'n> Counted<'n> {
+    fn new(numbers: &'n Numbers) -> Self {
+        numbers.came();
+        Self(numbers)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.left();
     }
 }
 

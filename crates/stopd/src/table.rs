@@ -26,7 +26,7 @@ static SUBJECT: Subject = Subject {
         &LEASES,
         &LEASES_EXPIRED,
         &CONVERSATIONS,
-        &HANDSHAKES_FAILED,
+        &RELAYS_REFUSED,
     ],
 };
 
@@ -155,14 +155,14 @@ pub(crate) static CONVERSATIONS: Metric = Metric {
          `stopd.socket`.",
     ),
 };
-pub(crate) static HANDSHAKES_FAILED: Metric = Metric {
-    name: "bywash_stopd_handshakes_failed",
+pub(crate) static RELAYS_REFUSED: Metric = Metric {
+    name: "bywash_stopd_relays_refused",
     kind: Counter,
     unit: "connections",
     labels: &[],
-    help: "Connections to `stopd.listen` whose TLS handshake failed",
+    help: "Connections to `stopd.listen` that were refused",
     remedy: Do(
-        "`/v1/status` shows the address and the error of the last one. If it is a relay, check \
-         the certificates on both sides. If it is not, close `stopd.listen` to that machine.",
+        "`/v1/status` shows the address and the reason of the last one. If it is a relay, check the \
+         certificates on both sides. If it is not, close `stopd.listen` to that machine.",
     ),
 };

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls_pki_types::{CertificateDer, UnixTime};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -34,8 +34,8 @@ impl std::fmt::Debug for MutualAcceptor {
 
 impl MutualAcceptor {
     /// Shows the certificate of `own` to clients, and requires from each client a certificate of an
-    /// authority in the PEM file `ca`. Clients that offer other protocols than `protocols` are
-    /// rejected.
+    /// authority in the PEM file `ca`. Rejects clients that offer only other protocols than
+    /// `protocols`. A client that offers none is accepted: see [`Negotiated`](crate::Negotiated).
     ///
     /// # Errors
     /// Returns the first fault, with its file.
@@ -45,6 +45,9 @@ impl MutualAcceptor {
             .with_client_cert_verifier(verifier(authorities(ca)?))
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(own.certified)));
         config.alpn_protocols = protocols.names();
+        // A resumed session would not verify the client's certificate again.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
 
@@ -75,5 +78,7 @@ fn verifier(roots: RootCertStore) -> Arc<dyn ClientCertVerifier> {
 fn names(leaf: &CertificateDer<'_>) -> Vec<String> {
     let leaf = EndEntityCert::try_from(leaf).expect("the handshake has verified the certificate");
     let dns = leaf.valid_dns_names().map(str::to_ascii_lowercase);
-    dns.chain(leaf.valid_uri_names().map(str::to_owned)).collect()
+    // A text without a scheme could look like a DNS name.
+    let uris = leaf.valid_uri_names().filter(|uri| uri.contains("://"));
+    dns.chain(uris.map(str::to_owned)).collect()
 }

@@ -1,8 +1,6 @@
 //! The protocols that a side offers, and the HTTP version that both sides have agreed on (ALPN, RFC
 //! 7301). The names are from RFC 9113 section 3.1 and RFC 7301 section 6.
 
-use rustls::CommonState;
-
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
 
@@ -36,23 +34,24 @@ impl Protocols {
 
 /// A stream whose handshake is over.
 pub trait Negotiated {
+    /// Returns the name of the protocol that the two sides agreed on; `None` if a side offered none.
+    fn agreed(&self) -> Option<&[u8]>;
+
     /// Returns whether the two sides agreed on HTTP/2. Otherwise the connection uses HTTP/1.1, even
     /// if a side offered no protocol.
-    fn is_h2(&self) -> bool;
+    fn is_h2(&self) -> bool {
+        self.agreed() == Some(H2)
+    }
 }
 
 impl<S> Negotiated for tokio_rustls::server::TlsStream<S> {
-    fn is_h2(&self) -> bool {
-        is_h2(self.get_ref().1)
+    fn agreed(&self) -> Option<&[u8]> {
+        self.get_ref().1.alpn_protocol()
     }
 }
 
 impl<S> Negotiated for tokio_rustls::client::TlsStream<S> {
-    fn is_h2(&self) -> bool {
-        is_h2(self.get_ref().1)
+    fn agreed(&self) -> Option<&[u8]> {
+        self.get_ref().1.alpn_protocol()
     }
-}
-
-fn is_h2(connection: &CommonState) -> bool {
-    connection.alpn_protocol() == Some(H2)
 }

@@ -88,15 +88,14 @@ pub(crate) const REMOTE_LEASES: Key = Key::new(
     "remote_leases",
     NAMES,
     "",
-    "The certificates that may register leases at `listen`, by a DNS name or a URI (such as a \
-     SPIFFE ID) in the certificate.",
+    "The relays that may register leases at `listen`, by a DNS name or a URI (such as a SPIFFE ID) \
+     in their certificates. Such a relay can cancel any query that the daemon can cancel.",
 );
 pub(crate) const REMOTE_STOPS: Key = Key::new(
     "remote_stops",
     NAMES,
     "",
-    "The certificates that may request a stop at `listen`, by a DNS name or a URI in the \
-     certificate.",
+    "The relays that may request a stop at `listen`, by a DNS name or a URI in their certificates.",
 );
 pub(crate) const STOPD_UPSTREAM: Key = Key::optional(
     "upstream",
@@ -112,7 +111,7 @@ pub(crate) const STOPD_CERTIFICATE: Key = Key::optional(
     "tls_certificate",
     ValueKind::Path,
     "/etc/bywash/stopd.pem",
-    "The PEM file of the certificate that the stop daemon or the relay shows to its counterpart.",
+    "The PEM file of the certificate that this daemon shows to the other side.",
 );
 pub(crate) const STOPD_KEY: Key = Key::optional(
     "tls_key",
@@ -124,7 +123,7 @@ pub(crate) const STOPD_CA: Key = Key::optional(
     "tls_ca",
     ValueKind::Path,
     "/etc/bywash/stopd-ca.pem",
-    "The PEM file of the root certificates that the counterpart's certificate must go back to.",
+    "The PEM file of the authorities that may issue the certificate of the other side.",
 );
 
 pub(crate) static DATABASE: Section = Section {
@@ -194,9 +193,9 @@ pub(crate) const DATABASE_CA: Key = Key::optional(
     "tls_ca",
     ValueKind::Path,
     "/etc/bywash/database-ca.pem",
-    "The PEM file of the root certificates that the database's certificate must go back to. If \
-     set, the daemon connects with TLS only, and the certificate must have the host of `server`. \
-     If not set, it connects without TLS.",
+    "The PEM file of the authorities that may issue the database's certificate. If set, the daemon \
+     connects with TLS only, and the certificate must have the host of `server`. If not set, it \
+     connects without TLS.",
 );
 pub(crate) const DATABASE_CERTIFICATE: Key = Key::optional(
     "tls_certificate",

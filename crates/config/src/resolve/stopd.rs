@@ -2,6 +2,7 @@
 //! `/etc/passwd`. A user from another source must be given as a number.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use toml::Spanned;
@@ -55,6 +56,14 @@ fn network(values: &Values, databases: &[Database], report: &mut Report) -> Stop
     let listen = values.get(&keys::STOPD_LISTEN).map(Value::address);
     let upstream = values.given(&keys::STOPD_UPSTREAM);
     if upstream.is_some() {
+        if values.given(&keys::STOPD_MODE).is_some() {
+            let message = "`stopd.mode` has no effect with `stopd.upstream`".to_string();
+            wrong(
+                &keys::STOPD_MODE,
+                message,
+                "set the mode of the other daemon, and remove the key",
+            );
+        }
         if listen.is_some() {
             let message = "`stopd.upstream` and `stopd.listen` exclude each other".to_string();
             wrong(&keys::STOPD_UPSTREAM, message, "a relay serves this machine only: remove one");
@@ -68,7 +77,7 @@ fn network(values: &Values, databases: &[Database], report: &mut Report) -> Stop
             wrong(&keys::STOPD_UPSTREAM, message, help);
         }
     }
-    if listen.is_none() {
+    if listen.is_none() && !values.refused(&keys::STOPD_LISTEN) {
         for (key, names) in [(keys::REMOTE_LEASES, &leases), (keys::REMOTE_STOPS, &stops)] {
             if !names.is_empty() {
                 let message = format!("`stopd.{}` has no effect without `stopd.listen`", key.name);
@@ -108,7 +117,7 @@ fn network_tls(
                 .find(|user| values.given(user).is_some())?;
             let message = format!("`stopd.{}` needs `stopd.{}`", user.name, key.name);
             wrong(&user, message, &format!("write {}", key.line()));
-        } else if !needed && file.is_some() {
+        } else if !needed && file.is_some() && !values.refused(&keys::STOPD_LISTEN) {
             let message = format!("`stopd.{}` has no effect", key.name);
             wrong(key, message, "write `listen` or `upstream` as well, or remove the key");
         }
@@ -123,7 +132,8 @@ fn certificate_names(values: &Values, key: &Key, report: &mut Report) -> Vec<Str
         let text = name.get_ref();
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let is_uri = text.contains("://") && text.chars().all(|c| c.is_ascii_graphic());
-        if text.is_empty() || text.len() > 253 || !(text.chars().all(plain) || is_uri) {
+        let is_name = text.chars().all(plain) && text.parse::<IpAddr>().is_err();
+        if text.is_empty() || text.len() > 253 || !(is_name || is_uri) {
             let message =
                 format!("`stopd.{}`: \"{}\" is not a name in a certificate", key.name, shown(text));
             let help = "write a DNS name such as app1.internal, or a URI".to_string();
@@ -264,7 +274,7 @@ fn database_tls(
         .into_iter()
         .find(|key| values.given(key).is_some())?;
     if server.is_some_and(|server| matches!(server.address, DatabaseAddress::Unix(_))) {
-        let help = "write the host for unix:, or remove the keys of TLS".to_string();
+        let help = "replace unix:/PATH with the host, or remove the keys of TLS".to_string();
         wrong(&first, "has no effect on a Unix socket", help);
     } else if ca.is_none() && !values.refused(&keys::DATABASE_CA) {
         let help = format!("write {} as well", keys::DATABASE_CA.line());

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use bywash_config::{StopdNetwork, StopdTls};
@@ -39,6 +40,7 @@ impl Authority {
         let file = |kind| self.folder.path().join(format!("{}.{kind}", names[0]));
         fs::write(file("pem"), certificate.pem()).unwrap();
         fs::write(file("key"), key.serialize_pem()).unwrap();
+        fs::set_permissions(file("key"), fs::Permissions::from_mode(0o600)).unwrap();
         StopdTls { ca: self.file(), certificate: file("pem"), key: file("key") }
     }
 

@@ -9,9 +9,10 @@ mod authority;
 mod client;
 mod database_tls;
 mod databases;
+mod faulty_proxy;
 mod messages;
 mod mysql;
 mod other_machines;
-mod relay;
+
 mod site;
 mod victims;

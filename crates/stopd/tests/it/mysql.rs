@@ -1,11 +1,11 @@
 //! Tests with MySQL, which does not number statements. The cancelled statement may differ from the
-//! one that was found. MariaDB, renamed by a relay, takes the role of MySQL.
+//! one that was found. MariaDB, renamed by a proxy, takes the role of MySQL.
 
 use bywash_config::Database;
 
 use crate::client::Client;
 use crate::databases::{Connection, End, long};
-use crate::relay::{Conduct, Relay, place};
+use crate::faulty_proxy::{Conduct, FaultyProxy, place};
 use crate::site::{Product, Site, peace};
 
 const KIND: Product = Product::MariaDb;
@@ -13,9 +13,9 @@ const KIND: Product = Product::MariaDb;
 /// Sets up a site, a client and two connections to the database. Returns `None` if the database is
 /// unavailable.
 fn mysql(change: impl Fn(&mut Database)) -> Option<(Site, Client, Connection, Connection)> {
-    let relay = Relay::before(KIND.address()?, Conduct::SaysMySql);
+    let proxy = FaultyProxy::before(KIND.address()?, Conduct::SaysMySql);
     let site = Site::of(KIND, |settings| {
-        settings.server.address = place(relay.address);
+        settings.server.address = place(proxy.address);
         change(settings);
     })?;
     let app = Client::of(&site);

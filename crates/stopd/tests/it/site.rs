@@ -166,11 +166,11 @@ impl Site {
         get(&self.daemon, path)
     }
 
-    /// Returns the value of a metric, or 0 if it has not been counted yet. The value is the sum of
-    /// the daemon's and the relay's.
+    /// Returns the value of a metric, or 0 if it has not been counted yet. A relay refuses some
+    /// messages itself, so its refusals are added.
     pub(crate) fn number(&self, name: &str) -> f64 {
-        let relay = self.relay.as_ref().map_or(0.0, |relay| number(relay, name));
-        number(&self.daemon, name) + relay
+        let refused = self.relay.as_ref().filter(|_| name.starts_with("bywash_stopd_refusals"));
+        number(&self.daemon, name) + refused.map_or(0.0, |relay| number(relay, name))
     }
 
     /// Waits until a condition holds; fails after a timeout. `what` describes the condition.

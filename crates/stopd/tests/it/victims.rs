@@ -7,8 +7,8 @@ use bywash_config::Mode;
 
 use crate::client::Client;
 use crate::databases::{Connection, End, long};
+use crate::faulty_proxy::{Conduct, FaultyProxy, place};
 use crate::messages::in_millis;
-use crate::relay::{Conduct, Relay, place};
 use crate::site::{PEACE, Product, Site, peace};
 
 /// Runs a test with each database that is available.
@@ -369,16 +369,16 @@ fn a_database_that_is_not_there_keeps_nobody_waiting() {
 #[test]
 fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
     with_each(|kind| {
-        let relay = Relay::before(kind.address().unwrap(), Conduct::LosesAnswer);
+        let proxy = FaultyProxy::before(kind.address().unwrap(), Conduct::LosesAnswer);
         let site =
-            Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
+            Site::of(kind, |settings| settings.server.address = place(proxy.address)).unwrap();
         let (mut app, mut other) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         lease(&mut app, "r1", &works);
         works.begin_seen(long(kind), &watch);
-        relay.lose_answer(2);
+        proxy.lose_answer(2);
         assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
         assert_eq!(works.end(), End::Cancelled);
         let kept = release(&mut app, "r1", &works);
@@ -402,16 +402,16 @@ fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
 fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection_is_free_after_that()
  {
     with_each(|kind| {
-        let relay = Relay::before(kind.address().unwrap(), Conduct::DelaysAnswer);
+        let proxy = FaultyProxy::before(kind.address().unwrap(), Conduct::DelaysAnswer);
         let site =
-            Site::of(kind, |settings| settings.server.address = place(relay.address)).unwrap();
+            Site::of(kind, |settings| settings.server.address = place(proxy.address)).unwrap();
         let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
         let connected = r#"bywash_stopd_connected{database="shop"}"#;
         site.until("it is connected", |site| site.number(connected) == 1.0);
         lease(&mut app, "r1", &works);
         works.begin_seen(long(kind), &watch);
-        relay.lose_answer(2);
+        proxy.lose_answer(2);
         gateway.say("2 STOP r1 client_left");
         assert_eq!(works.end(), End::Cancelled);
         let kept = release(&mut app, "r1", &works);

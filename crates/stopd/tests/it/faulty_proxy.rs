@@ -1,4 +1,4 @@
-//! A relay between the daemon and a real database, for tests. It loses or delays a response, or
+//! A proxy between the daemon and a real database, for tests. It loses or delays a response, or
 //! renames the server.
 
 use std::io::{Read, Write};
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use bywash_config::DatabaseAddress;
 
-/// The way in which the relay changes the traffic.
+/// The way in which the proxy changes the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conduct {
-    /// Drops the response to the message that [`Relay::lose_answer`] selects, and closes the
+    /// Drops the response to the message that [`FaultyProxy::lose_answer`] selects, and closes the
     /// connection.
     LosesAnswer,
-    /// Delays the response to the message that [`Relay::lose_answer`] selects.
+    /// Delays the response to the message that [`FaultyProxy::lose_answer`] selects.
     DelaysAnswer,
     /// Presents MariaDB as MySQL.
     SaysMySql,
@@ -26,13 +26,13 @@ pub(crate) enum Conduct {
 /// machine. It is shorter than the daemon waits for a database.
 const DELAY: Duration = Duration::from_secs(2);
 
-pub(crate) struct Relay {
+pub(crate) struct FaultyProxy {
     pub(crate) address: SocketAddr,
     countdown: Arc<AtomicUsize>,
 }
 
-impl Relay {
-    /// Starts a relay in front of a database. The relay ends with the process.
+impl FaultyProxy {
+    /// Starts a proxy in front of a database. The proxy ends with the process.
     pub(crate) fn before(database: SocketAddr, conduct: Conduct) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
