@@ -269,7 +269,7 @@ fn the_leases_of_a_machine_that_vanishes_end_and_its_relay_works_again_later() {
 
     far.run("ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:99 dev v0 nud permanent").unwrap();
     // Data that is not acknowledged must not keep the connection open.
-    app.say("2 STOP r2 client_left");
+    app.say("2 STOP another client_left");
     // The first client waits for the relay's time limit. The relay refuses others at once.
     assert!(Client::at(relay.socket()).is_closed());
     let since = Instant::now();
