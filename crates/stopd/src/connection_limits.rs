@@ -59,9 +59,8 @@ impl Group {
             (Self::Lessees, false) => 4096,
             (Self::Lessees, true) => 768,
             (Self::Stoppers, false) => 1024,
-            (Self::Stoppers, true) => 256,
+            (Self::Stoppers, true) | (Self::Handshakes, _) => 256,
             (Self::Unauthorised, _) => 16,
-            (Self::Handshakes, _) => 256,
         }
     }
 }
