@@ -304,7 +304,7 @@ func (l *leases) cancelled(name string, outcome any) {
 	ctx := token.In(context.Background())
 	of := &Connection{stopClient: l.stopClient, database: &database, lease: lease, holds: 1}
 	use := &Use{of: of, token: token, lease: lease, from: ctx, ctx: ctx, cancel: func() {}}
-	err, isOver := use.tells(said{"57014"}), outcome != nil
+	err, isOver := use.mapError(said{"57014"}), outcome != nil
 	must(l.t, use.End(nil))
 	var over *Terminated
 	if errors.As(err, &over) != isOver || isOver && over.Reason != Reason(outcome.(string)) || of.isDoubtful {

@@ -246,15 +246,47 @@ func TestACancelledQueryIsTheErrorOfARequestThatIsOver(t *testing.T) {
 		{&mysql, driver.ErrBadConn, false}, {&mysql, nil, false},
 	} {
 		of := &Connection{database: scene.database}
-		if err := (&Use{of: of, token: goesOn, from: ctx, ctx: ctx}).tells(scene.err); err != scene.err {
+		if err := (&Use{of: of, token: goesOn, from: ctx, ctx: ctx}).mapError(scene.err); err != scene.err {
 			t.Error(scene.err, "becomes", err, "of a request that goes on")
 		}
-		err := (&Use{of: of, token: left, from: gone, ctx: gone}).tells(scene.err)
+		err := (&Use{of: of, token: left, from: gone, ctx: gone}).mapError(scene.err)
 		var over *Terminated
 		if errors.As(err, &over) != scene.becomes || !scene.becomes && err != scene.err {
 			t.Error(scene.err, "becomes", err)
 		}
 	}
+}
+
+// The application has cancelled the request's context, or its own deadline has passed.
+func TestTheContextOfADriverEndsAtOnceUnlessTheRequestIsOver(t *testing.T) {
+	d := open(t, agrees)
+	c, _ := search(t)
+	ctx, token := named(t, c, "r1")
+	expired, cancel := context.WithTimeout(ctx, 0)
+	defer cancel()
+	leases, err := NewStopClient(d.socket).Connection(Postgres("shop"), 7)
+	must(t, err)
+	// Another goroutine must not be what ends it.
+	for i := 0; i < 100; i++ {
+		for _, text := range []string{"UPDATE a", "COMMIT"} {
+			use, err := leases.Begin(expired, text)
+			must(t, err)
+			if use.Context().Err() != context.DeadlineExceeded {
+				t.Fatal(text, use.Context().Err())
+			}
+			must(t, use.End(nil))
+		}
+	}
+	ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	token.Leave()
+	cancel()
+	use, err := leases.Begin(ctx, "COMMIT")
+	must(t, err)
+	if use.Context().Err() != nil {
+		t.Error("the COMMIT of a request that is over is not sent")
+	}
+	must(t, use.End(nil))
 }
 
 func TestADatabaseInThisProcessNeedsNoName(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 
 // ErrTaken is returned if another client of the daemon has leased this connection as well, or if a
 // cancellation that was aimed at another request may hit it: close it, and take another one.
-var ErrTaken = errors.New("bywash: the stop daemon works at the connection, or another of its clients has leased it: close it")
+var ErrTaken = errors.New("bywash: a cancellation may hit the connection, or another client has leased it: close it")
 
 // Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {
@@ -72,12 +72,10 @@ func (s *StopClient) Own(ctx context.Context) (context.Context, *Lease, error) {
 
 func (s *StopClient) lease(ctx context.Context, database string, connection uint64, told func(Reason)) (*Lease, error) {
 	none := &Lease{isGood: true}
-	token := From(ctx)
-	if token != nil {
-		if over := s.checkpoint(token); over != nil {
-			return none, over
-		}
+	if over := s.Checkpoint(ctx); over != nil {
+		return none, over
 	}
+	token := From(ctx)
 	if token == nil || token.name == "" {
 		s.isOutside()
 		return none, nil
@@ -94,7 +92,7 @@ func (s *StopClient) lease(ctx context.Context, database string, connection uint
 	given, err := lease.ask(token)
 	if err = s.isLeased(lease, token, given, err); err == nil {
 		// The request may have come to its end meanwhile.
-		if err = s.checkpoint(token); err != nil {
+		if err = s.Checkpoint(ctx); err != nil {
 			lease.Release()
 		}
 	}
@@ -104,10 +102,11 @@ func (s *StopClient) lease(ctx context.Context, database string, connection uint
 	return lease, err
 }
 
-// checkpoint returns a *Terminated if the request is over, and counts the query that does not begin
-// because of that.
-func (s *StopClient) checkpoint(token *Token) error {
-	over := token.Checkpoint()
+// Checkpoint returns a *Terminated if the request that ctx belongs to is over. Stats().Stopped then
+// counts the query that does not begin because of that. It is for authors of a wrapper around a
+// driver.
+func (s *StopClient) Checkpoint(ctx context.Context) error {
+	over := Checkpoint(ctx)
 	if over != nil {
 		s.stopped.Add(1)
 	}

@@ -17,12 +17,14 @@ type Connection struct {
 	number uint64
 	// Asks the database for the number; nil if it was given.
 	learn func(context.Context) error
-	// The lease of the request that the connection works for, and how many of the request's
-	// statements and rows are open. There are none while a statement that the driver does not run
-	// at once is about to be prepared.
+	// The lease of the request that the connection works for, and how many of its statements and
+	// rows are open.
 	lease   *Lease
 	holds   int
 	request string
+	// Whether the driver has refused to run the last statement without preparing it. The statement
+	// comes again at once, and keeps its lease.
+	isSkipped bool
 	// A cancellation may be aimed at the request that the connection worked for last: it must be
 	// closed.
 	isDoubtful bool
@@ -45,8 +47,8 @@ func (c *Connection) Begin(ctx context.Context, text string) (*Use, error) {
 }
 
 // Release ends the lease if there is one, and returns whether the connection may serve another
-// request. If it returns false, close the connection, within a transaction at its end: a
-// cancellation that was aimed at it may be under way.
+// request. If it returns false, a cancellation may be aimed at the connection: close it. If the
+// connection is in a transaction, close it after the transaction.
 func (c *Connection) Release() bool {
 	c.release()
 	return !c.isDoubtful
@@ -78,6 +80,9 @@ func (c *Connection) begin(ctx context.Context, isControl bool) (*Use, error) {
 		}
 	}
 	if name == "" {
+		if !c.isSkipped {
+			c.stopClient.isOutside()
+		}
 		return u, nil
 	}
 	if err := c.leaseFor(ctx, u.token); err != nil {
@@ -91,7 +96,7 @@ func (c *Connection) begin(ctx context.Context, isControl bool) (*Use, error) {
 }
 
 func (c *Connection) leaseFor(ctx context.Context, token *Token) error {
-	if err := c.stopClient.checkpoint(token); err != nil || c.lease != nil {
+	if err := c.stopClient.Checkpoint(ctx); err != nil || c.lease != nil {
 		return err
 	}
 	if c.number == 0 && c.learn != nil && c.stopClient.conversation() != nil {
@@ -100,7 +105,7 @@ func (c *Connection) leaseFor(ctx context.Context, token *Token) error {
 		}
 	}
 	if c.number == 0 {
-		c.stopClient.unreachable.Add(1)
+		c.stopClient.isUnreachable()
 		return nil
 	}
 	lease, err := c.stopClient.Lease(ctx, c.database.name, c.number)

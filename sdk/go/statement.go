@@ -87,7 +87,7 @@ type rows struct {
 	use *Use
 }
 
-func (r *rows) Next(row []driver.Value) error { return r.use.tells(r.Rows.Next(row)) }
+func (r *rows) Next(row []driver.Value) error { return r.use.mapError(r.Rows.Next(row)) }
 
 func (r *rows) Close() error { return r.use.End(r.Rows.Close()) }
 
@@ -98,7 +98,7 @@ func (r *rows) HasNextResultSet() bool {
 
 func (r *rows) NextResultSet() error {
 	if able, ok := r.Rows.(driver.RowsNextResultSet); ok {
-		return r.use.tells(able.NextResultSet())
+		return r.use.mapError(able.NextResultSet())
 	}
 	return io.EOF
 }

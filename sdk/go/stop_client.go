@@ -29,7 +29,7 @@ const (
 type StopClientStats struct {
 	// Leased counts leased connections.
 	Leased uint64
-	// Stopped counts leases that did not begin because their request was over.
+	// Stopped counts queries that did not begin because their request was over.
 	Stopped uint64
 	// Taken counts connections that another client of the daemon had leased as well.
 	Taken uint64

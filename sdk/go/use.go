@@ -49,11 +49,12 @@ func (u *Use) Context() context.Context { return u.ctx }
 // only map the error.
 func (u *Use) End(err error) error {
 	if u.hasEnded {
-		return u.tells(err)
+		return u.mapError(err)
 	}
 	u.hasEnded = true
 	u.cancel()
 	c := u.of
+	c.isSkipped = err == driver.ErrSkip
 	switch {
 	case u.lease == nil:
 	case c.database.number == "":
@@ -62,14 +63,30 @@ func (u *Use) End(err error) error {
 		c.holds--
 		// A statement that the driver wants prepared first comes again at once, under the same
 		// lease.
-		if c.holds == 0 && err != driver.ErrSkip {
+		if c.holds == 0 && !c.isSkipped {
 			c.release()
 		}
 	}
-	return u.tells(err)
+	return u.mapError(err)
 }
 
-// shield lets the driver learn of the end of the request this much later.
+// driverContext is the context that a driver gets. It may be cancelled later than the request's,
+// and reports the same error.
+type driverContext struct {
+	context.Context
+	from context.Context
+}
+
+func (d driverContext) Err() error {
+	err := d.Context.Err()
+	if err != nil && d.from.Err() != nil {
+		return d.from.Err()
+	}
+	return err
+}
+
+// shield gives the driver a context that is cancelled this much later if the request is over. If
+// only a context of the application has ended, the driver's has ended too.
 func (u *Use) shield(wait time.Duration) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(u.from))
 	var over <-chan struct{}
@@ -88,15 +105,19 @@ func (u *Use) shield(wait time.Duration) {
 		}
 		cancel(context.Cause(u.from))
 	})
-	u.ctx, u.cancel = ctx, func() {
+	if u.from.Err() != nil && u.token.Reason() == "" {
+		// The function above runs on its own goroutine, so the driver could still send the statement.
+		cancel(context.Cause(u.from))
+	}
+	u.ctx, u.cancel = driverContext{ctx, u.from}, func() {
 		stop()
 		cancel(nil)
 	}
 }
 
-// tells returns the error of a request that is over, if a statement was cancelled because of that;
-// else err.
-func (u *Use) tells(err error) error {
+// mapError returns the error of a request that is over, if a statement was cancelled because of
+// that; else err.
+func (u *Use) mapError(err error) error {
 	if err == nil || err == io.EOF || err == driver.ErrSkip || errors.Is(err, driver.ErrBadConn) || u.token == nil {
 		return err
 	}
@@ -106,21 +127,17 @@ func (u *Use) tells(err error) error {
 	}
 	over := u.token.Checkpoint()
 	if over == nil && !isOfContext {
-		over = u.asks()
+		over = u.askReason()
 	}
 	if over != nil {
 		return over
 	}
-	// The driver has only seen that its own context was cancelled.
-	if isOfContext && u.from.Err() != nil {
-		return u.from.Err()
-	}
 	return err
 }
 
-// asks asks the daemon by another lease whether the request of a cancelled query was stopped: a
+// askReason asks the daemon by another lease whether the request of a cancelled query was stopped: a
 // gateway may have told the daemon first. It returns a *Terminated, or nil if the request goes on.
-func (u *Use) asks() error {
+func (u *Use) askReason() error {
 	c := u.of
 	if u.lease == nil || c.database.number == "" {
 		return nil

@@ -5,10 +5,9 @@
 // It is a module of its own, since bywash.dev/go has no dependencies.
 package bywashpgx
 
-// A tracer is pgx's only way to wrap each statement that leaves the pool and its users as they are,
-// and code that sqlc has generated as well. A tracer cannot return an error, so a statement that
-// must not begin gets a context that is done, with the error as its Err. pgx looks at the context
-// before it sends anything, and the connection stays open.
+// pgx calls a tracer around each statement, and the application keeps the types of pgx. A tracer
+// cannot return an error. So a statement that must not begin gets a context that is done, with the
+// error as its Err. pgx looks at the context before it sends anything, and the connection stays open.
 //
 // pgx does not change the error of a query for a tracer. The error of a cancelled query is
 // PostgreSQL's, and bywash.Checkpoint tells whether the request is over.
@@ -27,7 +26,7 @@ import (
 const (
 	// connectionKey is where pgx keeps the leases of a connection (PgConn.CustomData).
 	connectionKey = "bywash"
-	// closeTime is how long the goodbye to the database may take.
+	// closeTime is how long closing the connection may take.
 	closeTime = time.Second
 )
 
@@ -47,6 +46,13 @@ func NewTracer(stopClient *bywash.StopClient, database string) (*Tracer, error) 
 	return t, err
 }
 
+// leases has the leases of a connection, and how many of its statements are open.
+type leases struct {
+	*bywash.Connection
+	open int
+}
+
+// statementKey is the key of a statement in its context. Within Acquire of the pool the value is nil.
 type statementKey struct{}
 
 // statement is what the context of a statement carries from its begin to its end.
@@ -57,6 +63,7 @@ type statement struct {
 	isTaken bool
 	// Whether it is a COPY, or a PREPARE that is not part of another statement.
 	isCopy, isPrepare bool
+	hasEnded          bool
 }
 
 // refused is the context of a statement that must not begin.
@@ -73,22 +80,29 @@ func init() { close(done) }
 
 func (refused) Done() <-chan struct{} { return done }
 
-func (t *Tracer) leases(conn *pgx.Conn) *bywash.Connection {
+func (t *Tracer) leases(conn *pgx.Conn) *leases {
 	kept := conn.PgConn().CustomData()
-	leases, _ := kept[connectionKey].(*bywash.Connection)
-	if leases == nil {
+	found, _ := kept[connectionKey].(*leases)
+	if found == nil {
 		// NewTracer has checked the name, so there is no error.
-		leases, _ = t.stopClient.Connection(t.database, uint64(conn.PgConn().PID()))
-		kept[connectionKey] = leases
+		made, _ := t.stopClient.Connection(t.database, uint64(conn.PgConn().PID()))
+		found = &leases{Connection: made}
+		kept[connectionKey] = found
 	}
-	return leases
+	return found
 }
 
 func (t *Tracer) begin(ctx context.Context, conn *pgx.Conn, text string, s statement) context.Context {
-	use, err := t.leases(conn).Begin(ctx, text)
+	if of, isKnown := ctx.Value(statementKey{}).(*statement); isKnown && of == nil {
+		// It is a statement of the pool, which makes the connection ready for any request.
+		return ctx
+	}
+	leases := t.leases(conn)
+	use, err := leases.Begin(ctx, text)
 	if err != nil {
 		ctx, s.isTaken = refused{ctx, err}, errors.Is(err, bywash.ErrTaken)
 	} else {
+		leases.open++
 		ctx, s.use = use.Context(), use
 	}
 	return context.WithValue(ctx, statementKey{}, &s)
@@ -96,14 +110,18 @@ func (t *Tracer) begin(ctx context.Context, conn *pgx.Conn, text string, s state
 
 func (t *Tracer) end(ctx context.Context, conn *pgx.Conn, err error) {
 	s, _ := ctx.Value(statementKey{}).(*statement)
-	if s == nil {
+	// pgx ends a batch twice if it cannot begin.
+	if s == nil || s.hasEnded {
 		return
 	}
+	s.hasEnded = true
+	leases := t.leases(conn)
 	if s.use != nil {
+		leases.open--
 		// If the request was stopped by another process, its token learns of it here.
 		_ = s.use.End(err)
 	}
-	if s.isTaken || conn.PgConn().TxStatus() == 'I' {
+	if s.isTaken || leases.open == 0 && conn.PgConn().TxStatus() == 'I' {
 		t.closeIfDoubtful(conn)
 	}
 }
@@ -167,12 +185,13 @@ func (t *Tracer) TracePrepareEnd(ctx context.Context, conn *pgx.Conn, end pgx.Tr
 	}
 }
 
-// TraceAcquireStart keeps a request that is over from waiting for a connection of the pool.
-func (*Tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	if err := bywash.Checkpoint(ctx); err != nil {
+// TraceAcquireStart keeps a request that is over from waiting for a connection of the pool. Within
+// Acquire, statements of the pool and of its hooks are not leased.
+func (t *Tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if err := t.stopClient.Checkpoint(ctx); err != nil {
 		return refused{ctx, err}
 	}
-	return ctx
+	return context.WithValue(ctx, statementKey{}, (*statement)(nil))
 }
 
 // TraceAcquireEnd does nothing.

@@ -28,7 +28,7 @@ func newPool(config *pgxpool.Config, stopClient *bywash.StopClient) (*pgxpool.Po
 	config.ConnConfig.Tracer = tracer
 	// If the daemon does not cancel a query, pgx does, and keeps its connection.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 5 * time.Second}
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Second}
 	}
 	return pgxpool.NewWithConfig(context.Background(), config)
 }
@@ -64,12 +64,15 @@ func TestTheExampleOfPgxAnswersWith504AndKeepsItsConnection(t *testing.T) {
 	s := withPool(t, openAt(t, kinds[0], d, d.socket), 1, newPool)
 	_, err := s.watch.Exec("CREATE TABLE books (a INT)")
 	must(t, err)
-	defer s.watch.Exec("DROP TABLE books")
+	t.Cleanup(func() { _, _ = s.watch.Exec("DROP TABLE books") })
 	number := s.numberOf(context.Background(), s.pool)
-	unlock := s.lock("books", "ACCESS EXCLUSIVE")
+	// The lock ends before the server, which waits for its handlers.
 	server := s.serve(countBooks(s.pool))
+	unlock := s.lock("books", "ACCESS EXCLUSIVE")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	ask := func(milliseconds string) string {
-		request, err := http.NewRequest("GET", server.URL, nil)
+		request, err := http.NewRequestWithContext(ctx, "GET", server.URL, nil)
 		must(t, err)
 		request.Header.Set(bywash.Header, milliseconds)
 		response, err := server.Client().Do(request)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -346,8 +347,28 @@ func TestAConnectionThatAnotherHasLeasedIsClosedAndTheQueryRunsElsewhere(t *test
 	})
 }
 
+func TestAQueryOutsideOfARequestIsCountedAndTheFirstIsLogged(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s, said := open(t, kind), logs(t)
+		// Some drivers want a query with an argument prepared first.
+		for i := 0; i < 2; i++ {
+			_, err := run(context.Background(), s.db, kind.longOf, 0)
+			check(t, err)
+			_, err = s.db.ExecContext(context.Background(), "SELECT 1")
+			check(t, err)
+		}
+		if stats := s.stopClient.Stats(); stats.Unnamed != 4 || stats.Leased != 0 {
+			t.Errorf("%+v", stats)
+		}
+		if strings.Count(said.String(), "outside of a named request") != 1 {
+			t.Error(said)
+		}
+	})
+}
+
 func TestWithoutADaemonEverythingWorksAsEver(t *testing.T) {
 	withEach(t, func(t *testing.T, kind kind) {
+		said := logs(t)
 		s := openAt(t, kind, nil, filepath.Join(t.TempDir(), "nobody"))
 		s.db.SetMaxOpenConns(1)
 		ctx, _ := s.request("r1")
@@ -359,6 +380,9 @@ func TestWithoutADaemonEverythingWorksAsEver(t *testing.T) {
 		}
 		if stats := s.stopClient.Stats(); stats.Unreachable != 11 || stats.Leased != 0 || stats.Doubtful != 0 {
 			t.Errorf("%+v", stats)
+		}
+		if strings.Count(said.String(), "no stop daemon answers") != 1 {
+			t.Error(said)
 		}
 	})
 }

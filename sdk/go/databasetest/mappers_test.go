@@ -123,7 +123,8 @@ func TestAClientWhoLeavesEndsTheQueryOfALibrary(t *testing.T) {
 			for where, read := range map[string]reads{"alone": by.read, "in a transaction": by.reads} {
 				t.Run(where, func(t *testing.T) {
 					number := s.leavesWhile(t, read)
-					if again := s.number(context.Background(), s.db); again != number {
+					ctx, _ := s.request("r2")
+					if again := s.number(ctx, s.db); again != number {
 						t.Error("the connection was closed, although its query was cancelled")
 					}
 				})
@@ -131,7 +132,7 @@ func TestAClientWhoLeavesEndsTheQueryOfALibrary(t *testing.T) {
 			if cancelled := s.daemon.number(`bywash_stopd_cancelled_total{database="shop"}`); cancelled != 2 {
 				t.Errorf("the daemon has cancelled %v", cancelled)
 			}
-			if stats := s.stopClient.Stats(); stats.Leased != 4 || stats.Unnamed != 0 || stats.Doubtful != 0 {
+			if stats := s.stopClient.Stats(); stats.Leased != 6 || stats.Unnamed != 0 || stats.Doubtful != 0 {
 				t.Errorf("%+v", stats)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,13 +87,27 @@ func (s pgxShop) leavesDuring(t *testing.T, runs func(context.Context, *pgx.Conn
 		ended <- err
 	})
 	leave := s.visit(server, "r1")
-	number := <-numbers
+	number := begins(t, numbers, ended)
 	until(t, "it waits", func() bool { return s.waits(number) })
 	left := time.Now()
 	leave()
 	until(t, "it is cancelled in the database", func() bool { return !s.waits(number) })
 	t.Logf("from the close to the end of the query: %v", time.Since(left))
 	return number, begun{number, ended}.end(t)
+}
+
+// begins returns the number that a handler sends of its connection.
+func begins(t *testing.T, numbers chan uint64, ended chan error) uint64 {
+	t.Helper()
+	select {
+	case number := <-numbers:
+		return number
+	case err := <-ended:
+		t.Fatal("it has no connection: ", err)
+	case <-time.After(patience):
+		t.Fatal("it does not begin")
+	}
+	return 0
 }
 
 // lock locks a table until the end of the test, and returns a function that unlocks it before.
@@ -239,8 +254,12 @@ func TestNothingOfPgxBeginsForARequestThatIsOver(t *testing.T) {
 				// It does not wait for a connection of the pool either.
 				ctx, cancel := context.WithTimeout(ctx, patience)
 				defer cancel()
+				stopped := s.stopClient.Stats().Stopped
 				_, err = s.pool.Exec(ctx, "SELECT 1")
 				is(t, err, bywash.ClientLeft)
+				if s.stopClient.Stats().Stopped != stopped+1 {
+					t.Error("it is not counted")
+				}
 				conn.Release()
 				if again := s.numberOf(context.Background(), s.pool); again != number {
 					t.Error("the connection was closed, although nothing was sent")
@@ -349,37 +368,6 @@ func TestATransactionOfPgxEndsAlthoughItsRequestIsOver(t *testing.T) {
 	}
 }
 
-func TestAWaitForANotificationEndsWithItsRequest(t *testing.T) {
-	s := openPgx(t)
-	numbers, ended := make(chan uint64, 1), make(chan error, 1)
-	waits := func(ctx context.Context) error {
-		conn, err := s.pool.Acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		if _, err := conn.Exec(ctx, "LISTEN orders"); err != nil {
-			return err
-		}
-		numbers <- uint64(conn.Conn().PgConn().PID())
-		_, err = conn.Conn().WaitForNotification(ctx)
-		return err
-	}
-	server := s.serve(func(_ http.ResponseWriter, r *http.Request) { ended <- waits(r.Context()) })
-	leave := s.visit(server, "r1")
-	number := <-numbers
-	if s.daemon.number(leases) != 0 {
-		t.Error("it is leased, although nothing runs in the database")
-	}
-	leave()
-	if err := (begun{number, ended}).end(t); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if again := s.numberOf(context.Background(), s.pool); again != number {
-		t.Error("the connection was closed")
-	}
-}
-
 func TestAConnectionOfPgxThatAnotherHasLeasedIsClosed(t *testing.T) {
 	s := openPgx(t)
 	ctx, _ := s.request("r1")
@@ -405,6 +393,7 @@ func TestAConnectionOfPgxThatAnotherHasLeasedIsClosed(t *testing.T) {
 }
 
 func TestWithoutADaemonPgxWorksAsEver(t *testing.T) {
+	said := logs(t)
 	s := withPool(t, openAt(t, kinds[0], nil, filepath.Join(t.TempDir(), "nobody")), 1, plainPool)
 	ctx, _ := s.request("r1")
 	number := s.numberOf(ctx, s.pool)
@@ -415,6 +404,9 @@ func TestWithoutADaemonPgxWorksAsEver(t *testing.T) {
 	}
 	if stats := s.stopClient.Stats(); stats.Unreachable != 11 || stats.Leased != 0 || stats.Doubtful != 0 {
 		t.Errorf("%+v", stats)
+	}
+	if strings.Count(said.String(), "no stop daemon answers") != 1 {
+		t.Error(said)
 	}
 }
 

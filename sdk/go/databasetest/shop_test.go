@@ -7,9 +7,11 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +137,14 @@ func (s *shop) request(name string) (context.Context, *bywash.Token) {
 	token.Bring(http.Header{bywash.RequestHeader: {name}})
 	s.t.Cleanup(token.End)
 	return token.In(context.Background()), token
+}
+
+// logs returns where the log goes until the end of the test.
+func logs(t *testing.T) *strings.Builder {
+	text := &strings.Builder{}
+	log.SetOutput(text)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	return text
 }
 
 type asked interface {
