@@ -34,7 +34,7 @@ const HEAD_START: Duration = Duration::from_millis(100);
 pub enum LeaseError {
     /// The request is over, so its query must not begin. The connection was dropped. It was closed
     /// only if a cancellation may be aimed at it.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Terminated),
     /// Another client of the daemon has leased this connection. The connection was closed. The
     /// caller should take another one.
@@ -70,9 +70,10 @@ enum Stage {
 }
 
 /// A lease that the SDK will request, or has requested, from the daemon.
+#[derive(Clone)]
 struct Lease {
     stop_client: StopClient,
-    talk: Conversation,
+    conversation: Conversation,
     request: RequestId,
     database: DatabaseName,
     number: u64,
@@ -157,20 +158,21 @@ impl StopClient {
     /// Returns an error if the request is over.
     pub async fn checkpoint(&self, token: &Token) -> Result<(), Terminated> {
         token.checkpoint()?;
-        let (Some(request), Some(talk)) = (token.request().cloned(), self.conversation().await)
-        else {
+        let Some(request) = token.request().cloned() else { return Ok(()) };
+        let Some(conversation) = self.conversation().await else { return Ok(()) };
+        if !token.leases(self)? {
             return Ok(());
-        };
-        let (database, number) = (DatabaseName::own(), self.number());
-        let stop_client = self.clone();
-        let lease = Lease { stop_client, talk, request, database, number, is_answered: false };
-        // The drop of `own` releases the lease, also if this future is dropped at the await.
-        let mut own = Own { lease: Some(lease), told: None, token: token.clone() };
-        if let Some(lease) = &own.lease
-            && let Ok(Answer::Stopped(reason)) = lease.ask_for(token, None).await
-        {
-            own.lease = None;
-            token.stopped(Reason::of_line(reason))?;
+        }
+        let lease = Lease::new(self, conversation, request, DatabaseName::own(), self.number());
+        // The drop of `own` releases the lease if this future is dropped at the await.
+        let mut own = Own { lease: Some(lease.clone()), told: None, token: token.clone() };
+        match lease.ask_for(token, None).await {
+            Ok(Answer::Done) => {}
+            Ok(Answer::Stopped(reason)) => {
+                own.lease = None;
+                token.stopped(Reason::of_line(reason))?;
+            }
+            Ok(_) | Err(_) => own.lease = None,
         }
         token.checkpoint()
     }
@@ -190,20 +192,30 @@ impl StopClient {
     ) -> Result<Option<Lease>, Terminated> {
         self.count_if_over(token.checkpoint())?;
         let Some(request) = token.request().cloned() else {
-            self.is_unnamed();
+            self.count_unnamed();
             return Ok(None);
         };
-        let Some(talk) = self.conversation().await else {
-            self.is_unreachable();
+        let Some(conversation) = self.conversation().await else {
+            self.count_unreachable();
             return Ok(None);
         };
-        let (stop_client, is_answered) = (self.clone(), false);
-        let lease = Lease { stop_client, talk, request, database, number, is_answered };
+        let lease = Lease::new(self, conversation, request, database, number);
         Ok(self.count_if_over(token.leases(self))?.then_some(lease))
     }
 }
 
 impl Lease {
+    fn new(
+        stop_client: &StopClient,
+        conversation: Conversation,
+        request: RequestId,
+        database: DatabaseName,
+        number: u64,
+    ) -> Self {
+        let stop_client = stop_client.clone();
+        Self { stop_client, conversation, request, database, number, is_answered: false }
+    }
+
     async fn ask_for(
         &self,
         token: &Token,
@@ -215,7 +227,7 @@ impl Lease {
             connection: self.number,
             not_after: token.left_at_most().map(|left| in_millis(left + BEYOND_DEADLINE)),
         };
-        self.talk.ask(command, told).await
+        self.conversation.ask(command, told).await
     }
 
     /// Evaluates the answer to a lease request. Returns whether the lease must be released later,
@@ -235,7 +247,7 @@ impl Lease {
             Ok(Answer::Stopped(reason)) => {
                 stop_client.count_if_over(token.stopped(Reason::of_line(*reason)))?;
                 // Nothing can end the request any more.
-                stop_client.lease_is_refused(&Answer::Stopped(*reason));
+                stop_client.count(|stats| &mut stats.refused);
                 Ok(false)
             }
             Ok(Answer::Refused(Refusal::Taken, _)) => {
@@ -246,11 +258,11 @@ impl Lease {
                 refusal
                 @ (Answer::Refused(..) | Answer::Cancelled { .. } | Answer::StopWork { .. }),
             ) => {
-                stop_client.lease_is_refused(refusal);
+                stop_client.count_lease_refusal(refusal);
                 Ok(false)
             }
             Err(silence) => {
-                stop_client.is_unreachable();
+                stop_client.count_unreachable();
                 // The daemon may have read a lease request that it did not answer. So a
                 // cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)
@@ -269,7 +281,7 @@ impl Lease {
     /// Releases the lease. Returns whether the connection may be reused, which needs the daemon's
     /// confirmation.
     async fn end(self) -> bool {
-        let answer = self.talk.ask(self.release(), None).await;
+        let answer = self.conversation.ask(self.release(), None).await;
         let is_over = matches!(answer, Ok(Answer::Done | Answer::Refused(Refusal::NotLeased, _)));
         is_over && self.is_answered
     }
@@ -323,7 +335,7 @@ impl<C: Send + 'static> Drop for Leased<C> {
             Stage::Doubtful => close(connection),
             Stage::Held(lease) => {
                 let Ok(runtime) = Runtime::try_current() else {
-                    lease.talk.say(lease.release());
+                    lease.conversation.say(lease.release());
                     return close(connection);
                 };
                 let is_over = self.token.reason().is_some();
@@ -382,7 +394,7 @@ impl Drop for Own {
         if let Some(lease) = &self.lease {
             // Do not wait for the answer: the lease stops only this process's own work, which has
             // ended.
-            lease.talk.say(lease.release());
+            lease.conversation.say(lease.release());
         }
     }
 }

@@ -27,7 +27,8 @@ impl From<Terminated> for Failure {
 }
 
 /// Takes a connection from the pool and leases it for the request of `token`. `number` is
-/// [`POSTGRES`] or [`MARIADB`].
+/// [`POSTGRES`] or [`MARIADB`]. If another client of the daemon has leased the connection, the
+/// function takes another one, once.
 pub async fn lease<DB>(
     stop_client: &StopClient,
     token: &Token,
@@ -42,9 +43,17 @@ where
     for<'r> i64: Decode<'r, DB> + Type<DB>,
     usize: ColumnIndex<DB::Row>,
 {
-    let mut connection = pool.acquire().await?;
-    let number = sqlx::query_scalar::<DB, i64>(number).fetch_one(&mut *connection).await?;
-    // A connection that must not be reused is taken out of the pool and closed.
-    let close = |connection: PoolConnection<DB>| drop(connection.detach());
-    Ok(stop_client.lease(token, database, number.cast_unsigned(), connection, close).await?)
+    let attempt = async || {
+        // A request that is over does not wait for the pool.
+        token.checkpoint()?;
+        let mut connection = pool.acquire().await?;
+        let number = sqlx::query_scalar::<DB, i64>(number).fetch_one(&mut *connection).await?;
+        // A connection that must not be reused is taken out of the pool and closed.
+        let close = |connection: PoolConnection<DB>| drop(connection.detach());
+        Ok(stop_client.lease(token, database, number.cast_unsigned(), connection, close).await?)
+    };
+    match attempt().await {
+        Err(Failure::Lease(LeaseError::Taken)) => attempt().await,
+        leased => leased,
+    }
 }

@@ -131,7 +131,7 @@ impl StopClient {
         let client = Arc::downgrade(&self.0);
         let stopped = move |answer: &Answer| {
             if let Some(client) = client.upgrade().map(Self) {
-                client.stop_is_answered(answer);
+                client.count_stop_answer(answer);
             }
         };
         let begun = connected.ok().and_then(Result::ok).map(|stream| converse(stream, stopped));
@@ -147,12 +147,13 @@ impl StopClient {
     /// until the line is sent, because the caller holds the request's lock.
     pub(crate) fn stop(&self, request: Option<&RequestId>, reason: Reason) {
         // Without a conversation, the daemon knows no lease that could be stopped.
-        let (Some(request), Some(talk)) = (request, self.0.current.lock().conversation.clone())
+        let (Some(request), Some(conversation)) =
+            (request, self.0.current.lock().conversation.clone())
         else {
             return;
         };
         let (request, reason) = (request.clone(), reason.in_line());
-        talk.say(Command::Stop {
+        conversation.say(Command::Stop {
             request,
             reason,
             scope: Scope::Own,
@@ -172,7 +173,7 @@ enum Known {
 impl Known {
     fn conversation(self) -> Option<Conversation> {
         match self {
-            Self::Talks(talk) => Some(talk),
+            Self::Talks(conversation) => Some(conversation),
             Self::TooSoon | Self::MayConnect => None,
         }
     }
@@ -180,9 +181,9 @@ impl Known {
 
 impl Current {
     fn look(&mut self) -> Known {
-        if let Some(talk) = &self.conversation {
-            if !talk.is_over() {
-                return Known::Talks(talk.clone());
+        if let Some(conversation) = &self.conversation {
+            if !conversation.is_over() {
+                return Known::Talks(conversation.clone());
             }
             self.not_before = Some(Instant::now() + AGAIN_AFTER);
             self.conversation = None;

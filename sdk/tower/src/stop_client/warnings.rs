@@ -1,54 +1,56 @@
 //! Counts of queries that nothing cancels. The client logs the first one of each cause, because
 //! later ones say nothing new.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bywash_lease::{Answer, Refusal};
-use parking_lot::Once;
 
 use super::StopClient;
 
 /// The maximum number of characters of a refusal that are logged.
 const LONGEST_REFUSAL: usize = 200;
 
-/// The causes that were logged already.
+/// The causes that were logged already. No lock is held while a record is logged: the application's
+/// logger may block, panic, or use the client itself.
 #[derive(Default)]
 pub(super) struct Warnings {
-    unnamed: Once,
-    unreachable: Once,
+    unnamed: AtomicBool,
+    unreachable: AtomicBool,
     // A lease and a stop are refused for different causes.
-    lease: Once,
-    stop: Once,
+    lease: AtomicBool,
+    stop: AtomicBool,
 }
 
 impl StopClient {
     /// Counts a query of a request without a name.
-    pub(crate) fn is_unnamed(&self) {
+    pub(crate) fn count_unnamed(&self) {
         self.count(|stats| &mut stats.unnamed);
-        self.0.warnings.unnamed.call_once(|| {
+        if is_first(&self.0.warnings.unnamed) {
             log::warn!(
                 "a query runs for a request without a name, so nothing can stop it: take the token \
                  of `TerminateLayer`, or name the request (`Brought::named`)"
             );
-        });
+        }
     }
 
     /// Counts a query that the daemon does not know of.
-    pub(crate) fn is_unreachable(&self) {
+    pub(crate) fn count_unreachable(&self) {
         self.count(|stats| &mut stats.unreachable);
-        self.0.warnings.unreachable.call_once(|| {
+        if is_first(&self.0.warnings.unreachable) {
             let socket = self.0.socket.display();
             log::warn!("no stop daemon answers at {socket}: queries run, and nothing cancels them");
-        });
+        }
     }
 
     /// Counts a lease that the daemon refused.
-    pub(crate) fn lease_is_refused(&self, answer: &Answer) {
-        self.is_refused("lease", &self.0.warnings.lease, answer);
+    pub(crate) fn count_lease_refusal(&self, answer: &Answer) {
+        self.count_refusal("lease", &self.0.warnings.lease, answer);
     }
 
     /// Counts a stop by its answer.
-    pub(super) fn stop_is_answered(&self, answer: &Answer) {
+    pub(super) fn count_stop_answer(&self, answer: &Answer) {
         if matches!(answer, Answer::Refused(..)) {
-            self.is_refused("stop", &self.0.warnings.stop, answer);
+            self.count_refusal("stop", &self.0.warnings.stop, answer);
         } else {
             self.count(|stats| &mut stats.stops);
         }
@@ -56,10 +58,10 @@ impl StopClient {
 
     /// Counts a refusal and logs the first one, with the daemon's text. A lease that is answered
     /// with `STOPPED` too late has no such text: nothing is wrong with the set-up.
-    fn is_refused(&self, line: &str, once: &Once, answer: &Answer) {
+    fn count_refusal(&self, line: &str, was_logged: &AtomicBool, answer: &Answer) {
         self.count(|stats| &mut stats.refused);
         let Answer::Refused(refusal, why) = answer else { return };
-        once.call_once(|| {
+        if is_first(was_logged) {
             let socket = self.0.socket.display();
             let text = match refusal {
                 // The text begins with the unknown word.
@@ -71,6 +73,11 @@ impl StopClient {
             log::warn!(
                 "the stop daemon at {socket} refused a {line} (later ones are only counted): {text}"
             );
-        });
+        }
     }
+}
+
+/// Returns whether the cause was not logged before, and marks it as logged.
+fn is_first(was_logged: &AtomicBool) -> bool {
+    !was_logged.swap(true, Ordering::Relaxed)
 }

@@ -202,6 +202,33 @@ async fn a_request_that_goes_on_passes_the_daemons_checkpoint_and_leaves_no_leas
     assert_eq!(stop_client.stats(), StopClientStats::default());
 }
 
+/// Checks a request that nothing can end: even if the daemon is silent, the conversation goes on.
+#[tokio::test]
+async fn a_request_that_cannot_be_stopped_passes_without_asking_the_daemon() {
+    let daemon = FakeDaemon::new(|words| if words[2] == "self" { vec![] } else { vec!["N OK"] });
+    let (search, stop_client) = (Search::new(), daemon.stop_client());
+    let token = named(&search, "r1");
+    let (leased, _end) = lease(&stop_client, &token, 7).await;
+    token.cancel_termination().unwrap();
+    assert_eq!(stop_client.checkpoint(&token).await, Ok(()));
+    assert!(leased.unwrap().release().await.is_some());
+    assert_eq!(daemon.heard(), ["LEASE r1 shop 7", "RELEASE r1 shop 7"]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_the_daemon_refuses_releases_nothing() {
+    let daemon = FakeDaemon::new(|words| match words {
+        [_, _, "self", ..] => vec!["N ERR full"],
+        _ => vec!["N OK"],
+    });
+    let (search, stop_client) = (Search::new(), daemon.stop_client());
+    let token = named(&search, "r1");
+    assert_eq!(stop_client.checkpoint(&token).await, Ok(()));
+    let (leased, _end) = lease(&stop_client, &token, 7).await;
+    assert_eq!(daemon.hears(2).await, ["LEASE r1 self 1", "LEASE r1 shop 7"]);
+    drop(leased.unwrap().release().await);
+}
+
 #[tokio::test]
 async fn a_lease_of_ones_own_is_told() {
     let daemon = FakeDaemon::new(|words| match words[0] {

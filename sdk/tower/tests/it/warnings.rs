@@ -1,6 +1,6 @@
 //! Tests of the log: each cause for which nothing cancels queries is logged once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Once;
 
 use bywash_tower::{StopClient, StopClientStats};
@@ -15,6 +15,8 @@ const FORBIDDEN: &str = "N ERR forbidden add this user to stopd.leases";
 thread_local! {
     /// The records of this thread, which runs one test at a time.
     static LOGGED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Whether the logger panics at a record of this thread.
+    static PANICS: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Logger;
@@ -25,6 +27,7 @@ impl Log for Logger {
     }
 
     fn log(&self, record: &Record<'_>) {
+        assert!(!PANICS.get(), "the logger panics");
         LOGGED
             .with_borrow_mut(|logged| logged.push(format!("{} {}", record.level(), record.args())));
     }
@@ -72,6 +75,19 @@ async fn queries_without_a_daemon_are_logged_once() {
     let text =
         "WARN no stop daemon answers at /nowhere/at/all: queries run, and nothing cancels them";
     assert_eq!(LOGGED.take(), [text]);
+}
+
+#[tokio::test]
+async fn a_logger_that_panics_fails_only_the_query_that_is_logged() {
+    listen();
+    let stop_client = StopClient::at("/nowhere/at/all");
+    PANICS.set(true);
+    let of_task = stop_client.clone();
+    let first = tokio::spawn(async move { queries(&of_task, 1).await });
+    assert!(first.await.unwrap_err().is_panic());
+    PANICS.set(false);
+    queries(&stop_client, 1).await;
+    assert_eq!((stop_client.stats().unreachable, LOGGED.take()), (2, vec![]));
 }
 
 #[tokio::test]

@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::error::{ErrorGatewayTimeout, ErrorInternalServerError};
 use actix_web::{App, HttpServer, middleware, web};
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Extension, Router};
 use bywash_tower::{Class, Controller, Stats, TerminateLayer, Terminated, Token};
-use bywash_tower_frameworks::actix::terminate;
+use bywash_tower_frameworks::actix::{HandlerError, terminate};
+use bywash_tower_frameworks::axum::answer;
 use bywash_tower_frameworks::sqlx::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -77,6 +77,19 @@ impl Handlers {
     }
 }
 
+/// Reports which tasks a handler of actix-web can spawn after its client has left.
+async fn spawns(token: Token, events: UnboundedSender<String>) -> &'static str {
+    token.only_at_checkpoints();
+    events.send("begun".into()).unwrap();
+    Handlers::checkpoints(token).await.unwrap_err();
+    let local = std::panic::catch_unwind(|| drop(actix_web::rt::spawn(async {})));
+    if local.is_err() {
+        events.send("actix-web spawns nothing".into()).unwrap();
+    }
+    tokio::spawn(async move { events.send("tokio spawns".into()).unwrap() });
+    ""
+}
+
 fn name(token: &Token) -> String {
     token.request().map(ToString::to_string).unwrap()
 }
@@ -133,8 +146,8 @@ impl Server {
         format!("{}\n\n{body}", head.to_ascii_lowercase().replace('\r', ""))
     }
 
-    /// Checks that this is the layer's own answer.
-    fn is_of_layer(&self, answer: &str, reason: &str) {
+    /// Checks that this is the answer to a request that is over, from the layer or a handler.
+    fn is_termination(&self, answer: &str, reason: &str) {
         let head = ["http/1.1 504 ", "\ncache-control: no-store", "\ncontent-type: text/plain"];
         for part in head.into_iter().chain([format!("({reason})\n").as_str()]) {
             assert!(answer.contains(part), "{:?}: {part} in {answer}", self.framework);
@@ -182,9 +195,9 @@ async fn on_axum(layer: TerminateLayer, handlers: Handlers) -> SocketAddr {
         .route("/wait", get(wait))
         .route("/checkpoints", get(checkpoints))
         .route("/inside", get(checkpoints).layer(layer.clone()))
-        .route("/fails", get(async || Failure::Database(sqlx::Error::RowNotFound)))
         .route("/own", get(own))
         .route("/query", get(query))
+        .layer(axum::middleware::from_fn(answer))
         .layer(layer)
         .with_state(handlers);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -204,11 +217,13 @@ fn on_actix(
         let own = move |token: Request| owns.clone().own(token.into_inner());
         let query = move |token: Request| {
             let end = (queries.query)(token.into_inner());
-            async { end.await.map(|()| "").map_err(ErrorGatewayTimeout) }
+            async { end.await.map(|()| "").map_err(HandlerError::from) }
         };
+        let events = handlers.events.clone();
+        let spawns = move |token: Request| spawns(token.into_inner(), events.clone());
         let checkpoints = async |token: Request| {
             let end = Handlers::checkpoints(token.into_inner()).await;
-            end.map(|()| "").map_err(ErrorGatewayTimeout)
+            end.map(|()| "").map_err(HandlerError::from)
         };
         let inside = web::resource("/inside").wrap(middleware::from_fn(terminate));
         let inside = inside.route(web::get().to(checkpoints));
@@ -219,8 +234,8 @@ fn on_actix(
             .route("/wait", web::get().to(wait))
             .route("/checkpoints", web::get().to(checkpoints))
             .service(inside)
-            .route("/fails", web::get().to(async || Err::<String, _>(ErrorInternalServerError(""))))
             .route("/own", web::get().to(own))
+            .route("/spawns", web::get().to(spawns))
             .route("/query", web::get().to(query))
     };
     let (sender, started) = std::sync::mpsc::channel();
@@ -242,19 +257,65 @@ fn on_actix(
 async fn a_request_that_runs_for_too_long_is_answered_with_504() {
     for framework in Server::FRAMEWORKS {
         let mut server = Server::new(framework, millis(50)).await;
-        server.is_of_layer(&server.answer("/wait", "").await, "ran_too_long");
+        server.is_termination(&server.answer("/wait", "").await, "ran_too_long");
         server.is_told("begun").await;
         server.is_told("dropped ran_too_long").await;
         for path in ["/checkpoints", "/inside"] {
-            server.is_of_layer(&server.answer(path, "").await, "ran_too_long");
+            server.is_termination(&server.answer(path, "").await, "ran_too_long");
         }
         let own = server.answer("/own", "").await;
         assert!(own.starts_with("http/1.1 200 "), "{framework:?}: {own}");
         assert!(own.ends_with("\n\nown words after ran_too_long"), "{framework:?}: {own}");
-        let fails = server.answer("/fails", "").await;
-        assert!(fails.starts_with("http/1.1 500 "), "{framework:?}: {fails}");
         let Stats { arrived, terminated, running, .. } = server.stats();
-        assert_eq!((arrived, terminated, running), (5, 4, 0), "{framework:?}");
+        assert_eq!((arrived, terminated, running), (4, 4, 0), "{framework:?}");
+    }
+}
+
+/// Starts a server whose query begins after the end of its request, and then fails as `failure`
+/// says.
+async fn late(framework: Framework, failure: fn(Terminated) -> Failure) -> Server {
+    let class = Class::new("search", millis(50), millis(50));
+    let query = move |token: Token| -> Pin<Box<dyn Future<Output = _> + Send>> {
+        Box::pin(async move {
+            token.only_at_checkpoints();
+            Err(failure(Handlers::checkpoints(token).await.unwrap_err()))
+        })
+    };
+    Server::with(framework, &Controller::new([class]).unwrap(), Arc::new(query)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_gets_no_lease_after_the_end_is_answered_with_504() {
+    for framework in Server::FRAMEWORKS {
+        let server = late(framework, Failure::from).await;
+        server.is_termination(&server.answer("/query", "").await, "ran_too_long");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_fails_after_the_end_keeps_its_own_answer() {
+    for framework in Server::FRAMEWORKS {
+        let server = late(framework, |_| Failure::Database(sqlx::Error::RowNotFound)).await;
+        let fails = server.answer("/query", "").await;
+        assert!(fails.starts_with("http/1.1 500 "), "{framework:?}: {fails}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answer_has_the_format_that_the_client_accepts() {
+    for framework in Server::FRAMEWORKS {
+        let server = late(framework, Failure::from).await;
+        for path in ["/wait", "/query"] {
+            let answer = server.answer(path, "accept: application/json\r\n").await;
+            for part in [
+                "http/1.1 504 ",
+                "\ncache-control: no-store",
+                "\ncontent-type: application/problem+json",
+                "\"reason\":\"ran_too_long\"",
+            ] {
+                assert!(answer.contains(part), "{framework:?} {path}: {part} in {answer}");
+            }
+        }
     }
 }
 
@@ -267,8 +328,8 @@ async fn a_request_has_the_name_and_the_deadline_that_it_brings() {
         let nameless = server.answer("/name", "").await;
         let name = nameless.rsplit('\n').next().unwrap();
         assert!(name.len() == 16 && name.bytes().all(|digit| digit.is_ascii_hexdigit()), "{name}");
-        server.is_of_layer(&server.answer("/wait", "bywash-deadline: 0\r\n").await, "deadline");
-        server.is_of_layer(&server.answer("/wait", "bywash-deadline: 60\r\n").await, "deadline");
+        server.is_termination(&server.answer("/wait", "bywash-deadline: 0\r\n").await, "deadline");
+        server.is_termination(&server.answer("/wait", "bywash-deadline: 60\r\n").await, "deadline");
         server.is_told("begun").await;
         server.is_told("dropped deadline").await;
         assert_eq!(server.stats().deadline, 2, "{framework:?}");
@@ -290,4 +351,15 @@ async fn a_client_that_leaves_ends_its_handler() {
         server.is_told("own words after client_left").await;
         assert_eq!(server.stats().client_left, 2, "{framework:?}");
     }
+}
+
+/// Checks the limit of which `src/actix.rs` warns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_of_actix_that_outlives_its_client_spawns_tasks_of_tokio_only() {
+    let mut server = Server::new(Framework::Actix, NEVER).await;
+    let client = server.ask("/spawns", "").await;
+    server.is_told("begun").await;
+    drop(client);
+    server.is_told("actix-web spawns nothing").await;
+    server.is_told("tokio spawns").await;
 }

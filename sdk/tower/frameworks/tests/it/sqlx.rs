@@ -1,14 +1,15 @@
 //! Tests of leases with connections of a pool of sqlx.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bywash_tower::{LeaseError, Leased, Reason, StopClient, Token};
 use bywash_tower_frameworks::sqlx::{Failure, MARIADB, POSTGRES, lease};
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection, Database, Executor, MySql, Pool, Postgres};
 
-use crate::server::Server;
-use crate::site::{DatabaseKind, Site, patiently};
+use crate::server::{Framework, Server};
+use crate::site::{DatabaseKind, Site, leave_after, patiently};
 
 type Lease<D> = Result<Leased<PoolConnection<D>>, Failure>;
 
@@ -98,11 +99,23 @@ async fn a_stopped_query<D: Shop>() {
     let mut leased = D::lease(&site.stop_client, &site.request("r2"), &pool).await.unwrap();
     assert_eq!(self::number::<D>(&mut leased).await, number);
     drop(leased.release().await.unwrap());
-    // A later query of the stopped request does not begin, and the pool keeps the connection.
+    // A later query of the stopped request does not begin. It does not wait for the pool either.
+    let mut only = pool.acquire().await.unwrap();
     let later = D::lease(&site.stop_client, &token, &pool).await;
     assert!(matches!(later, Err(Failure::Lease(LeaseError::Stopped(_)))));
-    assert_eq!(self::number::<D>(&mut pool.acquire().await.unwrap()).await, number);
+    assert_eq!(self::number::<D>(&mut only).await, number);
     assert_eq!(site.stop_client.stats().closed, 0);
+}
+
+async fn a_taken_connection<D: Shop>() {
+    let Some((site, pool)) = site::<D>().await else { return };
+    let number = number::<D>(&mut pool.acquire().await.unwrap()).await;
+    let mut other = site.gateway().await;
+    other.ask(&format!("LEASE other shop {number}")).await;
+    let mut leased = D::lease(&site.stop_client, &site.request("r1"), &pool).await.unwrap();
+    assert_ne!(self::number::<D>(&mut leased).await, number);
+    assert_eq!((site.stop_client.stats().taken, site.stop_client.stats().closed), (1, 1));
+    drop(leased.release().await.unwrap());
 }
 
 async fn a_transaction<D: Shop>()
@@ -110,13 +123,16 @@ where
     for<'c> <D as Database>::Connection: Connection<Database = D>,
 {
     let Some((site, pool)) = site::<D>().await else { return };
-    let create = "CREATE TABLE orders (number INT PRIMARY KEY)";
-    D::run(&mut pool.acquire().await.unwrap(), create).await.unwrap();
+    // The databases outlive the test. The name differs from those of the other tests' tables.
+    let drop_table = "DROP TABLE IF EXISTS rust_orders";
+    for statement in [drop_table, "CREATE TABLE rust_orders (number INT PRIMARY KEY)"] {
+        D::run(&mut pool.acquire().await.unwrap(), statement).await.unwrap();
+    }
     for (row, commits) in [(1, false), (2, true)] {
         let token = site.request(&format!("r{row}"));
         let mut leased = D::lease(&site.stop_client, &token, &pool).await.unwrap();
         let mut transaction = leased.begin().await.unwrap();
-        let insert = format!("INSERT INTO orders VALUES ({row})");
+        let insert = format!("INSERT INTO rust_orders VALUES ({row})");
         D::run(&mut transaction, &insert).await.unwrap();
         token.leave();
         // The end of a transaction passes, although the request is over.
@@ -125,40 +141,44 @@ where
         drop(leased.release().await);
     }
     let mut other = pool.acquire().await.unwrap();
-    assert_eq!(D::number(&mut other, "SELECT COUNT(*) FROM orders WHERE number = 1").await, 0);
-    assert_eq!(D::number(&mut other, "SELECT COUNT(*) FROM orders WHERE number = 2").await, 1);
+    assert_eq!(D::number(&mut other, "SELECT COUNT(*) FROM rust_orders WHERE number = 1").await, 0);
+    assert_eq!(D::number(&mut other, "SELECT COUNT(*) FROM rust_orders WHERE number = 2").await, 1);
+    D::run(&mut other, drop_table).await.unwrap();
 }
 
 async fn a_client_that_leaves<D: Shop>() {
     for framework in Server::FRAMEWORKS {
         let Some((site, pool)) = site::<D>().await else { return };
-        let number = number::<D>(&mut pool.acquire().await.unwrap()).await;
-        let (stop_client, of_handler) = (site.stop_client.clone(), pool.clone());
-        let server = Server::with(
-            framework,
-            &site.controller,
-            Arc::new(move |token| {
-                let (stop_client, pool) = (stop_client.clone(), of_handler.clone());
-                Box::pin(async move {
-                    let mut leased = D::lease(&stop_client, &token, &pool).await?;
-                    let found = D::run(&mut leased, D::KIND.long()).await;
-                    drop(leased.release().await);
-                    stop_client.checkpoint(&token).await?;
-                    Ok(found?)
-                })
-            }),
-        )
-        .await;
-        let client = server.ask("/query", "").await;
-        let watch = site.watch().await;
-        watch.until_works(number).await;
-        drop(client);
-        watch.until_rests(number).await;
-        assert_eq!(site.cancelled().await, 1, "{framework:?}: the daemon has done it");
-        // The connection is closed, and the pool opens another one.
-        let mut other = patiently(pool.acquire()).await.unwrap();
-        assert_ne!(self::number::<D>(&mut other).await, number, "{framework:?}");
+        site.until_cancelled(async || is_left_by_its_client(framework, &site, &pool).await).await;
     }
+}
+
+async fn is_left_by_its_client<D: Shop>(framework: Framework, site: &Site, pool: &Pool<D>) {
+    let number = number::<D>(&mut patiently(pool.acquire()).await.unwrap()).await;
+    let (stop_client, of_handler) = (site.stop_client.clone(), pool.clone());
+    let server = Server::with(
+        framework,
+        &site.controller,
+        Arc::new(move |token| {
+            let (stop_client, pool) = (stop_client.clone(), of_handler.clone());
+            Box::pin(async move {
+                let mut leased = D::lease(&stop_client, &token, &pool).await?;
+                let found = D::run(&mut leased, D::KIND.long()).await;
+                drop(leased.release().await);
+                stop_client.checkpoint(&token).await?;
+                Ok(found?)
+            })
+        }),
+    )
+    .await;
+    let client = server.ask("/query", "").await;
+    let watch = site.watch().await;
+    watch.until_works(number).await;
+    drop(client);
+    watch.until_rests(number).await;
+    // The connection is closed, and the pool opens another one.
+    let mut other = patiently(pool.acquire()).await.unwrap();
+    assert_ne!(self::number::<D>(&mut other).await, number, "{framework:?}");
 }
 
 /// Checks that of two requests which share the only connection, only the stopped one is hit.
@@ -169,11 +189,8 @@ async fn an_innocent_neighbour<D: Shop>() {
     for round in 0..200_u64 {
         let victim = site.request(&format!("a{round}"));
         let mut leased = D::lease(&site.stop_client, &victim, &pool).await.unwrap();
-        let stop = async {
-            // Stop at a different moment of the query in each round, in some after its end.
-            tokio::time::sleep(std::time::Duration::from_micros(round * 25)).await;
-            victim.leave();
-        };
+        // Stop at a different moment of the query in each round, in some after its end.
+        let stop = leave_after(victim, Duration::from_micros(round * 25));
         let (end, ()) = tokio::join!(D::run(&mut leased, &query), stop);
         hit += u32::from(end.is_err());
         drop(leased.release().await);
@@ -206,6 +223,7 @@ macro_rules! on_both {
 
 on_both! {
     a_query_ends_with_its_request_and_its_connection_serves_others: a_stopped_query,
+    a_connection_that_another_has_leased_is_replaced: a_taken_connection,
     the_end_of_a_transaction_passes: a_transaction,
     a_client_that_leaves_ends_its_query: a_client_that_leaves,
     of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit: an_innocent_neighbour,

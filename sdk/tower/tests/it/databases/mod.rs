@@ -6,6 +6,7 @@
 mod site;
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use bytes::Bytes;
 use bywash_tower::{DatabaseName, LeaseError, Reason, TerminateLayer, Terminated, Token};
@@ -16,7 +17,7 @@ use tower_service::Service;
 
 use crate::millis;
 
-use site::{Connection, DatabaseKind, End, Site, patiently};
+use site::{Connection, DatabaseKind, End, Site, leave_after, patiently};
 
 /// Runs a test once for each database that is available.
 fn with_each<F: Future<Output = ()>>(test: impl Fn(Site) -> F) {
@@ -90,45 +91,46 @@ where
 #[test]
 fn a_future_that_is_dropped_with_its_client_leaves_no_query_and_no_connection() {
     with_each(|site| async move {
-        let connection = site.connect().await;
-        let (number, kind, stop_client) = (connection.number, site.kind, site.stop_client.clone());
-        let (closed, is_closed) = tokio::sync::oneshot::channel();
-        let mut own = Some((connection, closed));
-        let layer = TerminateLayer::new(&site.controller, "search").unwrap();
-        let mut service = layer.layer(Handler(move |token: Token| {
-            let ((connection, closed), stop_client) = (own.take().unwrap(), stop_client.clone());
-            async move {
-                let close = move |connection: Connection| {
-                    drop(connection);
-                    closed.send(()).unwrap();
-                };
-                let mut leased =
-                    stop_client.lease(&token, &shop(), number, connection, close).await.unwrap();
-                leased.run(kind.long()).await;
-            }
-        }));
-        let request = Request::builder().header(bywash_tower::REQUEST_HEADER, "r1");
-        let handling = tokio::spawn(service.call(request.body(()).unwrap()));
-        let watch = site.watch().await;
-        watch.until_works(number).await;
-        handling.abort();
-        patiently(is_closed).await.unwrap();
-        watch.until_rests(number).await;
-        assert_eq!(
-            site.cancelled().await,
-            1,
-            "the daemon has done it, not the end of the connection"
-        );
-        // The stop is counted when the daemon answers it, which may be a moment after the release.
-        patiently(async {
-            while site.stop_client.stats().stops == 0 {
-                tokio::time::sleep(millis(1)).await;
-            }
-        })
-        .await;
-        let stats = site.stop_client.stats();
-        assert_eq!((stats.stops, stats.closed), (1, 1));
+        site.until_cancelled(async || is_left_by_its_client(&site).await).await;
     });
+}
+
+/// Runs a query whose future is dropped with its client, and checks the end of its connection.
+async fn is_left_by_its_client(site: &Site) {
+    let before = site.stop_client.stats();
+    let connection = site.connect().await;
+    let (number, kind, stop_client) = (connection.number, site.kind, site.stop_client.clone());
+    let (closed, is_closed) = tokio::sync::oneshot::channel();
+    let mut own = Some((connection, closed));
+    let layer = TerminateLayer::new(&site.controller, "search").unwrap();
+    let mut service = layer.layer(Handler(move |token: Token| {
+        let ((connection, closed), stop_client) = (own.take().unwrap(), stop_client.clone());
+        async move {
+            let close = move |connection: Connection| {
+                drop(connection);
+                closed.send(()).unwrap();
+            };
+            let mut leased =
+                stop_client.lease(&token, &shop(), number, connection, close).await.unwrap();
+            leased.run(kind.long()).await;
+        }
+    }));
+    let request = Request::builder().header(bywash_tower::REQUEST_HEADER, "r1");
+    let handling = tokio::spawn(service.call(request.body(()).unwrap()));
+    let watch = site.watch().await;
+    watch.until_works(number).await;
+    handling.abort();
+    patiently(is_closed).await.unwrap();
+    watch.until_rests(number).await;
+    // The stop is counted when the daemon answers it, which may be a moment after the release.
+    patiently(async {
+        while site.stop_client.stats().stops == before.stops {
+            tokio::time::sleep(millis(1)).await;
+        }
+    })
+    .await;
+    let stats = site.stop_client.stats();
+    assert_eq!((stats.stops, stats.closed), (before.stops + 1, before.closed + 1));
 }
 
 #[test]
@@ -185,12 +187,8 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let number = connection.number;
             let mut leased =
                 site.stop_client.lease(&victim, &shop(), number, connection, drop).await.unwrap();
-            let stop = async {
-                // Stop at a different moment of the query in each round, in some rounds after its
-                // end.
-                tokio::time::sleep(std::time::Duration::from_micros(round * 25)).await;
-                victim.leave();
-            };
+            // Stop at a different moment of the query in each round, in some rounds after its end.
+            let stop = leave_after(victim, Duration::from_micros(round * 25));
             let (end, ()) = tokio::join!(leased.run(&query), stop);
             hit += u32::from(end == End::Cancelled);
             connection = if let Some(connection) = leased.release().await {

@@ -24,6 +24,15 @@ pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(30), future).await.expect("it comes about")
 }
 
+/// Ends a request after `span`, more finely than the timers of tokio, which count milliseconds.
+pub(crate) async fn leave_after(token: Token, span: Duration) {
+    let leave = move || {
+        std::thread::sleep(span);
+        token.leave();
+    };
+    tokio::task::spawn_blocking(leave).await.unwrap();
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseKind {
     Postgres,
@@ -98,8 +107,25 @@ impl Site {
         Gateway(tokio::io::BufReader::new(stream))
     }
 
+    /// Plays a scene in which the client of a query leaves, until the daemon has cancelled the
+    /// query. A dropped lease ends after 100 ms, and the daemon of a busy machine may be later. So
+    /// this plays up to five scenes. It panics if the daemon cancelled no query.
+    pub(crate) async fn until_cancelled(&self, scene: impl AsyncFn()) {
+        for _ in 0..5 {
+            scene().await;
+            // The daemon may count the cancellation a moment after the end of the query.
+            for _ in 0..100 {
+                if self.cancelled().await > 0 {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        panic!("the daemon has cancelled no query");
+    }
+
     /// Returns the number of queries that the daemon has cancelled, from its metrics.
-    pub(crate) async fn cancelled(&self) -> u64 {
+    async fn cancelled(&self) -> u64 {
         let mut stream = TcpStream::connect(&self.daemon.admin).await.unwrap();
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).await.unwrap();

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bywash_tower::{
-    Class, Controller, HEADER, Reason, Running, Stats, TerminateLayer, Terminated, Token,
+    Class, Controller, HEADER, LeaseError, Reason, Running, Stats, TerminateLayer, Terminated,
+    Token,
 };
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -281,13 +282,17 @@ async fn of_the_errors_only_that_of_a_checkpoint_is_answered_for() {
         Handler(|request| async move { Err(Any::from(Failed::from(long(request).await))) });
     let answer = site.layer.layer(stopped).call(get()).await;
     assert_eq!(status(answer), StatusCode::GATEWAY_TIMEOUT);
+    let lease =
+        Handler(|request| async move { Err(Any::from(LeaseError::from(long(request).await))) });
+    let answer = site.layer.layer(lease).call(get()).await;
+    assert_eq!(status(answer), StatusCode::GATEWAY_TIMEOUT);
     let disk = Handler(|request| async move {
         long(request).await;
         Err(Failed::Disk)
     });
     let answer = site.layer.layer(disk).call(get()).await;
     assert!(matches!(answer, Err(Failed::Disk)), "its own words: {answer:?}");
-    assert_eq!(site.stats().lost, 3);
+    assert_eq!(site.stats().lost, 4);
 }
 
 #[tokio::test(start_paused = true)]
