@@ -40,7 +40,7 @@ final class Control {
             return false;
         }
         boolean isControl = false;
-        int begin = bare(text, 0);
+        int begin = skipBlanks(text, 0);
         while (begin < text.length()) {
             int semicolon = text.indexOf(';', begin);
             int end = semicolon < 0 ? text.length() : semicolon;
@@ -50,7 +50,7 @@ final class Control {
                 }
                 isControl = true;
             }
-            begin = bare(text, Math.min(end + 1, text.length()));
+            begin = skipBlanks(text, Math.min(end + 1, text.length()));
         }
         return isControl;
     }
@@ -61,14 +61,14 @@ final class Control {
         if (seconds == null || seconds.isEmpty()) {
             return seconds != null;
         }
-        int at = bare(statement, first.length());
+        int at = skipBlanks(statement, first.length());
         String second = word(statement, at);
         // Anything else than a word, such as a parenthesis, is not one of these words either.
         return seconds.contains(second) && (!second.isEmpty() || at == statement.length());
     }
 
     /** Returns the first place from {@code at} on that is not in a blank or a comment. */
-    private static int bare(String text, int at) {
+    private static int skipBlanks(String text, int at) {
         Matcher blank = BLANK.matcher(text);
         int place = at;
         while (blank.region(place, text.length()).lookingAt()) {

@@ -48,13 +48,14 @@ final class Conversation {
             channel.close();
             throw error;
         }
-        Thread listener = new Thread(this::listen, "bywash-stopd");
+        // The thread and its values outlive the web application that happens to make it.
+        Thread listener = new Thread(null, this::listen, "bywash-stopd", 0, false);
         listener.setDaemon(true);
-        // The thread outlives the web application that happens to make it.
         listener.setContextClassLoader(null);
         listener.start();
     }
 
+    /** Returns whether the conversation, and with it each of its leases, has ended. */
     boolean isOver() {
         return isOver;
     }
@@ -65,9 +66,9 @@ final class Conversation {
      */
     Optional<String> ask(String command) {
         CompletableFuture<String> answer = new CompletableFuture<>();
-        say(command, answer);
+        send(command, answer);
         try {
-            return Optional.of(hear(answer));
+            return Optional.of(await(answer));
         } catch (ExecutionException | TimeoutException | CancellationException error) {
             // The line was not sent, or not answered in time.
             end();
@@ -76,7 +77,7 @@ final class Conversation {
     }
 
     /** Sends a command. The answer is cancelled if the conversation ends before. */
-    void say(String command, CompletableFuture<String> answer) {
+    void send(String command, CompletableFuture<String> answer) {
         try {
             write(command, answer);
         } catch (IOException error) {
@@ -101,7 +102,7 @@ final class Conversation {
      * Waits for the answer. If this thread is interrupted, the interrupt takes effect only
      * afterwards, because a missing answer would end all leases.
      */
-    private String hear(CompletableFuture<String> answer) throws ExecutionException, TimeoutException {
+    private String await(CompletableFuture<String> answer) throws ExecutionException, TimeoutException {
         long until = System.nanoTime() + patience;
         boolean isInterrupted = false;
         try {
@@ -119,17 +120,18 @@ final class Conversation {
         }
     }
 
+    /** Reads answers until the conversation is over. */
     private void listen() {
-        ByteBuffer heard = ByteBuffer.allocate(LONGEST);
+        ByteBuffer received = ByteBuffer.allocate(LONGEST);
         // The channel is closed completely only when its selector is.
         try (selector) {
-            while (!isOver && heard.hasRemaining()) {
+            while (!isOver && received.hasRemaining()) {
                 selector.select();
                 selector.selectedKeys().clear();
-                if (channel.read(heard) < 0) {
+                if (channel.read(received) < 0) {
                     break;
                 }
-                understand(heard);
+                deliver(received);
             }
         } catch (IOException | RuntimeException error) {
             // An answer that cannot be parsed also ends the conversation.
@@ -139,8 +141,8 @@ final class Conversation {
     }
 
     /** Processes all complete lines that the daemon has sent, and keeps the rest. */
-    private void understand(ByteBuffer heard) throws IOException {
-        String text = StandardCharsets.US_ASCII.decode(heard.flip()).toString();
+    private void deliver(ByteBuffer received) throws IOException {
+        String text = StandardCharsets.US_ASCII.decode(received.flip()).toString();
         int from = 0;
         for (int end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
             String line = text.substring(from, end);
@@ -153,8 +155,8 @@ final class Conversation {
             }
             waiting.remove(asked).complete(answer);
         }
-        heard.position(from);
-        heard.compact();
+        received.position(from);
+        received.compact();
     }
 
     private void end() {

@@ -8,6 +8,9 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A database connection that holds a lease while a query works for a request: from before the query
@@ -41,17 +44,19 @@ final class LeasedConnection implements InvocationHandler {
      */
     @Override
     public Object invoke(Object self, Method method, Object[] values) throws Throwable {
-        switch (method.getName()) {
-            case "commit", "rollback", "setAutoCommit", "close", "abort" -> lease.release();
-            default -> { }
+        String name = method.getName();
+        // A rollback to a savepoint, which is an argument, does not end the transaction.
+        boolean endsTransaction = Set.of("commit", "setAutoCommit").contains(name) || name.equals("rollback") && values == null;
+        if (endsTransaction || Set.of("rollback", "close", "abort").contains(name)) {
+            lease.release();
         }
         Object result = call(wrapped, method, values);
-        if (result instanceof Statement statement) {
-            Class<?> kind = method.getReturnType();
-            String prepared = textOf(values);
-            return proxy(kind, (it, one, given) -> ofStatement(self, it, statement, prepared, one, given));
+        if (endsTransaction) {
+            lease.abortIfSpoiled();
         }
-        return result;
+        return result instanceof Statement statement
+                ? proxy(method.getReturnType(), new LeasedStatement(self, statement, textOf(values)))
+                : result;
     }
 
     /** Returns the first argument of a method if it is a text; otherwise null. */
@@ -59,38 +64,76 @@ final class LeasedConnection implements InvocationHandler {
         return values != null && values.length > 0 && values[0] instanceof String text ? text : null;
     }
 
-    private Object ofStatement(
-            Object connection, Object self, Statement statement, String prepared, Method method, Object[] values)
-            throws Throwable {
-        if (method.getName().equals("getConnection")) {
-            return connection;
+    /** A query's hold of the lease, which ends once. */
+    private final class Hold {
+        private final Lease.Grant grant;
+        private final AtomicBoolean isOver = new AtomicBoolean();
+
+        Hold(Lease.Grant grant) {
+            this.grant = grant;
         }
-        if (!method.getName().startsWith("execute")) {
-            if (method.getName().equals("close")) {
-                // Closing the statement closes its rows without a further call.
-                lease.release();
-            }
-            return call(statement, method, values);
-        }
-        String text = textOf(values);
-        if (Control.isControl(text == null ? prepared : text)) {
-            lease.release();
-            return call(statement, method, values);
-        }
-        Lease.Grant grant = lease.begin();
-        boolean isKept = false;
-        try {
-            Object result = call(statement, method, values);
-            if (grant != null && result instanceof ResultSet rows) {
-                isKept = true;
-                return rows(rows, self, grant);
-            }
-            return result;
-        } catch (SQLException error) {
-            throw lease.explain(grant, error);
-        } finally {
-            if (!isKept) {
+
+        void end() throws SQLException {
+            if (!isOver.getAndSet(true)) {
                 lease.end(grant);
+            }
+        }
+    }
+
+    /** A statement, whose queries are leased. It has one open result set at a time. */
+    private final class LeasedStatement implements InvocationHandler {
+        private final Object connection;
+        private final Statement statement;
+        /** The text with which the statement was prepared; null for a plain statement. */
+        private final String prepared;
+        /** The hold of the last query, which may have open rows. */
+        private final AtomicReference<Hold> last = new AtomicReference<>(new Hold(null));
+
+        LeasedStatement(Object connection, Statement statement, String prepared) {
+            this.connection = connection;
+            this.statement = statement;
+            this.prepared = prepared;
+        }
+
+        @Override
+        public Object invoke(Object self, Method method, Object[] values) throws Throwable {
+            String name = method.getName();
+            if (name.equals("getConnection")) {
+                return connection;
+            }
+            if (!name.startsWith("execute")) {
+                if (name.equals("close")) {
+                    // Closing the statement closes its rows without a further call.
+                    last.get().end();
+                }
+                return call(statement, method, values);
+            }
+            String text = textOf(values);
+            if (Control.isControl(text == null ? prepared : text)) {
+                lease.release();
+                return call(statement, method, values);
+            }
+            return query(self, method, values);
+        }
+
+        private Object query(Object self, Method method, Object[] values) throws Throwable {
+            Hold hold = new Hold(lease.begin());
+            boolean isKept = false;
+            try {
+                // A statement that runs again closes its earlier rows without a further call.
+                last.getAndSet(hold).end();
+                Object result = call(statement, method, values);
+                if (hold.grant != null && result instanceof ResultSet rows) {
+                    isKept = true;
+                    return rows(rows, self, hold);
+                }
+                return result;
+            } catch (SQLException error) {
+                throw lease.errorOf(hold.grant, error);
+            } finally {
+                if (!isKept) {
+                    hold.end();
+                }
             }
         }
     }
@@ -99,8 +142,7 @@ final class LeasedConnection implements InvocationHandler {
      * Wraps a result set so that it holds the lease until all its rows are read, or until it is
      * closed.
      */
-    private ResultSet rows(ResultSet rows, Object statement, Lease.Grant grant) {
-        boolean[] isOpen = {true};
+    private ResultSet rows(ResultSet rows, Object statement, Hold hold) {
         return proxy(ResultSet.class, (self, method, values) -> {
             if (method.getName().equals("getStatement")) {
                 return statement;
@@ -111,11 +153,10 @@ final class LeasedConnection implements InvocationHandler {
                 isOver |= method.getName().equals("next") && Boolean.FALSE.equals(result);
                 return result;
             } catch (SQLException error) {
-                throw lease.explain(grant, error);
+                throw lease.errorOf(hold.grant, error);
             } finally {
-                if (isOver && isOpen[0]) {
-                    isOpen[0] = false;
-                    lease.end(grant);
+                if (isOver) {
+                    hold.end();
                 }
             }
         });

@@ -25,7 +25,10 @@ public final class LeasedDriver implements Driver {
      */
     private static final Pattern ONE_SERVER = Pattern.compile(
             "(postgresql|mariadb|mysql):(?://[^/?,]*+(?:[/?].*)?|(?!//)[^:,?]*(?:[?].*)?)", Pattern.DOTALL);
-    private static final Pattern RECONNECTS = Pattern.compile("[?&]autoReconnect(ForPools)?=true", Pattern.CASE_INSENSITIVE);
+    /** Matches settings that let a driver reconnect, or that name a server outside of the URL's first part. */
+    private static final Pattern REFUSED = Pattern.compile(
+            "(?:^|[?&(,])\\s*(?:autoReconnect(?:ForPools)?\\s*=(?!\\s*(?:false|no)\\b)|(?:PGHOST|PGPORT|service)\\s*=)",
+            Pattern.CASE_INSENSITIVE);
 
     static {
         try {
@@ -43,11 +46,14 @@ public final class LeasedDriver implements Driver {
      * PostgreSQL, MariaDB or MySQL.
      *
      * @param url the URL, such as {@code jdbc:postgresql://127.0.0.1/shop}
+     * @param properties the settings of the other driver
      * @return whether the driver can wrap the other one
      */
-    public static boolean canLease(String url) {
+    public static boolean canLease(String url, Properties properties) {
         return url.startsWith("jdbc:") && ONE_SERVER.matcher(url.substring("jdbc:".length())).matches()
-                && !RECONNECTS.matcher(url).find();
+                && !REFUSED.matcher(url).find()
+                && properties.stringPropertyNames().stream()
+                        .noneMatch(name -> REFUSED.matcher(name + "=" + properties.getProperty(name)).find());
     }
 
     @Override
@@ -57,9 +63,9 @@ public final class LeasedDriver implements Driver {
             return null;
         }
         String wrapped = "jdbc:" + parts.group(2);
-        if (!canLease(wrapped)) {
-            throw new SQLException("bywash: only connections to one server of PostgreSQL, MariaDB or MySQL, without "
-                    + "autoReconnect, can be leased: take jdbc:bywash:" + parts.group(1) + ": out of the URL");
+        if (!canLease(wrapped, properties)) {
+            throw new SQLException("bywash: only connections to one server of PostgreSQL, MariaDB or MySQL, which the URL "
+                    + "names, without autoReconnect, can be leased: take jdbc:bywash:" + parts.group(1) + ": out of the URL");
         }
         Connection connection = DriverManager.getDriver(wrapped).connect(wrapped, properties);
         String question = wrapped.startsWith("jdbc:postgresql:") ? "SELECT pg_backend_pid()" : "SELECT CONNECTION_ID()";
@@ -84,12 +90,12 @@ public final class LeasedDriver implements Driver {
 
     @Override
     public int getMajorVersion() {
-        return 1;
+        return 0;
     }
 
     @Override
     public int getMinorVersion() {
-        return 0;
+        return 1;
     }
 
     @Override

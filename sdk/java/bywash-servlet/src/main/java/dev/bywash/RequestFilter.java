@@ -70,6 +70,9 @@ public final class RequestFilter implements Filter {
                 throw error;
             }
             Answer.send(token.reason(), http, (HttpServletResponse) response);
+            if (http.isAsyncStarted()) {
+                http.getAsyncContext().complete();
+            }
         } finally {
             Token.enter(before);
             if (http.isAsyncStarted()) {

@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
@@ -24,20 +25,21 @@ import java.util.concurrent.atomic.AtomicLongArray;
 public final class StopClient {
     private static final long AGAIN_AFTER = TimeUnit.MILLISECONDS.toNanos(200);
     private static final System.Logger LOG = System.getLogger("dev.bywash");
-    private static final StopClient THE_ONE = new StopClient(usual(), Duration.ofMillis(100));
+    private static final StopClient INSTANCE = new StopClient(defaultSocket(), Duration.ofMillis(100));
 
     private final Path socket;
     private final Duration patience;
     private final AtomicLongArray counts = new AtomicLongArray(Count.values().length);
     /** The commands of which a refusal has been logged: leases and stops have different causes. */
     private final Set<Command> logged = EnumSet.noneOf(Command.class);
+    private final AtomicLong numbers = new AtomicLong();
     private Conversation current;
     private long notBefore = System.nanoTime();
 
     /** The commands that the daemon may refuse. */
     enum Command { LEASE, STOP }
 
-    /** The counts of {@link Stats}, in its order. */
+    /** The counts of {@link Stats}. */
     enum Count { LEASED, UNNAMED, UNREACHABLE, REFUSED, STOPPED, TAKEN, SPOILED, STOPS }
 
     /**
@@ -60,7 +62,7 @@ public final class StopClient {
         this.patience = patience;
     }
 
-    private static Path usual() {
+    private static Path defaultSocket() {
         String named = System.getenv("BYWASH_STOPD");
         return Path.of(named == null || named.isEmpty() ? "/run/bywash-stopd/stopd.sock" : named);
     }
@@ -72,7 +74,7 @@ public final class StopClient {
      * @return the instance
      */
     public static StopClient get() {
-        return THE_ONE;
+        return INSTANCE;
     }
 
     /**
@@ -81,11 +83,18 @@ public final class StopClient {
      * @return the counts
      */
     public Stats stats() {
-        return new Stats(count(0), count(1), count(2), count(3), count(4), count(5), count(6), count(7));
+        return new Stats(
+                get(Count.LEASED), get(Count.UNNAMED), get(Count.UNREACHABLE), get(Count.REFUSED),
+                get(Count.STOPPED), get(Count.TAKEN), get(Count.SPOILED), get(Count.STOPS));
     }
 
-    private long count(int which) {
-        return counts.get(which);
+    private long get(Count what) {
+        return counts.get(what.ordinal());
+    }
+
+    /** Returns a number for work in this process that no other work has. */
+    long nextNumber() {
+        return numbers.incrementAndGet();
     }
 
     /** Adds one to a count. The first of a kind that indicates a wrong set-up is logged. */
@@ -122,19 +131,19 @@ public final class StopClient {
 
     /** Tells the daemon to stop what this process has leased for a request. Does not wait. */
     void stop(String request, Reason reason) {
-        Conversation talk = conversation();
-        if (talk == null) {
+        Conversation conversation = conversation();
+        if (conversation == null) {
             return;
         }
         CompletableFuture<String> answer = new CompletableFuture<>();
-        answer.thenAccept(said -> {
-            if (said.startsWith("OK")) {
+        answer.thenAccept(text -> {
+            if (text.startsWith("OK")) {
                 count(Count.STOPS);
             } else {
-                refused(Command.STOP, said);
+                refused(Command.STOP, text);
             }
         });
-        talk.say("STOP " + request + " " + reason + " scope=own", answer);
+        conversation.send("STOP " + request + " " + reason + " scope=own", answer);
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.bywash;
 
 import java.security.SecureRandom;
 import java.util.HexFormat;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 
@@ -74,22 +75,22 @@ public final class Token {
     }
 
     /**
-     * Fails if the request is over. A query is a checkpoint as well.
+     * Throws an exception if the request is over. Each query checks that too.
      *
-     * @throws StoppedException if the request is over
+     * @throws TerminatedException if the request is over
      */
-    public synchronized void checkpoint() throws StoppedException {
+    public synchronized void checkpoint() {
         if (reason != null) {
-            throw new StoppedException(reason);
+            throw new TerminatedException(reason);
         }
     }
 
     /**
-     * Is the last checkpoint: from here on nothing ends the request, and its queries are not leased.
+     * Makes the last checkpoint: from here on nothing ends the request, and its queries are not leased.
      *
-     * @throws StoppedException if the request is over
+     * @throws TerminatedException if the request is over
      */
-    public synchronized void cancelTermination() throws StoppedException {
+    public synchronized void cancelTermination() {
         checkpoint();
         isDeferred = true;
     }
@@ -101,6 +102,7 @@ public final class Token {
      * @param why the reason
      */
     public void stop(Reason why) {
+        Objects.requireNonNull(why, "a stop needs a reason");
         StopClient client;
         synchronized (this) {
             if (isOver()) {

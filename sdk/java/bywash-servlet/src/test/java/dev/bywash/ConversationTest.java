@@ -93,6 +93,20 @@ final class ConversationTest {
     }
 
     @Test
+    void theThreadThatReadsAnswersInheritsNothing() throws Exception {
+        InheritableThreadLocal<String> inherited = new InheritableThreadLocal<>();
+        inherited.set("of a web application");
+        try (FakeDaemon daemon = FakeDaemon.says("OK")) {
+            CompletableFuture<String> answer = new CompletableFuture<>();
+            var seen = answer.thenApply(text -> Thread.currentThread().getName() + ": " + inherited.get());
+            daemon.client.conversation().send("LEASE r1 shop 1", answer);
+            assertEquals("bywash-stopd: null", seen.get(FakeDaemon.PATIENCE.toSeconds(), TimeUnit.SECONDS));
+        } finally {
+            inherited.remove();
+        }
+    }
+
+    @Test
     void aDaemonThatDoesNotAnswerEndsTheConversation(@TempDir Path folder) throws Exception {
         try (ServerSocketChannel daemon = listen(folder.resolve("s"), 8)) {
             Conversation talk = new StopClient(folder.resolve("s"), PATIENCE).conversation();

@@ -16,6 +16,7 @@ final class FakeDatabase {
     final List<String> texts = new ArrayList<>();
     /** The number of calls of abort. */
     int aborted;
+    boolean isAutoCommit = true;
     /** The error of the rows' next call; null if it has a row. */
     SQLException error;
 
@@ -43,7 +44,12 @@ final class FakeDatabase {
             if (method.getName().equals("abort")) {
                 aborted++;
             }
-            return method.getName().equals("createStatement") ? statement : null;
+            return switch (method.getName()) {
+                case "createStatement" -> statement;
+                case "getAutoCommit" -> isAutoCommit;
+                case "isClosed" -> aborted > 0;
+                default -> null;
+            };
         });
         leased = new LeasedConnection(connection, client, "shop", number).proxy();
     }

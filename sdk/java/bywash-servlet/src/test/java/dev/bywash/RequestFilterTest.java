@@ -119,6 +119,18 @@ final class RequestFilterTest {
     }
 
     @Test
+    void anAsynchronousRequestWhoseHandlerFailsIsAnswered() throws Exception {
+        Server.Handler handler = (request, response) -> {
+            request.startAsync().setTimeout(0);
+            Token.current().stop(Reason.CLIENT_LEFT);
+            Token.current().checkpoint();
+        };
+        try (Server server = new Server(handler, new RequestFilter())) {
+            assertEquals(504, server.ask("GET", "/", "bywash-request", R1).status());
+        }
+    }
+
+    @Test
     void anErrorOfARequestThatGoesOnIsTheServersMatter() throws Exception {
         Server.Handler handler = (request, response) -> {
             throw new IllegalStateException("a fault of the handler");

@@ -2,9 +2,7 @@ package dev.bywash.spring;
 
 import dev.bywash.RequestFilter;
 import jakarta.servlet.DispatcherType;
-import javax.sql.DataSource;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -31,9 +29,8 @@ public class BywashAutoConfiguration {
         return filter;
     }
 
-    /** The properties are read from the environment: a bean of them would be made too early. */
+    /** Leases pools. It reads its properties from the environment: a bean of them would be made too early. */
     @Bean
-    @ConditionalOnClass(DataSource.class)
     static LeasedPools bywashLeasedPools(Environment environment) {
         return new LeasedPools(Binder.get(environment).bindOrCreate("bywash", BywashProperties.class));
     }

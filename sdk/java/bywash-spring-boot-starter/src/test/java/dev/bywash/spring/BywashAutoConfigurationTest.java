@@ -69,9 +69,31 @@ final class BywashAutoConfigurationTest {
             assertThat(output).contains("bywash does not lease the connections of memory: its URL is not that of one server");
             assertThat(output).contains("bywash does not lease the connections of plain: it is not a pool of HikariCP");
             assertThat(context.getBean("named", HikariDataSource.class).getJdbcUrl()).startsWith("jdbc:bywash:mine:");
+            assertThat(output).contains("bywash leases the connections of named under the name in their URL");
         });
         runner.withUserConfiguration(Pools.class).withPropertyValues("bywash.database=self").run(context ->
                 assertThat(output).contains("does not lease the connections of store: the name of the database must have"));
+    }
+
+    @Test
+    void poolsOfOneNameConnectToOneServer(CapturedOutput output) {
+        runner.withUserConfiguration(Pools.class).withPropertyValues("bywash.database=shop").run(context -> {
+            assertThat(context.getBean("store", HikariDataSource.class).getJdbcUrl()).startsWith("jdbc:bywash:shop:");
+            assertThat(context.getBean("more", HikariDataSource.class).getJdbcUrl()).startsWith("jdbc:bywash:shop:");
+            assertThat(context.getBean("reports", HikariDataSource.class).getJdbcUrl()).isEqualTo(URL);
+            assertThat(output).contains("does not lease the connections of reports: it connects to "
+                    + "postgresql://127.0.0.1:5432, and another pool of the database shop to mariadb://127.0.0.1:3306");
+        });
+    }
+
+    @Test
+    void aNameForAPoolThatDoesNotExistIsReported(CapturedOutput output) {
+        runner.withUserConfiguration(Pools.class)
+                .withPropertyValues("bywash.databases.store=other", "bywash.databases.stores=shop")
+                .run(context -> {
+                    assertThat(output).contains("bywash.databases.stores has no effect");
+                    assertThat(output).doesNotContain("bywash.databases.store has no effect");
+                });
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -85,6 +107,11 @@ final class BywashAutoConfigurationTest {
         @Bean
         HikariDataSource store() {
             return pool("jdbc:mariadb://127.0.0.1/store");
+        }
+
+        @Bean
+        HikariDataSource more() {
+            return pool("jdbc:mariadb://127.0.0.1:3306/more?user=a");
         }
 
         @Bean
