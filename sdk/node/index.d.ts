@@ -208,8 +208,8 @@ export class Query {
 }
 
 /**
- * Runs `work` outside of any request: its statements are not leased, not refused, and not
- * cancelled. For clean-up.
+ * Runs `work` outside of any request: its statements are not leased, not refused, not cancelled, and
+ * not counted as `unnamed`. For clean-up.
  */
 export function unleased<Result> (work: () => Result): Result
 

@@ -32,7 +32,7 @@ async function runs (running, count, longest) {
 async function departure (port, kind, running) {
   const path = `/search?query=${encodeURIComponent(KINDS[kind].sleep(8))}`
   const asking = http.get({ port, host: '127.0.0.1', path }).on('error', () => {})
-  await runs(running, 1, 60_000)
+  if (await runs(running, 1, 60_000) === null) throw new Error('the query did not start')
   const closed = performance.now()
   asking.destroy()
   const ended = await runs(running, 0, LONGEST)

@@ -1,5 +1,5 @@
 'use strict'
-// Tests of the examples of README.md: Express, with pg, mysql2, and what builds queries for them.
+// Tests of the examples of README.md: Express, with pg, mysql2, and the query builders and mappers on them.
 
 const assert = require('node:assert/strict')
 const http = require('node:http')
@@ -7,11 +7,11 @@ const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
 const { example } = require('../testing/readme')
 const { listen } = require('../testing/server')
-const { EXAMPLES, KINDS, PATIENCE, daemon, until, watch } = require('./stage')
+const { EXAMPLES, KINDS, PATIENCE, daemon, skipped, until, watch } = require('./stage')
 
 for (const [required, [kind, poolName]] of Object.entries(EXAMPLES)) {
-  const { address, sleep: sleeps, url } = KINDS[kind]
-  const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
+  const { sleep: sleeps, url } = KINDS[kind]
+  const skip = skipped(kind, required)
 
   test(`Express and ${required}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
     const site = await daemon(t)

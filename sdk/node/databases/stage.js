@@ -49,6 +49,16 @@ const EXAMPLES = {
   '@prisma/client': ['pg', 'pool']
 }
 
+/**
+ * Returns the reason to skip the tests of this kind of database with this package, or false. The
+ * package may be undefined.
+ */
+function skipped (kind, name) {
+  if (!KINDS[kind].address) return `NOT TESTED: ${kind}'s database is not there`
+  const needsNewer = /^(@prisma\/client|typeorm)$/.test(name) && Number(process.versions.node.split('.')[0]) < 20
+  return needsNewer && `NOT TESTED: ${name} needs node 20 or later`
+}
+
 async function freePort () {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -129,4 +139,4 @@ async function watch (t, kind) {
   return { ask, running: async () => Number((await ask(query))[0].n) }
 }
 
-module.exports = { EXAMPLES, KINDS, PATIENCE, daemon, until, watch }
+module.exports = { EXAMPLES, KINDS, PATIENCE, daemon, skipped, until, watch }

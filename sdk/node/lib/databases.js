@@ -10,10 +10,9 @@
 // because they must not run on a connection at which a cancellation may still be aimed. Transaction
 // control is never leased and never refused (unleased.js).
 
-const { EventEmitter } = require('node:events')
 const { SettingError } = require('./classes')
 const { Query, Taken } = require('./lease')
-const { current, requests } = require('./token')
+const { requests } = require('./token')
 const { isControl, unleased } = require('./unleased')
 
 const IS_LEASED = Symbol('bywash.leased')
@@ -94,8 +93,9 @@ function connectionOfMysql2 (connection, stopClient, database) {
       const query = () => new Query(stopClient, database, () => connection.threadId, () => connection.destroy())
       if (isControl(args[0])) controlCall(take, callback, work)
       else leasedCall(take, query(), callback, work)
-      // mysql2 returns an emitter here as well, and Sequelize calls a method of it.
-      return new EventEmitter()
+      // Sequelize calls this method of mysql2's emitter. There are no others, because the result
+      // comes to the callback alone.
+      return { setMaxListeners () {} }
     }
   }
 }
@@ -198,7 +198,7 @@ function submitted (take, query, run) {
  * as much as a query.
  */
 function inOwn (callback) {
-  const token = current()
+  const token = requests.getStore()
   return (...args) => requests.run(token, callback, ...args)
 }
 

@@ -5,7 +5,7 @@
 
 const { setTimeout: sleep } = require('node:timers/promises')
 const { UNSAID, stopped } = require('./stop-client')
-const { Terminated, current } = require('./token')
+const { Terminated, requests } = require('./token')
 
 /**
  * Milliseconds for which a lease outlasts the deadline of its request. The stop comes at that
@@ -40,13 +40,13 @@ class Query {
   #database
   #number
   #close
-  #token = current()
+  #token = requests.getStore()
   #words
   #isLeased
   // The conversation in which a lease holds, or may hold; and the one in which it was released.
   #conversation = null
   #was = null
-  // Whether the connection was closed because of the answer to a release.
+  // Whether the connection was closed because a release was refused or not answered.
   #isSpoiled = false
 
   constructor (stopClient, database, number, close) {
@@ -68,7 +68,7 @@ class Query {
     const token = this.#token
     if (token?.isTerminated) return true
     if (!token?.request) {
-      this.#stopClient.count('unnamed')
+      if (token !== null) this.#stopClient.count('unnamed')
       return false
     }
     if (this.#stopClient.conversation() !== null) return token.leasesWith(this.#stopClient)

@@ -200,7 +200,8 @@ async function concluded (token, handler, req, res) {
 function warn (error, { reason }) {
   const isTermination = (of) => of instanceof Terminated || of?.name === 'AbortError'
   const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
-  // Drizzle and others, Sequelize and TypeORM keep the error of a query in these fields.
+  // Libraries keep the error of a query in a field: Drizzle in `cause`, Sequelize in `original`, and
+  // TypeORM in `driverError`.
   const all = [error, error?.cause, error?.original, error?.driverError]
   if (all.some(isTermination) || isOfClient) return
   process.emitWarning(`a terminated request ended with an error: ${inspect(error)}`, 'BywashWarning')

@@ -26,6 +26,9 @@ const LONGEST = 1024
 
 const REASONS = ['ran_too_long', 'client_left', 'deadline']
 
+/** The line to a holder of a lease of `self`. */
+const TO_HOLDER = new RegExp(`^0 STOPPED [A-Za-z0-9._:-]{1,128} (?:${REASONS.join('|')}) [0-9]{1,16}$`)
+
 /** Warnings that are emitted once. */
 const WARNINGS = {
   unnamed: () => 'a query runs outside of a named request, so nothing can stop it: put the middleware around its handler',
@@ -108,7 +111,7 @@ class Conversation {
   #said (line) {
     // This line goes to holders of leases of `self`. A query asks by such a lease (lease.js), and
     // gets the reason by the answer.
-    if (/^0 STOPPED [A-Za-z0-9._:-]{1,128} [a-z_]+ [0-9]{1,16}$/.test(line)) return true
+    if (TO_HOLDER.test(line)) return true
     const [, number, words] = /^([0-9]{1,16}) ((?:OK|ERR)(?: .*)?|STOPPED [a-z_]+)$/.exec(line) ?? []
     if (number === undefined || Number(number) === 0 || Number(number) > this.#number) return false
     if (words.startsWith('STOPPED') && stopped(words) === null) return false

@@ -301,13 +301,14 @@ class Token {
   }
 }
 
+/** The token of the request that code works for. It is null within `unleased`. */
 const requests = new AsyncLocalStorage()
 
 /**
  * Returns the token of the request that the calling code works for, or undefined if there is none.
  */
 function current () {
-  return requests.getStore()
+  return requests.getStore() ?? undefined
 }
 
 /** Throws `Terminated` if the current request is over; does nothing outside of a request. */

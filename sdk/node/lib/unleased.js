@@ -30,10 +30,10 @@ const WORD = /[\w\u0080-\uffff]*/y
 
 /**
  * Runs `work` outside of any request: its statements are not leased, not refused, and not
- * cancelled. Returns its result.
+ * cancelled. They are not counted as `unnamed`. Returns its result.
  */
 function unleased (work) {
-  return requests.run(undefined, work)
+  return requests.run(null, work)
 }
 
 /**

@@ -7,7 +7,7 @@ const { once } = require('node:events')
 const { readdirSync } = require('node:fs')
 const http = require('node:http')
 const { test } = require('node:test')
-const { Query, Terminated, outgoing, terminable } = require('..')
+const { Query, Terminated, outgoing, terminable, unleased } = require('..')
 const { daemon } = require('../testing/daemon')
 const { cancelled, stage } = require('../testing/stop-client')
 const { listen, until, warnings } = require('../testing/server')
@@ -18,7 +18,11 @@ const RELEASE = 'RELEASE r1 shop 4711'
 test('queries outside of a named request are one warning', async (t) => {
   const { controller, run, stopClient } = await stage(t)
   const said = warnings(t)
-  for (const token of [null, controller.begin('search')]) await run(null, token)
+  const query = () => new Query(stopClient, 'shop', () => 4711, () => {}).run(async () => {})
+  await unleased(query)
+  assert.equal(stopClient.stats().unnamed, 0, 'it is meant to be outside')
+  await query()
+  await run(null, controller.begin('search'))
   assert.equal(stopClient.stats().unnamed, 2)
   await until(() => said.length > 0)
   assert.equal(said.filter((text) => text.includes('outside of a named request')).length, 1)
@@ -90,10 +94,9 @@ test('the error of a cancelled query is the cause of that of its request, and an
 })
 
 test('if a cancellation takes long, the connection is closed and the reason asked', async (t) => {
-  const { answers, closed, daemon, run, stopClient, token } = await stage(t)
-  // As the daemon does until the end of a cancellation.
-  answers({ RELEASE: 'ERR taken close it' })
+  const { closed, daemon, run, stopClient, token } = await stage(t)
   await assert.rejects(run(() => {
+    // Until the end of a cancellation the daemon refuses each line about the connection.
     daemon.answer = (words) => {
       if (!words.includes('self')) return 'ERR taken close it'
       return words.startsWith('LEASE') ? 'STOPPED deadline' : 'OK'
@@ -116,6 +119,13 @@ test('if nobody has stopped the request of a closed connection, its error stays'
   await run(null, undefined, 4712)
   assert.deepEqual([closed, stopClient.stats().spoiled, token.reason], [[4711], 1, null])
   assert.equal(daemon.clients.length, 1, 'the conversation goes on')
+})
+
+test('a stop of own work for a reason that is not known ends the conversation', async (t) => {
+  const { daemon, run, stopClient } = await stage(t)
+  await run()
+  daemon.say('0 STOPPED r1 boredom 1\n')
+  await until(() => stopClient.conversation() === null)
 })
 
 test('without a daemon everything works, and it is looked for again after 200 ms', async (t) => {

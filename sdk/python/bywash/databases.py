@@ -17,7 +17,7 @@ import functools
 import re
 import threading
 import weakref
-from typing import Any, Callable, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 from .classes import SettingError
 from .lease import OwnQuery, Query
@@ -138,7 +138,7 @@ class _Connection:
     def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         with self._lock:
             # `executemany` may call `execute`.
-            if self._is_running or self._is_control(what, (*args, *named.values())):
+            if self._is_running or self._is_control(what, args, named):
                 return what(*args, **named)
             self._is_running = True
             try:
@@ -151,12 +151,13 @@ class _Connection:
         connection = self._connection()
         return Query(self._stop_client, self._database, lambda: number_of(connection), lambda: close(connection))
 
-    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
+    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...], named: Dict[str, Any]) -> bool:
         """Return whether a call of a cursor's method is transaction control.
 
-        A procedure's name is not a statement.
+        A procedure's name is not a statement. All drivers name the parameter of a statement `query`.
         """
-        return len(args) > 1 and getattr(what, "__name__", "") != "callproc" and is_control(args[1], args[0])
+        statement = args[1] if len(args) > 1 else named.get("query")
+        return getattr(what, "__name__", "") != "callproc" and is_control(statement, args[0])
 
 
 class _AsyncConnection(_Connection):
@@ -178,7 +179,7 @@ class _AsyncConnection(_Connection):
         async with self._turn:
             self._runner = task
             try:
-                if self._is_control(what, (*args, *named.values())):
+                if self._is_control(what, args, named):
                     return await what(*args, **named)
                 async with self._query():
                     return await what(*args, **named)
@@ -197,6 +198,9 @@ class _Asyncpg(_AsyncConnection):
         self._protocol = connection._protocol
         # A pool runs this text when a connection comes back to it.
         self._reset_query = connection.get_reset_query()
+        # Whether the connection must be closed, because a release was interrupted, refused or not
+        # answered.
+        self._is_spoiled = False
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._protocol, name)
@@ -204,10 +208,31 @@ class _Asyncpg(_AsyncConnection):
             return functools.partial(self.run, attribute)
         return attribute
 
-    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
+    async def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        try:
+            return await super().run(what, *args, **named)
+        finally:
+            # asyncpg refuses a ROLLBACK on a closed connection, and its error would replace
+            # `Terminated`. So the connection is closed after the end of its transaction.
+            if self._is_spoiled and not self._protocol.is_in_transaction():
+                close(self._connection())
+
+    def _query(self) -> Query:
+        connection = self._connection()
+        return Query(
+            self._stop_client, self._database, lambda: number_of(connection), lambda: close(connection), self._spoil
+        )
+
+    def _spoil(self) -> None:
+        self._is_spoiled = True
+
+    def _is_control(self, what: Callable[..., Any], args: Tuple[Any, ...], named: Dict[str, Any]) -> bool:
         name = what.__name__
-        # The first argument is a text or a prepared statement, except that `prepare` has a name there.
-        statement = args[1] if name == "prepare" else getattr(args[0], "query", args[0])
+        # `prepare` has the name of the statement in front of its text.
+        place = 1 if name == "prepare" else 0
+        # asyncpg passes a prepared statement as `state` where it uses names.
+        statement = args[place] if len(args) > place else named.get("state")
+        statement = getattr(statement, "query", statement)
         return name in _CLOSE_ASYNCPG or statement == self._reset_query or is_control(statement)
 
 

@@ -11,7 +11,8 @@ once as well, and Django replaces it for the next request.
 """
 
 import asyncio
-from typing import Any, Callable
+import contextlib
+from typing import Any, Callable, Dict
 
 from asgiref.sync import ThreadSensitiveContext
 from django.core.signals import request_finished
@@ -65,20 +66,26 @@ def spoil(wrapper: Any) -> None:
 def lease_queries(stop_client: StopClient, **databases: str) -> None:
     """Lease the queries of all connections with these aliases.
 
-    The arguments are `alias="name in the daemon's configuration"`. Another call for the same aliases
+    The arguments are `alias="name in the daemon's configuration"`. Another call for the same alias
     has no effect.
     """
-    wrappers = {alias: LeaseQueries(stop_client, name) for alias, name in databases.items()}
-
-    def lease(connection: Any, **_: Any) -> None:
-        wrapper = wrappers.get(connection.alias)
-        if wrapper is not None and wrapper not in connection.execute_wrappers:
-            connection.execute_wrappers.append(wrapper)
-
-    # There is no list of all connections, since each thread has its own.
-    connection_created.connect(lease, weak=False, dispatch_uid=("bywash", *sorted(databases)))
+    for alias, name in databases.items():
+        _wrappers.setdefault(alias, LeaseQueries(stop_client, name))
+    # There is no list of all connections, since each thread has its own. Django connects a receiver
+    # once.
+    connection_created.connect(_lease)
     for connection in connections.all(initialized_only=True):
-        lease(connection)
+        _lease(connection)
+
+
+#: The wrappers of this process, by alias.
+_wrappers: Dict[str, LeaseQueries] = {}
+
+
+def _lease(connection: Any, **_: Any) -> None:
+    wrapper = _wrappers.get(connection.alias)
+    if wrapper is not None and wrapper not in connection.execute_wrappers:
+        connection.execute_wrappers.append(wrapper)
 
 
 def cancellable(application: App) -> App:
@@ -105,6 +112,10 @@ def cancellable(application: App) -> App:
             await asyncio.shield(handler)
         except asyncio.CancelledError:
             ended.set_result(None)
+            # A further cancellation would end the handler before its view.
+            while not handler.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({handler})
             await handler
             raise
 

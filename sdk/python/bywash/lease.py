@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, Generator, Optional, Union
 
 from .conversation import Conversation, stopped
 from .stop_client import StopClient
-from .token import Terminated, Token, _current
+from .token import Terminated, Token, _current, _is_unleased
 
 #: Seconds for which a lease outlasts the deadline of its request. The stop comes at that deadline
 #: and must find the lease.
@@ -75,7 +75,8 @@ class Query:
         # released.
         self._conversation: Optional[Conversation] = None
         self._was_in: Optional[Conversation] = None
-        # Whether the connection must not be reused because of the answer to a release.
+        # Whether the connection must not be reused because a release was interrupted, refused or not
+        # answered.
         self._is_spoiled = False
 
     def __enter__(self) -> None:
@@ -105,7 +106,8 @@ class Query:
         if token is not None and (over := self._refusal(token)):
             raise over
         if token is None or token.request is None:
-            self._stop_client.count("unnamed")
+            if not _is_unleased.get():
+                self._stop_client.count("unnamed")
             return
         conversation = self._stop_client.conversation()
         if conversation is None:

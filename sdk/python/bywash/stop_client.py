@@ -59,7 +59,7 @@ class StopClientStats:
     stopped: int
     #: Connections that were closed because another client of the daemon had leased them too.
     taken: int
-    #: Connections that were not reused because a release was not answered.
+    #: Connections that were not reused because a release was interrupted, refused or not answered.
     spoiled: int
     #: Requests that the daemon was told to stop.
     stops: int

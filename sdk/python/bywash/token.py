@@ -309,6 +309,9 @@ class Token:
 
 _current: "contextvars.ContextVar[Optional[Token]]" = contextvars.ContextVar("bywash_token", default=None)
 
+#: Whether the calling code is within `unleased`.
+_is_unleased: "contextvars.ContextVar[bool]" = contextvars.ContextVar("bywash_unleased", default=False)
+
 
 def current() -> Optional[Token]:
     """Return the token of the request that the calling code works for; None if there is none."""

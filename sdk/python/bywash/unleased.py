@@ -12,7 +12,7 @@ import contextlib
 import re
 from typing import Any, Iterator, Tuple
 
-from .token import _current
+from .token import _current, _is_unleased
 
 #: The words that such statements begin with, and those that may come second; None allows any. BEGIN
 #: also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. It is
@@ -38,12 +38,13 @@ _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]*")
 def unleased() -> Iterator[None]:
     """Run the block of a `with` outside of any request.
 
-    Its statements are not leased, not refused, and not cancelled.
+    Its statements are not leased, not refused, and not cancelled. They are not counted as `unnamed`.
     """
-    was = _current.set(None)
+    was, was_unleased = _current.set(None), _is_unleased.set(True)
     try:
         yield
     finally:
+        _is_unleased.reset(was_unleased)
         _current.reset(was)
 
 

@@ -25,7 +25,8 @@ TURNS, LONGEST = 15, 6.0
 
 MYSQL = "mysql+aiomysql://shop:lab@{host}:{port}/shop?autocommit=true".format(**place(MARIADB))
 
-#: A word of the example, the kind of its database, its address, and the database's name in the daemon.
+#: The applications by name: a text that only its example has, the kind of its database, the address,
+#: and the database's name in the daemon.
 APPLICATIONS = {
     "psycopg": ("AsyncConnectionPool", "postgres", conninfo(), "shop"),
     "asyncpg": ("import asyncpg", "postgres", conninfo(), "shop"),

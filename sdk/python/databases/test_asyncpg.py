@@ -41,8 +41,33 @@ WAYS = {
 }
 
 
+class RefusedRelease:
+    """The tests of a release that is not answered because the daemon has died."""
+
+    async def cancelled_without_daemon(self, connection):
+        """Run a query in a transaction of a request that is over, and return the error."""
+        pid = await connection.fetchval("SELECT pg_backend_pid()")
+
+        async def run():
+            with request(self.controller, "r1") as token:
+                async with connection.transaction():
+                    tokens.append(token)
+                    await connection.fetch(self.sleep())
+
+        tokens = []
+        running = asyncio.ensure_future(run())
+        await self.runs(1)
+        self.stage.kill()
+        self.addAsyncCleanup(asyncio.to_thread, self.stage.start)
+        tokens[0].leave()
+        await asyncio.to_thread(self.watch.ask, f"SELECT pg_cancel_backend({pid})")
+        (error,) = await asyncio.gather(running, return_exceptions=True)
+        self.assertEqual(self.stop_client.stats().spoiled, 1)
+        return error
+
+
 @unittest.skipIf(POSTGRES is None, NOT_TESTED)
-class Asyncpg(CancelledTask, unittest.IsolatedAsyncioTestCase):
+class Asyncpg(RefusedRelease, CancelledTask, unittest.IsolatedAsyncioTestCase):
     kind, name = "postgres", "shop"
 
     async def connect(self):
@@ -114,6 +139,11 @@ class Asyncpg(CancelledTask, unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await said.get(), "here")
         self.assertGreater(self.stop_client.stats().leased, 5)
 
+    async def test_a_connection_without_an_answered_release_is_closed_after_its_transaction(self):
+        connection = await self.open()
+        self.assertIsInstance(await self.cancelled_without_daemon(connection), Terminated)
+        self.assertTrue(connection.is_closed())
+
     async def test_leased_takes_a_connection_that_a_pool_lends_and_leases_it_once(self):
         async with asyncpg.create_pool(conninfo(), min_size=1, max_size=1) as pool:
             for turn in range(2):
@@ -125,7 +155,7 @@ class Asyncpg(CancelledTask, unittest.IsolatedAsyncioTestCase):
 
 
 @unittest.skipIf(POSTGRES is None, NOT_TESTED)
-class Pool(CancelledTask, SharedConnection, unittest.IsolatedAsyncioTestCase):
+class Pool(RefusedRelease, CancelledTask, SharedConnection, unittest.IsolatedAsyncioTestCase):
     """A pool of one connection."""
 
     kind, name = "postgres", "shop"
@@ -153,6 +183,13 @@ class Pool(CancelledTask, SharedConnection, unittest.IsolatedAsyncioTestCase):
                     await connection.execute("SELECT 1")
         self.assertEqual(await asyncio.wait_for(pool.fetchval("SELECT pg_backend_pid()"), PATIENCE), pid)
         self.assertEqual(self.stop_client.stats().spoiled, 0)
+
+    async def test_a_connection_without_an_answered_release_is_replaced_after_its_transaction(self):
+        pool = await self.open()
+        async with pool.acquire() as connection:
+            pid = await connection.fetchval("SELECT pg_backend_pid()")
+            self.assertIsInstance(await self.cancelled_without_daemon(connection), Terminated)
+        self.assertNotEqual(await asyncio.wait_for(pool.fetchval("SELECT pg_backend_pid()"), PATIENCE), pid)
 
     async def test_a_connection_that_another_has_too_is_replaced(self):
         pool = await self.open()

@@ -42,7 +42,7 @@ def configure():
         DATABASES={
             "default": {**postgres, "CONN_MAX_AGE": None, "ATOMIC_REQUESTS": True},
             # Under ASGI each request has a connection of its own, which must be closed at its end.
-            "asgi": postgres,
+            "asgi": {**postgres, "OPTIONS": {"application_name": "asgi"}},
             "store": database("mysql", MARIADB),
         },
         ROOT_URLCONF=urls,
@@ -143,6 +143,14 @@ class OnDjango(unittest.TestCase):
             with unleased():
                 cursor.execute("SELECT count(*) FROM t")
             self.assertEqual(cursor.fetchone(), (0,))
+
+    def test_an_alias_that_is_leased_twice_leases_each_query_once(self):
+        from bywash.django import lease_queries
+
+        lease_queries(stop_client(self, self.stage), default="shop")
+        before = self.stats().leased
+        self.assertEqual(self.ask("u1", "SELECT 1"), 1)
+        self.assertEqual(self.stats().leased, before + 1)
 
     def test_a_connection_that_another_has_too_is_replaced_for_the_next_request(self):
         from django.db import connection

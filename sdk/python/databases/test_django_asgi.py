@@ -5,7 +5,7 @@ import gc
 import unittest
 import warnings
 
-from stage import until
+from stage import PATIENCE, until
 from test_django import configure
 from test_frameworks import README, Served, example_text
 
@@ -46,18 +46,27 @@ def views():
     return {"sync_to_async": in_a_thread, "the asynchronous ORM": mapped, "a synchronous view": synchronous}
 
 
-def waiting(ended):
-    """Return a view that waits, and puts into a list that it has ended."""
-    from django.db import transaction
+class Waiting:
+    """A view that waits until it is cancelled, and then until it may end."""
 
-    @transaction.non_atomic_requests
-    async def wait(request):
-        try:
-            await asyncio.sleep(600)
-        finally:
-            ended.append(True)
+    def __init__(self):
+        self.has_begun, self.is_cancelled, self.may_end = (asyncio.Event() for _ in range(3))
+        self.has_ended = False
 
-    return wait
+    def view(self):
+        from django.db import transaction
+
+        @transaction.non_atomic_requests
+        async def wait(request):
+            self.has_begun.set()
+            try:
+                await asyncio.sleep(600)
+            finally:
+                self.is_cancelled.set()
+                await self.may_end.wait()
+                self.has_ended = True
+
+        return wait
 
 
 class OnDjangoAsgi(Served):
@@ -69,25 +78,27 @@ class OnDjangoAsgi(Served):
         exec(compile(text.replace("default=", "asgi="), str(README), "exec"), cls.names)
         cls.views = views()
 
-    async def serves(self, view):
-        """Serve this view until the end of the test."""
+    def route(self, view):
+        """Let Django's only path be this view until the end of the test."""
         from django.test import override_settings
         from django.urls import path
 
         override = override_settings(ROOT_URLCONF=type("Urls", (), {"urlpatterns": [path("search", view)]}))
         override.enable()
         self.addCleanup(override.disable)
-        await self.serve(self.names["application"])
 
     async def obeys(self, view):
         """Check the rules for a view, and that it leaves no connection open."""
-        await self.serves(self.views[view])
+        self.route(self.views[view])
+        await self.serve(self.names["application"])
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             await self.laws(self.names)
             gc.collect()
-        # The warning of psycopg.
+        # psycopg warns of a connection that its garbage collection closes.
         self.assertEqual([each for each in map(str, warned) if "deleted while still open" in each], [])
+        opened = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'asgi'"
+        await asyncio.to_thread(until, lambda: self.watch.ask(opened) == [(0,)])
 
     async def test_a_view_that_awaits_a_thread(self):
         await self.obeys("sync_to_async")
@@ -99,10 +110,42 @@ class OnDjangoAsgi(Served):
         await self.obeys("a synchronous view")
 
     async def test_a_view_that_waits_is_cancelled(self):
-        ended = []
-        await self.serves(waiting(ended))
+        waiting = Waiting()
+        waiting.may_end.set()
+        self.route(waiting.view())
+        await self.serve(self.names["application"])
         self.assertEqual((await self.get("w1", "", "bywash-deadline: 300\r\n"))[0], 504)
-        await asyncio.to_thread(until, lambda: ended)
+        await asyncio.to_thread(until, lambda: waiting.has_ended)
+
+    async def test_a_second_cancellation_does_not_leave_the_view_behind(self):
+        from bywash.django import cancellable
+        from django.core.asgi import get_asgi_application
+
+        waiting, sent = Waiting(), []
+        self.route(waiting.view())
+
+        async def receive():
+            return await (messages.get() if not messages.empty() else asyncio.sleep(600))
+
+        async def send(message):
+            sent.append(message)
+
+        messages = asyncio.Queue()
+        messages.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+        scope = {"type": "http", "method": "GET", "path": "/search", "query_string": b"", "headers": [(b"host", b"a")]}
+        running = asyncio.ensure_future(cancellable(get_asgi_application())(scope, receive, send))
+        await asyncio.wait_for(waiting.has_begun.wait(), PATIENCE)
+        running.cancel()
+        await asyncio.wait_for(waiting.is_cancelled.wait(), PATIENCE)
+        running.cancel()
+        # Enough turns of the loop for the task to end, if it does not wait for the view.
+        for _ in range(100):
+            await asyncio.sleep(0)
+        self.assertFalse(running.done())
+        waiting.may_end.set()
+        with self.assertRaises(asyncio.CancelledError):
+            await running
+        self.assertEqual((waiting.has_ended, sent), (True, []))
 
 
 if __name__ == "__main__":

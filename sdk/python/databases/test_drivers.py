@@ -22,9 +22,13 @@ except ImportError:
 
 
 class Driver:
-    """The tests that each driver for threads must pass."""
+    """The tests that each driver for threads must pass.
+
+    `connect` returns an open connection. `values` is the driver's name for the values of a statement.
+    """
 
     kind = name = None
+    values = "args"
 
     @classmethod
     def setUpClass(cls):
@@ -124,7 +128,8 @@ class Driver:
                 token.leave()
                 with self.assertRaises(Terminated):
                     cursor.execute("SELECT 1")
-                cursor.execute("ROLLBACK")
+                # The order of arguments with names has no meaning.
+                cursor.execute(**{self.values: None, "query": "ROLLBACK"})
             cursor.execute("SELECT count(*) FROM orders")
             self.assertEqual(list(cursor.fetchall()), [(0,)])
             cursor.execute("DROP TABLE orders")
@@ -226,7 +231,7 @@ class Driver:
 
 @unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
 class Psycopg(Driver, unittest.TestCase):
-    kind, name = "postgres", "shop"
+    kind, name, values = "postgres", "shop", "params"
 
     def connect(self):
         return postgres()
@@ -234,7 +239,7 @@ class Psycopg(Driver, unittest.TestCase):
 
 @unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
 class Psycopg2(Driver, unittest.TestCase):
-    kind, name = "postgres", "shop"
+    kind, name, values = "postgres", "shop", "vars"
 
     def connect(self):
         return postgres(psycopg2)
@@ -265,7 +270,7 @@ class MySQLClient(Driver, unittest.TestCase):
 class AsyncDriver:
     """The tests that each asynchronous driver must pass.
 
-    `connect` returns an open connection, and `run` runs a query on it.
+    `connect` returns an open connection, and `run_query` runs a query on it.
     """
 
     kind = name = None
@@ -335,14 +340,14 @@ class CancelledTask(AsyncDriver):
     async def test_a_task_that_is_cancelled_leaves_a_connection_that_is_not_leased(self):
         connection, spoiled = await self.open(), 0
         for turn in range(100):
-            running = asyncio.ensure_future(self.run_for(f"l{turn}", connection, self.sleep(0.01)))
+            running = asyncio.ensure_future(self.run_for(f"l{turn}", connection, self.sleep()))
             await asyncio.sleep(turn * 0.00005)
             running.cancel()
             stopping = asyncio.ensure_future(self.stop(f"l{turn}"))
             with self.assertRaises(asyncio.CancelledError):
                 await running
             if self.stop_client.stats().spoiled > spoiled:
-                # The cancellation of the task has hit the release, so the connection was closed.
+                # The release was refused or interrupted, so the connection was closed.
                 connection, spoiled = await self.open(), spoiled + 1
             await self.run_for(f"m{turn}", connection, self.sleep(0.002))
             await stopping

@@ -10,7 +10,7 @@ import time
 import unittest
 
 import bywash
-from bywash import Class, Controller, OwnQuery, Query, StopClient, Terminated
+from bywash import Class, Controller, OwnQuery, Query, StopClient, Terminated, unleased
 from bywash.token import _current
 
 from .clock import Clock
@@ -228,6 +228,9 @@ class Warnings(Case):
 
     def test_the_first_query_outside_of_a_named_request_is_logged(self):
         with self.assertLogs("bywash") as logged:
+            with unleased(), self.query():
+                pass
+            self.assertEqual(self.stop_client.stats().unnamed, 0, "it is meant to be outside")
             self.begin(None)
             for _ in range(2):
                 with self.query():
