@@ -2,9 +2,11 @@
  * syscall(SYS_futex, ...), from the program's code or from that of a C++ runtime.
  *
  * The kernel removes a waiting thread from the futex when a signal comes first. So a request that
- * is stopped there takes no wake-up from another thread. A std::barrier cannot take an arrival
- * back, so that a request is not stopped in its wait; a runtime lets its threads wait at a word for
- * many objects (gate.h). */
+ * is stopped there takes no wake-up from another thread.
+ *
+ * A std::barrier cannot take an arrival back. So a request is not stopped in its wait. A runtime
+ * lets its threads wait at one word for many objects, and so hides which of them is a barrier
+ * (gate.h). */
 #include "futex.h"
 
 #include <linux/futex.h>
@@ -26,11 +28,12 @@ static bool is_wait(int operation) {
 /* Waits where the request can be stopped, if that is possible at this futex. */
 static long wait_at(struct thread *thread, void *caller, void *word, int operation, long value, long time, long mask) {
     bool can_leave = stop_may_leave(thread) && !gate_is_shared_word((uintptr_t)word)
-        && gate_may_wait((uintptr_t)caller) && !(thread->pending && stop_is_own(thread, word));
+        && gate_may_wait((uintptr_t)caller, thread->stack_at_start) && !(thread->pending && stop_is_own(thread, word));
     if (!can_leave) {
         return REAL(syscall)(SYS_futex, word, operation, value, time, NULL, mask);
     }
     stop_at_wait(thread, word);
+    thread->waits_own = false;
     thread->waits_at = word;
     long result = calls_enter(&thread->pending, SYS_futex, (long)word, operation, value, time, 0, mask);
     thread->waits_at = NULL;

@@ -23,6 +23,8 @@ struct ranges {
 
 /* The code and the static data of the program, and those of the C++ runtimes that it shares. */
 static struct ranges program, program_data, runtime, runtime_data;
+/* The code of libc++. It waits for conditions inside of its own locks (std::shared_mutex). */
+static struct ranges libcxx;
 struct gate_range gate_libc, gate_loader;
 static struct ranges allocator;
 
@@ -94,7 +96,7 @@ bool gate_open(void) {
     if (is_open) {
         return true;
     }
-    struct ranges *all[] = {&program, &program_data, &runtime, &runtime_data, &allocator};
+    struct ranges *all[] = {&program, &program_data, &runtime, &runtime_data, &libcxx, &allocator};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         atomic_store(&all[i]->count, 0);
     }
@@ -102,7 +104,7 @@ bool gate_open(void) {
     int missing = look_for(NULL, &program, &program_data) | look_for("libc.so.6", &libc, NULL)
         | look_for("ld-linux", &loader, NULL) | look_for_allocator();
     look_for("libstdc++.so", &runtime, &runtime_data);
-    look_for("libc++.so", &runtime, &runtime_data);
+    look_for("libc++.so", &libcxx, &runtime_data);
     gate_libc = libc.range[0];
     gate_loader = loader.range[0];
     /* Their code is one range each. With a second range, allocations from it would be charged to
@@ -125,11 +127,10 @@ bool gate_is_allocator(uintptr_t pc) {
 
 /* --- The stack --- */
 
-/* The program's return addresses, and how far the search has come. */
+/* The program's return addresses. */
 struct walk {
     uintptr_t *callers;
     unsigned count, most;
-    bool is_in_runtime;
 };
 
 static _Unwind_Reason_Code collect(struct _Unwind_Context *frame, void *context) {
@@ -147,22 +148,38 @@ unsigned gate_callers(uintptr_t callers[], unsigned most) {
     return walk.count;
 }
 
-/* Stops at the caller of the runtime's function. The frames before that function are ours. */
-static _Unwind_Reason_Code leave_runtime(struct _Unwind_Context *frame, void *context) {
-    struct walk *walk = context;
+/* A wait of a request, whose stack begins at `begin`: the code that called us, and the findings. */
+struct wait {
+    uintptr_t caller, begin;
+    bool is_ours_over, is_of_program, is_of_library;
+};
+
+/* Looks at the frames from the caller to the begin of the request. The frames before are ours. */
+static _Unwind_Reason_Code look_at(struct _Unwind_Context *frame, void *context) {
+    struct wait *wait = context;
     uintptr_t pc = _Unwind_GetIP(frame);
-    bool was_in_runtime = walk->is_in_runtime;
-    walk->is_in_runtime = is_in(&runtime, pc);
-    walk->count = was_in_runtime && is_in(&program, pc);
-    return was_in_runtime && !walk->is_in_runtime ? _URC_END_OF_STACK : _URC_NO_REASON;
+    bool is_outside = _Unwind_GetCFA(frame) > wait->begin;
+    wait->is_ours_over = wait->is_ours_over || pc == wait->caller;
+    if (wait->is_ours_over) {
+        bool is_program = is_outside || is_in(&program, pc);
+        wait->is_of_program = wait->is_of_program || is_program;
+        wait->is_of_library = !is_program && !is_in(&runtime, pc) && !is_in(&libcxx, pc) && !gate_is_libc(pc);
+    }
+    return is_outside || wait->is_of_library ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-bool gate_may_wait(uintptr_t pc) {
-    struct walk walk = {0};
-    if (is_in(&runtime, pc)) {
-        _Unwind_Backtrace(leave_runtime, &walk);
+bool gate_may_wait(uintptr_t pc, uintptr_t begin) {
+    bool is_program = is_in(&program, pc);
+    struct wait wait = {.caller = pc, .begin = begin, .is_of_program = is_program};
+    if (!is_program && !is_in(&runtime, pc) && !is_in(&libcxx, pc)) {
+        return false;
     }
-    return walk.count > 0 || is_in(&program, pc);
+    _Unwind_Backtrace(look_at, &wait);
+    return wait.is_of_program && !wait.is_of_library;
+}
+
+bool gate_may_wait_for_condition(uintptr_t pc, uintptr_t begin) {
+    return !is_in(&libcxx, pc) && gate_may_wait(pc, begin);
 }
 
 /* The words of libstdc++ 12, whose waits are inline, and of a static libc++ 14 are in the program's

@@ -22,8 +22,11 @@ bool gate_has_name(const char *path, const char *name);
  * handler. */
 bool gate_is_program(uintptr_t pc);
 /* Returns whether the program itself waits at `pc`: the code there is the program's, or that of a
- * C++ runtime which the program has called. A runtime only passes a wait on. */
-bool gate_may_wait(uintptr_t pc);
+ * C++ runtime which the program has called. A runtime only passes a wait on. No library may be
+ * between them and the stack address `begin`, where the request has begun. */
+bool gate_may_wait(uintptr_t pc, uintptr_t begin);
+/* Returns the same for a condition. A wait in libc++ may be inside of one of its locks. */
+bool gate_may_wait_for_condition(uintptr_t pc, uintptr_t begin);
 /* Returns whether a C++ runtime uses the futex at `word` for waits at many objects, such as
  * barriers. Only the waiting thread knows the object. */
 bool gate_is_shared_word(uintptr_t word);

@@ -1,23 +1,26 @@
 #include "lines.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "image.h"
 
 /* The maximum number of objects whose lines are looked up. */
 #define OBJECTS 32u
-/* Reads the addresses from the descriptor of that number. */
+/* Reads addresses from the standard input. The first argument is the object. */
 #define COMMAND                                                                                        \
-    "unset LD_PRELOAD; tool=addr2line; command -v $tool >/dev/null || tool=llvm-addr2line; "           \
-    "exec $tool -aifCe \"$SERT_OBJECT\" </proc/self/fd/%d 2>/dev/null"
+    "tool=addr2line; command -v $tool >/dev/null || tool=llvm-addr2line; "                             \
+    "exec timeout 30 $tool -aifCe \"$1\" 2>/dev/null"
 
 /* The text for a stack, and how far away its line is. */
 struct text {
@@ -74,7 +77,10 @@ static void read_names(FILE *from, struct text *text, unsigned depth, char **lin
         if (depth < text->depth && (has_line || (text->is == NULL && strcmp(function, "??") != 0))) {
             free(text->is);
             text->is = NULL;
-            (*line)[strcspn(*line, " ")] = 0; /* the discriminator */
+            char *discriminator = strstr(*line, " (discriminator");
+            if (discriminator) {
+                *discriminator = 0;
+            }
             int length = has_line ? asprintf(&text->is, "%s (%s)", function, *line) : asprintf(&text->is, "%s", function);
             text->depth = length > 0 && has_line ? depth : text->depth;
         }
@@ -90,14 +96,59 @@ static const char *path_of(const struct link_map *object, char into[PATH_MAX]) {
     return length > 0 ? into : object->l_name;
 }
 
+/* Returns a copy of the environment without variables that would load this library into the
+ * command, or let it use the network. */
+static char **environment(void) {
+    static const char *const without[] = {"LD_PRELOAD=", "SERT_LINT=", "DEBUGINFOD_URLS="};
+    size_t count = 0, kept = 0;
+    while (environ && environ[count]) {
+        count++;
+    }
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        bool is_kept = true;
+        for (unsigned j = 0; j < sizeof without / sizeof *without; j++) {
+            is_kept = is_kept && strncmp(environ[i], without[j], strlen(without[j])) != 0;
+        }
+        if (is_kept) {
+            copy[kept++] = environ[i];
+        }
+    }
+    return copy;
+}
+
+/* Starts the command, which reads from `input`. Returns a stream of its output, or NULL. */
+static FILE *start(const char *object, int input, pid_t *child) {
+    char *arguments[] = {"sh", "-c", COMMAND, "sh", (char *)(uintptr_t)object, NULL};
+    char **variables = environment();
+    int ends[2];
+    if (variables == NULL || pipe2(ends, O_CLOEXEC) != 0) {
+        free(variables);
+        return NULL;
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    bool has_started = posix_spawn(child, "/bin/sh", &actions, NULL, arguments, variables) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    free(variables);
+    close(ends[1]);
+    FILE *from = has_started ? fdopen(ends[0], "r") : NULL;
+    if (from == NULL) {
+        close(ends[0]);
+    }
+    return from;
+}
+
 static void name_object(const struct stack stacks[], struct text texts[], size_t count, const struct link_map *object) {
-    char path[PATH_MAX], command[sizeof COMMAND + 16], *line = NULL;
+    char path[PATH_MAX], *line = NULL;
     size_t room = 0;
-    int addresses = memfd_create("addresses", 0);
+    pid_t child = 0;
+    int addresses = memfd_create("addresses", MFD_CLOEXEC);
     write_addresses(addresses, stacks, count, object);
-    snprintf(command, sizeof command, COMMAND, addresses);
-    setenv("SERT_OBJECT", path_of(object, path), 1);
-    FILE *from = popen(command, "r");
+    lseek(addresses, 0, SEEK_SET);
+    FILE *from = start(path_of(object, path), addresses, &child);
     bool has_more = from && read_line(from, &line, &room);
     for (size_t i = 0; has_more && i < count; i++) {
         for (unsigned depth = 0; depth < LINES_DEPTH; depth++) {
@@ -107,7 +158,10 @@ static void name_object(const struct stack stacks[], struct text texts[], size_t
         }
     }
     if (from) {
-        pclose(from);
+        fclose(from);
+    }
+    if (child) {
+        waitpid(child, NULL, 0);
     }
     free(line);
     close(addresses);

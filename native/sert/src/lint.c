@@ -19,6 +19,9 @@
 /* The largest number of places; their numbers have 16 bits. */
 #define PLACES (1u << 14)
 #define MOST_BLOCKS (1u << 20)
+/* The most entries that are compared, and the most times that a thread waits for another one, which
+ * does not exist in a forked child. */
+#define MOST_TRIES 64u
 
 bool lint_is_on;
 
@@ -36,29 +39,35 @@ struct place {
 static struct place places[PLACES];
 static _Atomic uint64_t requests;
 
-/* The place of each block of the running request; parallel to the log. */
-static _Thread_local uint16_t *blocks __attribute__((tls_model("initial-exec")));
+/* The stack of each block of the running request; parallel to the log. */
+static _Thread_local struct stack *blocks __attribute__((tls_model("initial-exec")));
 
 /* Waits until another thread has filled the entry. */
 static bool is_at(struct place *place, const char *what, const struct stack *stack) {
-    while (atomic_load(&place->state) == TAKEN) {
+    for (unsigned tries = 0; atomic_load(&place->state) == TAKEN && tries < MOST_TRIES; tries++) {
         sched_yield();
     }
-    return place->what == what && memcmp(&place->stack, stack, sizeof *stack) == 0;
+    return atomic_load(&place->state) == READY && place->what == what && memcmp(&place->stack, stack, sizeof *stack) == 0;
 }
 
-/* Returns the number of the entry for `what` on this thread's stack; a new one if there is none.
- * `caller` stands for a stack without the program's code, or one that cannot be read. */
-static uint16_t place_of(const char *what, void *caller) {
+/* Returns this thread's stack. `caller` stands for a stack without the program's code, or one that
+ * cannot be read. */
+static struct stack stack_of(void *caller) {
     struct stack stack = {{0}};
     if (gate_callers(stack.at, LINES_DEPTH) == 0) {
         stack.at[0] = (uintptr_t)caller;
     }
+    return stack;
+}
+
+/* Returns the number of the entry for `what` on the stack; a new one if there is none; 0 if there is
+ * no room near the entry's place. */
+static uint16_t place_of(const char *what, struct stack stack) {
     uint64_t hash = (uintptr_t)what;
     for (unsigned i = 0; i < LINES_DEPTH; i++) {
         hash = (hash ^ stack.at[i]) * 0x9e3779b97f4a7c15u;
     }
-    for (unsigned tries = 0; tries < PLACES; tries++) {
+    for (unsigned tries = 0; tries < MOST_TRIES; tries++) {
         uint16_t at = (uint16_t)(((hash >> 32) + tries) % (PLACES - 1) + 1);
         enum state free_one = FREE;
         if (atomic_compare_exchange_strong(&places[at].state, &free_one, TAKEN)) {
@@ -152,7 +161,7 @@ static void report(void) {
 }
 
 void lint_begin(void) {
-    const char *wanted = getenv("SERT_LINT");
+    const char *wanted = secure_getenv("SERT_LINT");
     if (wanted && *wanted == '1' && !lint_is_on) {
         lint_is_on = true;
         atexit(report);
@@ -166,7 +175,7 @@ void lint_note_block(uint32_t index, void *caller) {
         blocks = table == MAP_FAILED ? NULL : table;
     }
     if (blocks && index < MOST_BLOCKS) {
-        blocks[index] = place_of("leaves memory behind", caller);
+        blocks[index] = stack_of(caller);
     }
 }
 
@@ -178,7 +187,7 @@ void lint_move_block(size_t from, size_t to) {
 
 void lint_note_cancel(const struct thread *thread, const char *why, void *caller) {
     if (!thread->cancelled) {
-        found(place_of(why, caller));
+        found(place_of(why, stack_of(caller)));
     }
 }
 
@@ -192,7 +201,7 @@ static const char *const kinds[] = {
 };
 
 uint16_t lint_place_of(enum kind kind) {
-    return kinds[kind] ? place_of(kinds[kind], NULL) : 0;
+    return kinds[kind] ? place_of(kinds[kind], stack_of(NULL)) : 0;
 }
 
 void lint_ended(struct thread *thread) {
@@ -202,7 +211,7 @@ void lint_ended(struct thread *thread) {
     atomic_fetch_add(&requests, 1);
     for (size_t i = 0; i < thread->blocks && i < MOST_BLOCKS && blocks; i++) {
         if (thread->log[i]) {
-            found(blocks[i]);
+            found(place_of("leaves memory behind", blocks[i]));
         }
     }
     for (size_t i = 0; i < thread->resource_count; i++) {
@@ -211,6 +220,6 @@ void lint_ended(struct thread *thread) {
         }
     }
     if (thread->locks != thread->locks_before) {
-        found(place_of("ends with more or fewer locks than it began with", NULL));
+        found(place_of("ends with more or fewer locks than it began with", stack_of(NULL)));
     }
 }

@@ -68,9 +68,11 @@ static bool is_time(const struct timespec *time) {
     return time->tv_nsec >= 0 && time->tv_nsec < 1000000000 && time->tv_sec >= 0 && time->tv_sec < INT64_MAX / 2000000000;
 }
 
-/* Returns whether a wait lasts longer than a slice. `end` is NULL if the wait is unlimited. */
+/* Returns whether a wait lasts longer than a slice. `end` is NULL if the wait is unlimited. libc
+ * refuses other clocks than these two. */
 static bool is_long(clockid_t clock, const struct timespec *end) {
-    return end == NULL || (is_time(end) && left_until(clock, end) > SLICE);
+    bool has_clock = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+    return end == NULL || (has_clock && is_time(end) && left_until(clock, end) > SLICE);
 }
 
 /* Takes the lock by `at_once` if it is free. Otherwise waits in slices by `attempt`, which gives up
@@ -236,7 +238,7 @@ static struct thread *can_leave_with(void *caller) {
         return NULL;
     }
     thread->locks--;
-    bool possible = stop_may_leave(thread) && gate_may_wait((uintptr_t)caller);
+    bool possible = stop_may_leave(thread) && gate_may_wait_for_condition((uintptr_t)caller, thread->stack_at_start);
     thread->locks++;
     return possible ? thread : NULL;
 }
@@ -352,7 +354,7 @@ STANDS_BEFORE int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct 
  * the request, and nobody can join it again. So the request becomes unstoppable. */
 static int join(pthread_t other, void **result, clockid_t clock, const struct timespec *end, void *caller) {
     struct thread *waiting = thread_request();
-    waiting = waiting && stop_may_leave(waiting) && gate_may_wait((uintptr_t)caller) ? waiting : NULL;
+    waiting = waiting && stop_may_leave(waiting) && gate_may_wait((uintptr_t)caller, waiting->stack_at_start) ? waiting : NULL;
     int error = ETIMEDOUT;
     while (waiting && error == ETIMEDOUT && is_long(clock, end)) {
         stop_if_due(waiting);

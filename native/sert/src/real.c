@@ -28,16 +28,6 @@ void *real_or_null(const char *name) {
     return found;
 }
 
-/* Returns whether libc++ takes the operators new and delete from the allocator that comes after us.
- * Ours have the versions of libstdc++, and libc++ has none (operators.c). */
-static bool has_foreign_operators(void) {
-    Dl_info allocator, operators;
-    void *operator = dlsym(RTLD_DEFAULT, "_Znwm");
-    return operator && REAL(dlopen)("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD)
-        && dladdr(real_find("malloc", NULL), &allocator) != 0 && dladdr(operator, &operators) != 0
-        && allocator.dli_fbase == operators.dli_fbase;
-}
-
 /* Returns the first function that does not reach us. An allocator that is linked into the program
  * itself precedes us. So do libraries that were preloaded earlier; libraries that were loaded after
  * libc come behind it. */
@@ -53,5 +43,5 @@ const char *real_missing(void) {
             return names[i];
         }
     }
-    return has_foreign_operators() ? "operator new, which libc++ takes from the memory allocator" : NULL;
+    return operators_are_foreign() ? "operator new, which is the memory allocator's (preload that allocator, do not link it)" : NULL;
 }

@@ -2,6 +2,8 @@
 #ifndef SERT_REAL_H
 #define SERT_REAL_H
 
+#include <stdbool.h>
+
 /* Returns the next function of this name. Calls abort() if there is none, because nothing works
  * without it. */
 void *real_find(const char *name, const char *version);
@@ -11,6 +13,9 @@ void *real_or_null(const char *name);
 /* Checks whether a program's calls of replaced functions reach us. Returns the name of the first
  * that does not, or NULL. */
 const char *real_missing(void);
+/* Returns whether the program or a library takes the operators new and delete of C++ from the
+ * allocator that comes after us (operators.c). */
+bool operators_are_foreign(void);
 
 /* Gives the original function `name`, in its `version` if libc has two functions of that name.
  * Example of a call: REAL(close)(fd). */

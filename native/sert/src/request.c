@@ -324,6 +324,8 @@ int SERT_checkpoint(void) {
     int reason = stop_reason(thread, now);
     if (reason) {
         stop_count(thread, reason, now);
+        /* If the request goes on, its next call stops it. No signal has to come first. */
+        thread->pending = thread->stoppable;
     }
     return reason;
 }

@@ -96,11 +96,12 @@ void stop_disarm(struct thread *thread) {
 
 /* Arms the timer of a request that is due before the horizon. Meanwhile the request may end and
  * another begin, or it may become unstoppable: then the timer is disarmed. Returns whether it
- * was. */
-static bool arm_if_due(struct thread *thread, uint64_t horizon) {
+ * was. If it was the next request's own, `armed_for` may say that it is armed: so arm it in any case
+ * if `is_again`. */
+static bool arm_if_due(struct thread *thread, uint64_t horizon, bool is_again) {
     uint64_t generation = atomic_load(&thread->generation), since = atomic_load(&thread->busy_since);
     uint64_t due = since + control_threshold(thread->class_id), armed = atomic_load(&thread->armed_for);
-    if (since == 0 || !may_ever(thread) || due >= horizon || (armed != 0 && armed <= due)) {
+    if (since == 0 || !may_ever(thread) || due >= horizon || (!is_again && armed != 0 && armed <= due)) {
         return false;
     }
     arm_for(thread, due);
@@ -116,7 +117,7 @@ void stop_arm_all(uint64_t horizon) {
         struct thread *thread = thread_at(slot);
         /* The disarmed timer may have been the next request's own. So try again at once, but not
          * forever. */
-        for (int tries = 0; tries < 3 && thread && atomic_load(&thread->tid) != 0 && arm_if_due(thread, horizon); tries++) {
+        for (int tries = 0; tries < 3 && thread && atomic_load(&thread->tid) != 0 && arm_if_due(thread, horizon, tries > 0); tries++) {
         }
     }
 }
@@ -227,7 +228,7 @@ void stop_if_due(struct thread *thread) {
 
 bool stop_is_own(const struct thread *thread, const void *object) {
     uintptr_t at = (uintptr_t)object;
-    bool is_own = (at >= arch_here() && at < thread->stack_at_start) || resources_have_map(thread, at, 1);
+    bool is_own = is_on_stack(thread, at) || resources_have_map(thread, at, 1);
     for (size_t i = 0; i < thread->blocks && !is_own; i++) {
         void *block = thread->log[i];
         is_own = block && at - (uintptr_t)block < malloc_usable_size(block);
@@ -256,6 +257,13 @@ static bool is_waiting(const ucontext_t *at) {
     return (pc >= from && pc < to) || (pc == to && arch_result(at) == -EINTR);
 }
 
+/* Returns whether the request waits at a futex that it has made itself. Looks for it once in each
+ * wait. */
+static bool waits_for_own(struct thread *thread) {
+    thread->waits_own = thread->waits_at && (thread->waits_own || stop_is_own(thread, thread->waits_at));
+    return thread->waits_own;
+}
+
 /* Returns the counter of the reason why the request cannot be stopped here, or NULL if it can. */
 static _Atomic uint64_t *hindrance(struct thread *thread, const ucontext_t *at) {
     struct counts *counts = &thread->counts[thread->class_id];
@@ -265,8 +273,7 @@ static _Atomic uint64_t *hindrance(struct thread *thread, const ucontext_t *at) 
     if (thread->locks != thread->locks_before) {
         return &counts->locked;
     }
-    bool is_between = gate_is_program(arch_pc(at))
-        || (is_waiting(at) && !(thread->waits_at && stop_is_own(thread, thread->waits_at)));
+    bool is_between = gate_is_program(arch_pc(at)) || (is_waiting(at) && !waits_for_own(thread));
     return is_between && is_on_stack(thread, arch_sp(at)) ? NULL : &counts->gated;
 }
 

@@ -55,11 +55,11 @@ bool stop_is_blocked(void);
  * where no operation is under way. */
 void stop_if_due(struct thread *thread);
 
-/* Stops the request like stop_if_due, unless it has made the object itself for which it waits.
+/* Stops the request like stop_if_due, unless the request made the object that it waits for.
  * Another thread must know such an object in order to end the wait, and uses it after a stop. */
 void stop_at_wait(struct thread *thread, const void *object);
-/* Returns whether the request has made the object: the object is on the request's part of the
- * stack, or in its memory. Takes time in proportion to the number of the request's blocks. */
+/* Returns whether the request has made the object, or may have: the object is on the thread's stack,
+ * or in the request's memory. Takes time in proportion to the number of the request's blocks. */
 bool stop_is_own(const struct thread *thread, const void *object);
 
 /* Stops the request if it is due. Called at the end of a function of ours that the program itself

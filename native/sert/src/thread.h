@@ -53,6 +53,7 @@ struct thread {
     _Atomic uint32_t class_id;
     uint64_t backoff;
     const void *waits_at;          /* the futex at which the request waits where it can be stopped */
+    bool waits_own;                /* the handler has found that the request made this futex */
     struct wake {                  /* the futex that has woken the request last */
         void *word;                /* NULL: none */
         int flags;

@@ -29,7 +29,7 @@ void ends_before_the_stop(const std::function<void()> &wait, const std::function
     is_waiting = has_ended = false;
     std::thread other([&] {
         while (!is_waiting) usleep(100);
-        usleep(150000);
+        usleep(600000);
         has_ended = true;
         end();
     });
@@ -157,10 +157,10 @@ long futex(std::atomic<int> &word, int operation, int value) {
 // The first thread in the futex is a request: it is woken, and stopped before it looks at its
 // object again. The second one must be woken in its place.
 void a_stopped_request_passes_its_wake_up_on() {
-    start_library(granted(200, 200));
+    start_library(granted(2000, 2000));
     static std::atomic<int> word(0);
     static std::atomic<pid_t> second_id(0);
-    static std::atomic<bool> is_woken(false);
+    static std::atomic<bool> is_woken(false), was_first_woken(false);
     std::thread second;
     std::atomic<bool> is_first(false);
     std::thread starter([&] {
@@ -185,8 +185,10 @@ void a_stopped_request_passes_its_wake_up_on() {
         is_first = true;
         CHECK(futex(word, FUTEX_WAIT_PRIVATE, 0) == 0);
         CHECK(!is_woken);
+        was_first_woken = true;
         for_ever();
     }) == SERT_RAN_TOO_LONG);
+    CHECK(was_first_woken);
     starter.join();
     for (int i = 0; i < 5000 && !is_woken; i++) usleep(1000);
     CHECK(is_woken);
@@ -196,7 +198,7 @@ void a_stopped_request_passes_its_wake_up_on() {
 // Another thread uses the object, so that it must not be released: neither on the stack nor on the
 // heap.
 void a_request_is_not_stopped_while_it_waits_for_its_own_object() {
-    start_library(granted(20, 20));
+    start_library(granted(200, 200));
     static std::atomic<std::latch *> latch(nullptr);
     ends_before_the_stop([] {
         std::latch own(1);
@@ -237,6 +239,30 @@ void a_request_is_not_stopped_while_it_waits_for_its_own_object() {
     });
 }
 
+// The object is in the frame that calls SERT_start.
+void a_request_is_not_stopped_while_it_waits_for_an_object_next_to_its_begin() {
+    start_library(granted(200, 200));
+    static std::atomic<sem_t *> semaphore(nullptr);
+    static std::atomic<bool> has_ended(false);
+    std::thread other([] {
+        while (!semaphore) usleep(100);
+        usleep(600000);
+        has_ended = true;
+        sem_post(semaphore);
+    });
+    sem_t own;
+    sem_init(&own, 0, 0);
+    static sigjmp_buf point;
+    if (sigsetjmp(point, 0) == 0) {
+        CHECK(SERT_register_rollbackpoint(&point) == 0 && SERT_start() == 0);
+        semaphore = &own;
+        sem_wait(&own);
+        for_ever();
+    }
+    CHECK(has_ended);
+    other.join();
+}
+
 // The manual's way to hand work to another thread: the object belongs to the program, and a stop
 // releases it by SERT_defer.
 void a_request_is_stopped_while_it_waits_for_a_task_that_it_has_handed_over() {
@@ -269,7 +295,7 @@ void a_request_is_stopped_while_it_waits_for_a_task_that_it_has_handed_over() {
 
 // An arrival cannot be taken back.
 void a_barrier_is_not_left() {
-    start_library(granted(20, 20));
+    start_library(granted(200, 200));
     static std::barrier<> barrier(2);
     static pthread_barrier_t posix;
     pthread_barrier_init(&posix, nullptr, 2);
@@ -304,6 +330,7 @@ void a_thread_can_be_joined_by_another_after_a_stop() {
     is_stopped_in([] { pthread_timedjoin_np(third, nullptr, &end); });
     is_stopped_in([] { thrd_join(c11, nullptr); });
     CHECK(pthread_tryjoin_np(first, nullptr) == EBUSY);
+    CHECK(request([] { CHECK(pthread_clockjoin_np(second, nullptr, CLOCK_BOOTTIME, &end) == EINVAL); }) == 0);
     over = true;
     thread.join();
     // A request that has joined a thread is not stopped: the program must note it.
@@ -357,6 +384,7 @@ const std::vector<Test> waits_tests = {
     TEST("uncut", signals_that_stop_nothing_do_not_cut_waits_short),
     TEST("woken", a_stopped_request_passes_its_wake_up_on),
     TEST("own-wait", a_request_is_not_stopped_while_it_waits_for_its_own_object),
+    TEST("own-wait-at-begin", a_request_is_not_stopped_while_it_waits_for_an_object_next_to_its_begin),
     TEST("task", a_request_is_stopped_while_it_waits_for_a_task_that_it_has_handed_over),
     TEST("barrier", a_barrier_is_not_left),
     TEST("join", a_thread_can_be_joined_by_another_after_a_stop),
