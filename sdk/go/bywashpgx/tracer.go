@@ -84,7 +84,7 @@ func (t *Tracer) leases(conn *pgx.Conn) *leases {
 	kept := conn.PgConn().CustomData()
 	found, _ := kept[connectionKey].(*leases)
 	if found == nil {
-		// NewTracer has checked the name, so there is no error.
+		// Connection fails only for a wrong name of a database, and NewTracer has checked the name.
 		made, _ := t.stopClient.Connection(t.database, uint64(conn.PgConn().PID()))
 		found = &leases{Connection: made}
 		kept[connectionKey] = found

@@ -39,7 +39,7 @@ impl Log for Logger {
 fn listen() {
     static SET: Once = Once::new();
     SET.call_once(|| log::set_logger(&Logger).unwrap());
-    log::set_max_level(LevelFilter::Trace);
+    log::set_max_level(LevelFilter::Warn);
     LOGGED.take();
 }
 
